@@ -83,6 +83,7 @@ mod review;
 mod rollback;
 mod rollout_next;
 mod rollout_orders;
+mod rollout_units;
 mod rollouts;
 #[cfg(unix)]
 mod rollouts_real;

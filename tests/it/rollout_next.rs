@@ -28,7 +28,7 @@ impl Case {
 fn the_table_says_who_waits_and_why() {
     let case = Case::unpack("ocm-rollout/soak-running.txtar");
     let ran = case.next().expect(0);
-    let reason = "1 of 1 clusters are under way: ams-1 (must stay healthy until 2026-06-01T12:05:00Z)";
+    let reason = "1 of 1 cluster is under way: ams-1 (must stay healthy until 2026-06-01T12:05:00Z)";
     let expected = format!(
         "ManifestWorkReplicaSet shop/web\n\
          without any report, the answer changes at 2026-06-01T12:05:00Z\n\
@@ -46,7 +46,7 @@ fn a_limit_without_effect_is_told() {
     let ran = case.next().expect(0);
     let warning = "10 failures are more than the number of clusters, 3, so that none is allowed";
     assert!(ran.err.contains(warning), "{}", ran.err);
-    assert!(ran.out.contains("halted: ams-1 failed, and none may\n"), "{}", ran.out);
+    assert!(ran.out.contains("halted: ams-1 failed, and no cluster may fail\n"), "{}", ran.out);
 }
 
 #[test]

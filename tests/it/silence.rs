@@ -21,6 +21,7 @@ fn a_workload_moves_after_the_toleration_and_not_before() {
             moment(50 * 60)
         ))
     );
+    assert_eq!(world.subject(), "berth: fell silent: c00");
     let status = run(&["status", "--repo", world.repo.arg()]).expect(0).out;
     assert!(status.contains("c00: unreachable since 2026-01-01T00:50:00Z\n"), "{status}");
     let status = run(&["status", "--repo", world.repo.arg(), "-o", "json"]).expect(0).out;
@@ -40,6 +41,7 @@ fn a_workload_moves_after_the_toleration_and_not_before() {
     assert_eq!(world.facts("c00"), None);
     assert_eq!(world.placed(), ["c01", "c02"]);
     assert_ne!(world.tip(), moved, "the end of its silence is recorded");
+    assert_eq!(world.subject(), "berth: no longer counts as silent: c00");
     world.verify();
 }
 
@@ -140,6 +142,7 @@ fn much_of_the_fleet_goes_silent_and_evictions_freeze_until_it_is_back() {
         world.warnings()
     );
     assert!(world.facts("c00").is_some_and(|facts| facts.contains("frozen")));
+    assert_eq!(world.subject(), "berth: nothing moves away for now: c00");
     world.minutes(300);
     assert_eq!(world.placed(), ["c00", "c01", "c02"], "the toleration ended hours ago");
     assert_eq!(world.facts("c03"), None, "and nobody else fell silent");

@@ -8,13 +8,14 @@ use berth_base::model::release::{CopyReport, Releases};
 use berth_base::model::{ContentError, Contents, Decision, Folders, Key, Pick, Shared, Timestamp, Workload};
 
 use super::answer::{self, Answer};
-use super::course::{self, Course};
+use super::course::{self, Course, Way};
 use super::places::{CopySet, Places};
 use super::policy::Closed;
 use super::sight::{Sight, assume, sights};
 use super::turn::Has;
 use super::{Given, Trace, inputs, record, strategies};
 use crate::render;
+use crate::state::State;
 
 /// A workload's step, to be applied to the desired state.
 #[derive(Debug)]
@@ -64,16 +65,13 @@ pub(super) fn ask<'a>(
     given: Given<'a>,
     places: [&'a Places<'a>; 2],
     blocked: Option<String>,
-    take_back: bool,
+    way: Way,
     contents: &mut dyn Contents,
 ) -> Result<Asked<'a>, ContentError> {
     let key = &workload.key;
     let desired = &places[1].state.decisions;
     let stored = contents.put(inputs::write(workload).as_bytes())?;
-    let mut course = course::course(workload, given, desired.get(key), stored);
-    if take_back {
-        course.take_back(true);
-    }
+    let mut course = course::course(workload, given, desired.get(key), stored, way);
     let mut sights = sights(&course.releases, given, places);
     let mut served = sights.values().filter(|one| one.serves).peekable();
     let was_waiting = |decision: &Decision| decision.picks.iter().any(|pick| pick.pending);
@@ -278,6 +276,22 @@ impl Asked<'_> {
         }
         fates
     }
+}
+
+/// Returns the step of a workload that stays as it is: its clusters keep what they have, and its record says the same.
+pub(super) fn stands(key: &Key, releases: &Releases, given: Given<'_>, desired: &State) -> Advance {
+    let mut fates: BTreeMap<String, Fate> = BTreeMap::new();
+    let waits = desired.decisions.get(key).into_iter().flat_map(Decision::picked);
+    fates.extend(waits.map(|pick| (pick.cluster.clone(), Fate::Waits)));
+    let served = given.current.decisions.get(key).into_iter().flat_map(|before| before.picks.iter());
+    for pick in served.filter(|pick| !pick.pending && given.fleet.clusters.contains_key(&pick.cluster)) {
+        let is_picked = fates.contains_key(&pick.cluster);
+        fates.insert(pick.cluster.clone(), if is_picked { Fate::Stays } else { Fate::Leaves });
+    }
+    let reports = carried(key, given);
+    let (key, releases) = (key.clone(), Some(releases.clone()));
+    let (trace, diagnostics) = (Trace::default(), Diagnostics::new());
+    Advance { key, releases, fates, reports, trace, next_change: None, diagnostics }
 }
 
 /// Renders a stored release for these picks; says in one line why not.

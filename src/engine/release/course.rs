@@ -30,17 +30,31 @@ pub(super) struct Course<'f> {
     pub(super) diagnostics: Diagnostics,
 }
 
+/// The way of a unit's releases that were taken back, or are to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// As the record and people's orders have it.
+    Recorded,
+    /// All go back.
+    Back,
+    /// None of them counts as taken back any more.
+    Anew,
+}
+
 /// Finds the course. `stored` are the workload's inputs as the files have them.
 pub(super) fn course<'f>(
     workload: &'f Workload,
     given: Given<'f>,
     decision: Option<&Decision>,
     stored: ContentId,
+    way: Way,
 ) -> Course<'f> {
     let key = &workload.key;
     let orders = Orders::of(given.fleet, key);
     let strategy = orders.strategy();
     let before = given.current.releases.get(key);
+    let anew = before.filter(|before| way == Way::Anew && before.taken_back).map(anew);
+    let before = anew.as_ref().or(before);
     let mut course = Course {
         releases: match (&strategy, before) {
             // What the files say is no release before a run takes it up.
@@ -63,13 +77,18 @@ pub(super) fn course<'f>(
     course.restart(given.now);
     let abort = course.orders.aborted(course.releases.current.number);
     let stays_back = course.releases.taken_back && course.orders.on_failure() == OnFailure::RollBack;
-    course.take_back(abort.is_some() || stays_back);
+    course.take_back(abort.is_some() || stays_back || way == Way::Back);
     if let Some(abort) = abort.filter(|_| course.releases.taken_back) {
         let since = course.releases.halted.as_ref().map_or(given.now, |halt| halt.since);
         let reason = if abort.reason.is_empty() { String::new() } else { format!(": {}", abort.reason) };
         course.releases.halted = Some(Halt { since, reason: format!("aborted{reason}") });
     }
     course
+}
+
+/// Returns the releases as if the current one had not begun yet.
+fn anew(releases: &Releases) -> Releases {
+    Releases { taken_back: false, halted: None, run: None, ..releases.clone() }
 }
 
 impl Course<'_> {

@@ -102,17 +102,23 @@ pub fn release(
     desired: &mut State,
     contents: &mut dyn Contents,
 ) -> Result<Released, ContentError> {
+    let firsts = gone_first(given.fleet);
     let workloads: BTreeMap<&Key, &Workload> = observed(given.fleet)
-        .filter(|workload| !workload.frozen && is_rolled(workload, given))
+        .filter(|workload| !workload.frozen && is_rolled(workload, given, &firsts))
         .map(|workload| (&workload.key, workload))
         .collect();
-    if workloads.is_empty() {
+    let is_frozen = |key: &Key| given.fleet.workloads.get(key).is_some_and(|workload| workload.frozen);
+    let stands = given.current.releases.iter().filter(|(key, _)| is_frozen(key));
+    let stands: Vec<_> =
+        stands.map(|(key, releases)| advance::stands(key, releases, given, desired)).collect();
+    if workloads.is_empty() && stands.is_empty() {
         return Ok(Released::default());
     }
-    let advances = {
+    let mut advances = {
         let (current, wanted) = (Places::of(given.current), Places::of(desired));
         units::advance(&workloads, given, [&current, &wanted], contents)?
     };
+    advances.extend(stands);
     Ok(apply::apply(advances, given, desired))
 }
 
@@ -143,20 +149,23 @@ fn gone_first(fleet: &Fleet) -> BTreeSet<&Key> {
 
 /// Reports whether an observed workload goes step by step now. A strategy that nobody asked for counts once a member
 /// has reported on the workload: without any report there is nothing to go by.
-fn is_rolled(workload: &Workload, given: Given<'_>) -> bool {
-    is_asked(given.fleet, workload) || is_reported(&workload.key, given)
+fn is_rolled(workload: &Workload, given: Given<'_>, firsts: &BTreeSet<&Key>) -> bool {
+    is_asked(given.fleet, workload, firsts) || is_reported(&workload.key, given)
 }
 
-/// Reports whether people asked for the way in which an observed workload goes.
-fn is_asked(fleet: &Fleet, workload: &Workload) -> bool {
+/// Reports whether people asked for the way in which an observed workload goes, or let others wait for it.
+fn is_asked(fleet: &Fleet, workload: &Workload, firsts: &BTreeSet<&Key>) -> bool {
     let orders = policy::Orders::of(fleet, &workload.key);
-    !orders.policies().is_empty()
+    firsts.contains(&workload.key)
+        || !orders.policies().is_empty()
         || !matches!(orders.strategy(), Strategy::Rolling(rolling) if !rolling.asked)
 }
 
 /// Returns the workloads that go step by step from the start, before any report.
 pub fn asked(fleet: &Fleet) -> BTreeSet<&Key> {
-    observed(fleet).filter(|workload| is_asked(fleet, workload)).map(|workload| &workload.key).collect()
+    let firsts = gone_first(fleet);
+    let asked = observed(fleet).filter(|workload| is_asked(fleet, workload, &firsts));
+    asked.map(|workload| &workload.key).collect()
 }
 
 fn is_reported(key: &Key, given: Given<'_>) -> bool {

@@ -13,7 +13,7 @@ use super::turn::{Failures, Has, MOST_NAMES, Step, Turn, group_name};
 use berth_base::model::release::Health;
 use berth_base::model::rollout::{Amount, GroupRef, Pace, Rollout};
 use berth_base::model::{Group, Timestamp};
-use berth_base::text::some_of;
+use berth_base::text::{counted, some_of};
 
 /// The group of clusters whose placement has no groups.
 static NO_GROUP: Group = Group { index: 0, name: String::new() };
@@ -179,7 +179,9 @@ impl<'a> Answer<'a> {
         match &self.pause {
             Pause::Full(size) => {
                 let taken = self.under_way.len() + self.give.len();
-                format!("{taken} of {size} clusters are under way: {}", self.unfinished(|_| true))
+                let are = if taken == 1 { "is" } else { "are" };
+                let size = counted(*size, "cluster");
+                format!("{taken} of {size} {are} under way: {}", self.unfinished(|_| true))
             }
             Pause::Group(group) if self.is_unfinished(group) => {
                 let names = self.unfinished(|one| one.index == group.index);

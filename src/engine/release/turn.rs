@@ -84,7 +84,7 @@ pub struct Failures<'a> {
 }
 
 impl Failures<'_> {
-    /// The failures in plain words: `eu-2 failed, and none may in group canary`.
+    /// The failures in plain words: `eu-2 failed, and no cluster may fail in group canary`.
     pub fn words(&self) -> String {
         let some = |names: &[&str], verb: &str| match names {
             [] => None,
@@ -94,8 +94,8 @@ impl Failures<'_> {
         let what = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
         let place = self.group.map(|group| format!(" in {}", group_name(group))).unwrap_or_default();
         match self.allowed {
-            0 => format!("{what}, and none may{place}"),
-            allowed => format!("{what}, and at most {} may{place}", counted(allowed, "cluster")),
+            0 => format!("{what}, and no cluster may fail{place}"),
+            allowed => format!("{what}, and at most {} may fail{place}", counted(allowed, "cluster")),
         }
     }
 }

@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_base::model::release::Halt;
+use berth_base::model::release::{Halt, Releases};
 use berth_base::model::rollout_policy::OnFailure;
 use berth_base::model::{ContentError, Contents, Key, Timestamp, Workload};
 
 use super::Given;
 use super::advance::{Advance, Asked, ask};
+use super::course::Way;
 use super::places::Places;
 use super::policy::Orders;
 
@@ -24,9 +25,7 @@ pub(super) fn advance<'a>(
     for unit in in_order(workloads, given) {
         let steps = step(&unit, given, places, &proven, contents)?;
         for (workload, step) in unit.iter().zip(&steps) {
-            let releases = step.releases.as_ref();
-            let is_proven = releases.is_some_and(|one| one.is_proven() && one.told.is_empty());
-            proven.insert(&workload.key, is_proven);
+            proven.insert(&workload.key, step.releases.as_ref().is_some_and(is_done));
         }
         done.extend(steps);
     }
@@ -71,16 +70,22 @@ fn step<'a>(
     proven: &BTreeMap<&Key, bool>,
     contents: &mut dyn Contents,
 ) -> Result<Vec<Advance>, ContentError> {
+    let mut way = Way::Recorded;
     // The failure for which all of the unit goes back.
     let mut failure: Option<Halt> = None;
     loop {
-        let take_back = failure.is_some();
         let mut asked: Vec<Asked<'a>> = Vec::new();
         for workload in unit {
             let blocked = blocked(workload, given, proven);
-            asked.push(ask(workload, given, places, blocked, take_back, contents)?);
+            asked.push(ask(workload, given, places, blocked, way, contents)?);
         }
-        for one in asked.iter_mut().filter(|one| take_back && one.course.releases.taken_back) {
+        if way == Way::Recorded && unit.len() > 1 {
+            (way, failure) = as_one(&asked, given);
+            if way != Way::Recorded {
+                continue;
+            }
+        }
+        for one in asked.iter_mut().filter(|one| way == Way::Back && one.course.releases.taken_back) {
             one.course.releases.halted.clone_from(&failure);
         }
         keep_together(&mut asked);
@@ -91,7 +96,7 @@ fn step<'a>(
             let releases = &one.course.releases;
             !releases.taken_back && releases.good.is_some() && !releases.is_proven()
         };
-        let may_go_back = !take_back && rolls_back && asked.iter().any(has_way_back);
+        let may_go_back = way != Way::Back && rolls_back && asked.iter().any(has_way_back);
         let mut steps: Vec<Advance> = Vec::new();
         for one in asked {
             steps.push(one.finish(given, desired, settles, contents));
@@ -101,13 +106,48 @@ fn step<'a>(
         if failure.is_none() {
             return Ok(steps);
         }
+        way = Way::Back;
     }
+}
+
+/// Returns the way of several workloads that are one release, with the reason. While one of them is taken back, all
+/// are. A newer release of one is a newer one of all, unless people took another one of them back.
+fn as_one(asked: &[Asked<'_>], given: Given<'_>) -> (Way, Option<Halt>) {
+    let is_back = |one: &&Asked<'_>| one.course.releases.taken_back;
+    let is_aborted = |one: &&Asked<'_>| {
+        let current = one.course.releases.current.number;
+        one.course.orders.aborted(current).is_some()
+    };
+    let is_newer = |one: &Asked<'_>| {
+        let before = given.current.releases.get(&one.workload.key);
+        before.is_none_or(|before| before.current != one.course.releases.current)
+    };
+    let mut back = asked.iter().filter(is_back);
+    let reason = |one: &Asked<'_>| one.course.releases.halted.clone();
+    match (back.clone().find(is_aborted), back.next()) {
+        (Some(aborted), _) => (Way::Back, reason(aborted)),
+        (None, None) => (Way::Recorded, None),
+        (None, Some(_)) if asked.iter().any(is_newer) => (Way::Anew, None),
+        (None, Some(first)) => (Way::Back, reason(first)),
+    }
+}
+
+/// Reports whether all clusters have a release that is proven.
+fn is_done(releases: &Releases) -> bool {
+    releases.is_proven() && releases.told.is_empty()
 }
 
 /// Returns the reason why a workload must wait for another one.
 fn blocked(workload: &Workload, given: Given<'_>, proven: &BTreeMap<&Key, bool>) -> Option<String> {
     let orders = Orders::of(given.fleet, &workload.key);
-    let first = orders.after().into_iter().find(|key| proven.get(key) == Some(&false))?;
+    let is_frozen = |key: &&Key| given.fleet.workloads.get(*key).is_some_and(|workload| workload.frozen);
+    if let Some(frozen) = orders.together().and_then(|all| all.into_iter().find(is_frozen)) {
+        return Some(format!("{frozen} goes together with it, and stays as it is"));
+    }
+    // One that stays as it is was not asked, and is as far as its record says.
+    let recorded = |key: &Key| given.current.releases.get(key).is_none_or(is_done);
+    let waits_for = |key: &&Key| !proven.get(*key).copied().unwrap_or_else(|| recorded(key));
+    let first = orders.after().into_iter().find(waits_for)?;
     Some(format!("{first} goes first, and is not proven everywhere yet"))
 }
 
@@ -142,12 +182,8 @@ fn keep_together(asked: &mut [Asked<'_>]) {
 
 /// Returns the moment from which all workloads of a unit are proven.
 fn settles(asked: &[Asked<'_>]) -> Option<Timestamp> {
-    let is_done = |one: &Asked<'_>| {
-        let releases = &one.course.releases;
-        releases.is_proven() && releases.told.is_empty()
-    };
     let mut latest = None;
-    for one in asked.iter().filter(|one| !is_done(one)) {
+    for one in asked.iter().filter(|one| !is_done(&one.course.releases)) {
         latest = latest.max(Some(one.settles()?));
     }
     latest

@@ -155,7 +155,7 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
         ..Stamp::new(given.source, info.subject(), info.seconds, inputs.now)
     };
     let summary = Summary::of(&plan, given.current.is_none());
-    let summary = summary.with_rollouts(&inputs.current, &state).with_problems(&told);
+    let summary = summary.with_story(&inputs.current, &state).with_problems(&told);
     let drafted = publish::draft(repo, given.current, &state, &stamp, &summary)?;
     let mut diagnostics = told;
     diagnostics.extend(inputs.odd_reports.iter().cloned());

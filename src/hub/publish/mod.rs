@@ -4,6 +4,7 @@
 //! same commit id on any machine.
 //!
 //! - [`rendered_state`]: the current state from the branch. [`commit`]: the next one onto it, with [`summary`] and [`trailers`].
+//!   [`rollout_lines`], [`member_lines`]: the story of rollouts and of members' reports in its message.
 //! - [`import`]: a first commit that was found, not decided.
 //! - [`cluster_refs`]: each member's own ref. [`processed`], [`report`]: the small refs beside the branch.
 //! - [`trusted_commits`]: the commits that this machine made or proved.
@@ -14,6 +15,7 @@ pub mod commit;
 mod error;
 pub mod import;
 pub(crate) mod ledger;
+mod member_lines;
 mod owned;
 pub mod processed;
 pub(crate) mod rendered_state;

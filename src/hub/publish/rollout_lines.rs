@@ -17,7 +17,7 @@ pub(super) fn lines(before: &BTreeMap<Key, Releases>, after: &BTreeMap<Key, Rele
 
 fn line(key: &Key, before: Option<&Releases>, after: &Releases) -> Option<String> {
     let number = after.current.number;
-    let mut parts: Vec<String> = Vec::new();
+    let (mut parts, mut others) = (Vec::new(), Vec::new());
     if before.is_some_and(|before| before.current.number != number) {
         parts.push("begins".to_owned());
     }
@@ -27,8 +27,8 @@ fn line(key: &Key, before: Option<&Releases>, after: &Releases) -> Option<String
         told.entry(one.release).or_default().push(cluster);
     }
     for (release, clusters) in told {
-        let other = if release == number { String::new() } else { format!("release {release} ") };
-        parts.push(format!("{other}told to {}", some_of(clusters, SHOWN)));
+        let told = format!("told to {}", some_of(clusters, SHOWN));
+        if release == number { parts.push(told) } else { others.push(format!("release {release} {told}")) }
     }
     if after.taken_back && before.is_none_or(|before| !before.taken_back) {
         parts.push(format!("taken back to release {}", after.good.unwrap_or_default()));
@@ -43,5 +43,7 @@ fn line(key: &Key, before: Option<&Releases>, after: &Releases) -> Option<String
     if after.is_proven() && before.is_some_and(|before| before.good != after.good) {
         parts.push("proven".to_owned());
     }
-    (!parts.is_empty()).then(|| format!("{key}: release {number} {}", parts.join("; ")))
+    let own = (!parts.is_empty()).then(|| format!("release {number} {}", parts.join("; ")));
+    let told: Vec<String> = own.into_iter().chain(others).collect();
+    (!told.is_empty()).then(|| format!("{key}: {}", told.join("; ")))
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::rollout_lines;
+use super::{member_lines, rollout_lines};
 use berth_base::diag::{Diagnostics, Severity};
 use berth_base::model::Key;
 use berth_base::text::counted;
@@ -28,6 +28,8 @@ pub struct Summary {
     pub first: Option<(usize, usize)>,
     /// A line for each workload whose rollout went on or halted.
     pub rollouts: Vec<String>,
+    /// A line for each change of members' facts.
+    pub members: Vec<String>,
     pub errors: usize,
     pub warnings: usize,
     pub problems: Vec<String>,
@@ -60,11 +62,14 @@ impl Summary {
         }
     }
 
-    /// Adds the steps of rollouts between two states.
+    /// Adds the steps of rollouts, and the changes of members' facts, between two states.
     #[must_use]
-    pub fn with_rollouts(mut self, before: &State, after: &State) -> Summary {
-        let lines = rollout_lines::lines(&before.releases, &after.releases);
-        self.rollouts = lines.iter().map(|line| shorten(&one_line(line), LONGEST_PROBLEM)).collect();
+    pub fn with_story(mut self, before: &State, after: &State) -> Summary {
+        let short = |lines: Vec<String>| -> Vec<String> {
+            lines.iter().map(|line| shorten(&one_line(line), LONGEST_PROBLEM)).collect()
+        };
+        self.rollouts = short(rollout_lines::lines(&before.releases, &after.releases));
+        self.members = short(member_lines::lines(&before.facts, &after.facts));
         self
     }
 
@@ -100,14 +105,18 @@ impl Summary {
         if let Some(more @ 1..) = self.changes.len().checked_sub(LONGEST_LIST) {
             let _ = writeln!(out, "and {more} more");
         }
-        if !self.rollouts.is_empty() {
-            out.push('\n');
-        }
-        for line in self.rollouts.iter().take(LONGEST_LIST) {
-            let _ = writeln!(out, "{line}");
-        }
-        if let Some(more @ 1..) = self.rollouts.len().checked_sub(LONGEST_LIST) {
-            let _ = writeln!(out, "and {} of rollouts", counted(more, "more step"));
+        for (lines, (noun, of)) in
+            [(&self.rollouts, ("more step", "rollouts")), (&self.members, ("more change", "facts"))]
+        {
+            if !lines.is_empty() {
+                out.push('\n');
+            }
+            for line in lines.iter().take(LONGEST_LIST) {
+                let _ = writeln!(out, "{line}");
+            }
+            if let Some(more @ 1..) = lines.len().checked_sub(LONGEST_LIST) {
+                let _ = writeln!(out, "and {} of {of}", counted(more, noun));
+            }
         }
         if self.errors + self.warnings > 0 {
             let _ = writeln!(
@@ -139,13 +148,14 @@ impl Summary {
             }
             (Some(main), _) => main.headline(),
             (None, Some(others)) => format!("other files: {others}"),
-            (None, None) => match self.rollouts.as_slice() {
-                [] => "state brought up to date".to_owned(),
-                [only] => shorten(only, LONGEST_NAME * 2),
-                [first, ..] => {
-                    format!("{} and {} more", shorten(first, LONGEST_NAME), self.rollouts.len() - 1)
+            (None, None) => {
+                let told = if self.rollouts.is_empty() { &self.members } else { &self.rollouts };
+                match told.as_slice() {
+                    [] => "state brought up to date".to_owned(),
+                    [only] => shorten(only, LONGEST_NAME * 2),
+                    [first, ..] => format!("{} and {} more", shorten(first, LONGEST_NAME), told.len() - 1),
                 }
-            },
+            }
         }
     }
 }

@@ -22,6 +22,7 @@ pub mod real_fleet;
 #[cfg(unix)]
 pub mod remote;
 pub mod removals;
+pub mod rollouts;
 pub mod running_member;
 pub mod silence;
 pub mod wait;

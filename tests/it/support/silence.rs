@@ -132,6 +132,11 @@ impl World {
         self.repo.id(RENDERED)
     }
 
+    /// The first line of the last commit's message.
+    pub fn subject(&self) -> String {
+        self.repo.git(&["log", "-1", "--format=%s", RENDERED])
+    }
+
     pub fn facts(&self, cluster: &str) -> Option<String> {
         self.repo.files(RENDERED).get(&format!("facts/{cluster}.yaml")).cloned()
     }

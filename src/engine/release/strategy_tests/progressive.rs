@@ -52,7 +52,7 @@ fn a_success_counts_when_it_has_lasted() {
     let until = after(180);
     assert_eq!(
         reason(&found, "b"),
-        format!("1 of 1 clusters are under way: a (must stay healthy until {until})")
+        format!("1 of 1 cluster is under way: a (must stay healthy until {until})")
     );
     assert_eq!(found.next, Some(until));
     assert_eq!(given(&step(&rollout, &[turn("a", Has::New, Succeeded, 600), missing("b")], NOW)), "b");
@@ -63,12 +63,12 @@ fn failures_halt_with_their_names() {
     let turns = [new("a", Failed), new("b", Progressing), missing("c")];
     let rollout = Rollout { deadline_seconds: Some(30), max_failures: Some(Amount::Count(1)), ..waves(3) };
     let found = step(&rollout, &turns, NOW);
-    let words = "a, b took too long, and at most 1 cluster may";
+    let words = "a, b took too long, and at most 1 cluster may fail";
     assert_eq!(found.halted.as_ref().map(|failures| failures.words()).as_deref(), Some(words));
     assert_eq!(reason(&found, "c"), format!("the rollout is halted: {words}"));
     assert_eq!(found.timed_out.iter().copied().collect::<Vec<_>>(), ["a", "b"]);
     let found = step(&waves(3), &[new("a", Failed), missing("b")], NOW);
-    assert_eq!(reason(&found, "b"), "the rollout is halted: a failed, and none may");
+    assert_eq!(reason(&found, "b"), "the rollout is halted: a failed, and no cluster may fail");
 }
 
 #[test]
@@ -113,7 +113,10 @@ fn a_group_that_failed_too_often_still_gets_its_own_clusters() {
     let turns = grouped(&[new("a", Failed), missing("b"), missing("c")], &groups, &[0, 0, 1]);
     let found = step(&by_group(), &turns, NOW);
     assert_eq!(given(&found), "b");
-    assert_eq!(reason(&found, "c"), "the rollout is halted: a failed, and none may in group canary");
+    assert_eq!(
+        reason(&found, "c"),
+        "the rollout is halted: a failed, and no cluster may fail in group canary"
+    );
 }
 
 #[test]

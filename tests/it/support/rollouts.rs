@@ -1,0 +1,98 @@
+//! A fleet of config maps whose members report on what they applied, minute by minute.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use berth_base::model::Timestamp;
+use berth_hub::daemon::{Cache, Settings, pass_with_cache};
+
+use super::removals::report;
+use super::silence::START;
+use super::{RENDERED, Ran, Repo, run};
+
+/// A published fleet. Its members say what the test lets them say.
+pub struct Rollouts {
+    pub repo: Repo,
+    minute: Cell<u64>,
+}
+
+impl Rollouts {
+    /// Publishes what the repository has.
+    pub fn of(repo: Repo) -> Rollouts {
+        let rollouts = Rollouts { repo, minute: Cell::new(60) };
+        rollouts.publish();
+        rollouts
+    }
+
+    /// Commits these files and publishes.
+    pub fn edit(&self, files: &[(&str, &str)]) -> Ran {
+        files.iter().for_each(|(path, text)| self.repo.write(path, text));
+        self.repo.commit("an edit");
+        self.publish()
+    }
+
+    /// One pass of the binary, for which all waits are over.
+    #[track_caller]
+    pub fn publish(&self) -> Ran {
+        self.repo.publish().expect(0)
+    }
+
+    /// One pass at this very minute.
+    pub fn pass(&self) {
+        let (settings, clock) = (Settings::of(self.repo.path()), self.now());
+        pass_with_cache(&settings, clock, &mut Cache::default()).expect("a pass");
+    }
+
+    pub fn wait(&self, minutes: u64) {
+        self.minute.set(self.minute.get() + minutes);
+    }
+
+    pub fn now(&self) -> Timestamp {
+        let seconds = i64::try_from(self.minute.get() * 60).expect("a time");
+        Timestamp::from_second(START + seconds).expect("a moment")
+    }
+
+    /// These members applied their folders, and all is well.
+    pub fn succeed(&self, clusters: &[&str]) {
+        clusters.iter().for_each(|cluster| self.say(cluster, ""));
+    }
+
+    /// This member applied its folder, but for this config map of the namespace `shop`.
+    pub fn fail(&self, cluster: &str, name: &str, message: &str) {
+        let object = format!("kind: ConfigMap, namespace: shop, name: {name}, message: {message}");
+        self.say(cluster, &format!("  problems: [{{{object}}}]\n"));
+    }
+
+    fn say(&self, cluster: &str, more: &str) {
+        self.wait(1);
+        let tree = self.repo.git(&["rev-parse", &format!("{RENDERED}:clusters/{cluster}")]);
+        let applied = format!("applied:\n  sequence: 1\n  tree: {tree}\n  objects: 1\n{more}");
+        report(&self.repo, cluster, self.minute.get(), &applied);
+    }
+
+    /// The values of a config map by cluster: `a=one b=-`.
+    pub fn values(&self, clusters: &[&str], name: &str) -> String {
+        let files: BTreeMap<String, String> = self.repo.files(RENDERED);
+        let value = |cluster: &&str| {
+            let text = files.get(&format!("clusters/{cluster}/shop/ConfigMap_{name}.yaml"));
+            let value = text.and_then(|text| text.lines().find_map(|line| line.strip_prefix("  value: ")));
+            format!("{cluster}={}", value.unwrap_or("-").trim_matches('"'))
+        };
+        clusters.iter().map(value).collect::<Vec<_>>().join(" ")
+    }
+
+    /// `berth rollout` with these arguments.
+    pub fn order(&self, args: &[&str]) -> Ran {
+        run(&[&["rollout"], args, &["--repo", self.repo.arg()]].concat())
+    }
+
+    /// The message of the last commit.
+    pub fn message(&self) -> String {
+        self.repo.git(&["log", "-1", "--format=%B", RENDERED])
+    }
+
+    #[track_caller]
+    pub fn verify(&self) {
+        run(&["verify", "--repo", self.repo.arg()]).expect(0);
+    }
+}
