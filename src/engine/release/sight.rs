@@ -57,15 +57,17 @@ pub(super) fn sights<'a>(
         }
         let since = report.since.or(status.reported).unwrap_or(given.now).min(given.now);
         // A report from before the cluster was told is about the same copies at an earlier time.
-        let is_stale = releases.told.get(cluster).is_some_and(|told| since < told.at);
-        if is_stale || known.get(&sight.have) != Some(&report.digest) {
+        let told = releases.told.get(cluster).map(|told| told.at);
+        let is_stale = |since: Timestamp| told.is_some_and(|told| since < told);
+        if is_stale(since) || known.get(&sight.have) != Some(&report.digest) {
             continue;
         }
         let earlier = given.current.facts.get(cluster).and_then(|fact| fact.copies.get(&name));
         let same = earlier.filter(|one| one.digest == report.digest && one.health == report.health);
+        let same = same.filter(|same| same.since.is_some_and(|since| !is_stale(since)));
         let message = if report.health == Health::Failed { report.message.clone() } else { String::new() };
         let fresh = CopyReport { since: Some(since), message, ..report.clone() };
-        sight.report = Some(same.filter(|same| same.since.is_some()).cloned().unwrap_or(fresh));
+        sight.report = Some(same.cloned().unwrap_or(fresh));
     }
     sights
 }
