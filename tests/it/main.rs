@@ -70,6 +70,8 @@ mod progress;
 mod prune;
 #[cfg(unix)]
 mod pull_requests;
+#[cfg(unix)]
+mod recipes;
 #[path = "../../src/forge/testing.rs"]
 mod recorder;
 mod refused;

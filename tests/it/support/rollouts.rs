@@ -2,13 +2,14 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use berth_base::model::Timestamp;
 use berth_hub::daemon::{Cache, Settings, pass_with_cache};
 
 use super::removals::report;
 use super::silence::START;
-use super::{RENDERED, Ran, Repo, run};
+use super::{RENDERED, Ran, Repo, berth, hermetic, run};
 
 /// A published fleet. Its members say what the test lets them say.
 pub struct Rollouts {
@@ -84,6 +85,18 @@ impl Rollouts {
     /// `berth rollout` with these arguments.
     pub fn order(&self, args: &[&str]) -> Ran {
         run(&[&["rollout"], args, &["--repo", self.repo.arg()]].concat())
+    }
+
+    /// Runs these commands in the repository, at this minute.
+    #[track_caller]
+    pub fn shell(&self, commands: &str) -> Ran {
+        let berth = berth();
+        let folder = Path::new(berth.get_program()).parent().expect("its folder").display().to_string();
+        let path = format!("{folder}:{}", std::env::var("PATH").expect("a path"));
+        let now = self.now().to_string();
+        let mut bash = hermetic("bash");
+        bash.current_dir(self.repo.path()).env("PATH", path).args(["-e", "-c", commands]);
+        Ran::of(bash.env("GIT_AUTHOR_DATE", &now).env("GIT_COMMITTER_DATE", &now)).expect(0)
     }
 
     /// The message of the last commit.

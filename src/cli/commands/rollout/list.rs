@@ -17,9 +17,8 @@ use super::standing::{ClusterLine, WorkloadLine};
 use berth_base::model::{Key, Timestamp};
 use berth_base::text::counted;
 use berth_engine::pipeline::Built;
-use berth_engine::render::MemoryContents;
 use berth_engine::state::State;
-use berth_git::Repo;
+use berth_git::{GitContents, Repo};
 use berth_hub::inputs::{LocatedState, PassInputs};
 
 /// Show the rollouts of all workloads
@@ -93,7 +92,8 @@ impl Record {
             PassInputs::revision(&args.repo, &source, Some(now), None, &search)
         })?;
         ui.diagnostics(&inputs.odd_reports);
-        let built = inputs.build(&mut MemoryContents::default())?;
+        // Copies are compared with the published ones, so that they need Git's ids.
+        let built = inputs.build(&mut GitContents::remembering(&repo)?)?;
         Ok(Record { current: current.state, built, now })
     }
 
