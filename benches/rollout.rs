@@ -3,6 +3,8 @@
 //!
 //! Beside it, from the same run: the same pass without anything to do, and a full run from nothing.
 
+#![allow(clippy::print_stdout)]
+
 mod fleet;
 
 use std::collections::BTreeSet;
@@ -25,7 +27,9 @@ const START: i64 = 1_767_225_600;
 fn main() {
     let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![1_000, 10_000, 20_000] } else { sizes };
-    println!("clusters   full run   a step   nothing to do   a step / full run   a step / one at the first size");
+    println!(
+        "clusters   full run   a step   nothing to do   a step / full run   a step / one at the first size"
+    );
     let mut first = None;
     for clusters in sizes {
         let Figures { full, step, idle } = measure(clusters);
@@ -126,10 +130,14 @@ impl World<'_> {
         let root = repo.commit(root).expect("a commit").tree;
         let below = |tree, name: &str| {
             let entries = repo.tree(tree).expect("a tree");
-            entries.into_iter().filter_map(move |entry| match entry.kind {
-                EntryKind::Folder(id) => Some((String::from_utf8_lossy(&entry.name).into_owned(), id)),
-                _ => None,
-            }).filter(|(found, _)| name.is_empty() || found == name).collect::<Vec<_>>()
+            entries
+                .into_iter()
+                .filter_map(move |entry| match entry.kind {
+                    EntryKind::Folder(id) => Some((String::from_utf8_lossy(&entry.name).into_owned(), id)),
+                    _ => None,
+                })
+                .filter(|(found, _)| name.is_empty() || found == name)
+                .collect::<Vec<_>>()
         };
         let folders = below(below(root, "clusters")[0].1, "");
         for (cluster, tree) in folders.into_iter().filter(|(cluster, _)| clusters.contains(cluster)) {

@@ -17,6 +17,7 @@ use berth_base::diag::harmless_lines;
 use berth_base::model::{Fleet, Shared, Timestamp};
 use berth_engine::report::{self, ReportInputs};
 use berth_git::Repo;
+use berth_git::protocol::{Statuses, read_statuses};
 use berth_hub::inputs::LocatedState;
 use berth_hub::publish::CurrentState;
 use berth_hub::publish::cluster_refs::{self, ClusterRefCache};
@@ -52,9 +53,13 @@ pub(crate) fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
         let error = CommandError::usage("nothing is published yet");
         return Err(error.hint("publish with `berth run --once`, or see the next state with `berth explain`"));
     };
-    let (statuses, odd) = berth_git::protocol::read_statuses(&repo, &located.refs)?;
-    ui.diagnostics(&odd);
-    let published = cluster_refs::read_all(&repo, &located.refs, &mut ClusterRefCache::default())?;
+    let Statuses { by_cluster: statuses, diagnostics, .. } = read_statuses(&repo, &located.refs)?;
+    ui.diagnostics(&diagnostics);
+    let published = cluster_refs::read_all(
+        &repo,
+        &repo.list_refs(&located.refs.clusters)?,
+        &mut ClusterRefCache::default(),
+    )?;
     let fleet = fleet_of(&repo, current);
     let now = args.now.unwrap_or_else(Timestamp::now);
     let (fleet, state) = (fleet.as_deref(), Some(&current.state));

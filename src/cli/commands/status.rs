@@ -1,7 +1,7 @@
 //! `berth status`: the fleet at a glance.
 
 use berth_base::text::counted;
-use berth_git::protocol::Refs;
+use berth_git::protocol::{Refs, Statuses, read_statuses};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -112,14 +112,18 @@ struct Gathered {
 
 impl Gathered {
     fn read(repo: &Repo, located: &LocatedState, ui: &Ui) -> Result<Gathered, CommandError> {
-        let (statuses, odd) = berth_git::protocol::read_statuses(repo, &located.refs)?;
-        ui.diagnostics(&odd);
+        let Statuses { by_cluster: statuses, diagnostics, .. } = read_statuses(repo, &located.refs)?;
+        ui.diagnostics(&diagnostics);
         let mut decisions = Shared::default();
         if let Some(current) = &located.current {
             ui.diagnostics(&current.foreign);
             decisions = current.state.decisions.clone();
         }
-        let folders = cluster_refs::read_all(repo, &located.refs, &mut ClusterRefCache::default())?;
+        let folders = cluster_refs::read_all(
+            repo,
+            &repo.list_refs(&located.refs.clusters)?,
+            &mut ClusterRefCache::default(),
+        )?;
         Ok(Gathered { statuses, folders, decisions })
     }
 }

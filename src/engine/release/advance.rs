@@ -193,11 +193,14 @@ impl Asked<'_> {
         let orders = self.course.orders.next_change(given.now).filter(|_| waits || self.closed.is_some());
         let moments = self.answer.next.into_iter().chain(settles).chain(orders);
         let next_change = moments.filter(|at| *at > given.now).min();
-        let mut reports = carried(&key, given);
-        reports.retain(|cluster, _| self.sights.contains_key(cluster));
         let is_settled = self.is_settled(given);
-        let read = self.sights.into_iter().filter(|(_, sight)| !sight.is_assumed && !is_settled);
-        reports.extend(read.filter_map(|(cluster, sight)| Some((cluster, sight.report?))));
+        let name = WorkloadName::of(&key);
+        let report = |(cluster, sight): (String, Sight<'_>)| {
+            let read = sight.report.filter(|_| !sight.is_assumed && !is_settled);
+            let report = read.or_else(|| carried(&name, &cluster, given))?;
+            Some((cluster, report))
+        };
+        let reports = self.sights.into_iter().filter_map(report).collect();
         let Answer { waits, notes, standing, .. } = self.answer;
         let trace = Trace { waits, notes, standing, next: next_change };
         let Course { releases, diagnostics, .. } = self.course;
@@ -288,7 +291,9 @@ pub(super) fn stands(key: &Key, releases: &Releases, given: Given<'_>, desired: 
         let is_picked = fates.contains_key(&pick.cluster);
         fates.insert(pick.cluster.clone(), if is_picked { Fate::Stays } else { Fate::Leaves });
     }
-    let reports = carried(key, given);
+    let name = WorkloadName::of(key);
+    let report = |cluster: &String| Some((cluster.clone(), carried(&name, cluster, given)?));
+    let reports = fates.keys().filter_map(report).collect();
     let (key, releases) = (key.clone(), Some(releases.clone()));
     let (trace, diagnostics) = (Trace::default(), Diagnostics::new());
     Advance { key, releases, fates, reports, trace, next_change: None, diagnostics }
@@ -322,9 +327,7 @@ fn picks_of(
     picked.filter(|pick| wanted(&pick.cluster)).cloned().collect::<Vec<_>>().into()
 }
 
-/// The reports that the current facts hold on a workload.
-fn carried(key: &Key, given: Given<'_>) -> BTreeMap<String, CopyReport> {
-    let name = WorkloadName::of(key);
-    let facts = given.current.facts.iter();
-    facts.filter_map(|(cluster, fact)| Some((cluster.clone(), fact.copies.get(&name)?.clone()))).collect()
+/// Returns the report that the current facts hold on a workload's copies in a cluster.
+fn carried(name: &WorkloadName, cluster: &str, given: Given<'_>) -> Option<CopyReport> {
+    given.current.facts.get(cluster)?.copies.get(name).cloned()
 }

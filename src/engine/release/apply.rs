@@ -1,10 +1,10 @@
 //! The workloads' steps → the state that clusters get now: folders, marks in the decisions, facts, releases.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_base::model::cluster::WorkloadName;
-use berth_base::model::{ClusterStatus, ContentId, Decision, Pick};
+use berth_base::model::{ClusterStatus, ContentId, Decision, Folder, Pick, differences};
 
 use super::advance::{Advance, Fate};
 use super::places::{CopySet, Places};
@@ -16,18 +16,24 @@ const LEAVING: &str = "not picked any more; the removal waits for its turn";
 /// Applies all steps to the desired state.
 pub(super) fn apply(advances: Vec<Advance>, given: Given<'_>, state: &mut State) -> Released {
     let mut released = Released::default();
-    let changes: Vec<Vec<Change>> = {
+    let changes: Vec<Vec<(&String, Change)>> = {
         let (current, desired) = (Places::of(given.current), Places::of(state));
         advances.iter().map(|advance| changes(advance, &current, &desired)).collect()
     };
-    for change in changes.into_iter().flatten() {
-        let folder = match state.folders.get_mut(&change.cluster) {
-            Some(folder) => folder,
-            None => state.folders.entry(change.cluster).or_default(),
-        };
-        match change.content {
-            Some(content) => drop(folder.insert(change.path, content)),
-            None => drop(folder.remove(&change.path)),
+    let mut by_cluster: BTreeMap<&String, Vec<Change>> = BTreeMap::new();
+    for (cluster, change) in changes.into_iter().flatten() {
+        by_cluster.entry(cluster).or_default().push(change);
+    }
+    for (cluster, changes) in by_cluster {
+        let before = given.current.folders.get(cluster);
+        let folder = state.folders.entry(cluster.clone()).or_default();
+        match before.filter(|before| becomes(folder, &changes, before)) {
+            // The rest of berth sees at once that such a cluster is as before.
+            Some(before) => *folder = before.clone(),
+            None => changes.into_iter().for_each(|change| match change.content {
+                Some(content) => drop(folder.insert(change.path, content)),
+                None => drop(folder.remove(&change.path)),
+            }),
         }
     }
     for advance in advances {
@@ -48,14 +54,23 @@ pub(super) fn apply(advances: Vec<Advance>, given: Given<'_>, state: &mut State)
     released
 }
 
-/// A place whose content is not the desired one.
+/// Reports whether these changes make one folder another one.
+fn becomes(folder: &Folder, changes: &[Change], other: &Folder) -> bool {
+    changes.iter().all(|change| other.get(&change.path) == change.content.as_ref())
+        && differences(folder, other).all(|one| changes.iter().any(|change| change.path == *one.path))
+}
+
+/// A place in a cluster's folder whose content is not the desired one.
 struct Change {
-    cluster: String,
     path: Arc<str>,
     content: Option<ContentId>,
 }
 
-fn changes(advance: &Advance, current: &Places<'_>, desired: &Places<'_>) -> Vec<Change> {
+fn changes<'a>(
+    advance: &'a Advance,
+    current: &Places<'_>,
+    desired: &Places<'_>,
+) -> Vec<(&'a String, Change)> {
     let key = &advance.key;
     let (paths_now, paths_next) = (current.paths(key), desired.paths(key));
     let mut changes = Vec::new();
@@ -69,18 +84,14 @@ fn changes(advance: &Advance, current: &Places<'_>, desired: &Places<'_>) -> Vec
         let own = desired.copies(key, cluster, &paths_next);
         let stays: BTreeSet<&Arc<str>> = instead.iter().map(|(path, _)| path).collect();
         let gone = own.iter().filter(|(path, _)| !stays.contains(path));
-        changes.extend(gone.map(|(path, _)| Change {
-            cluster: cluster.clone(),
-            path: path.clone(),
-            content: None,
-        }));
+        changes.extend(gone.map(|(path, _)| (cluster, Change { path: path.clone(), content: None })));
         let folder = desired.state.folders.get(cluster);
         for (path, content) in instead {
             // Another workload's copy is there already: it wins, as between any two.
             let is_theirs = folder.is_some_and(|folder| folder.contains_key(&path))
                 && !own.iter().any(|(mine, _)| *mine == path);
             if !is_theirs {
-                changes.push(Change { cluster: cluster.clone(), path, content: Some(content) });
+                changes.push((cluster, Change { path, content: Some(content) }));
             }
         }
     }
@@ -100,7 +111,8 @@ fn mark(advance: &Advance, given: Given<'_>, state: &mut State) {
     picks.extend(leaving.map(|pick| Pick { leaving: true, reason: LEAVING.to_owned(), ..pick.clone() }));
     picks.sort_by(|a, b| a.cluster.cmp(&b.cluster));
     if *decision.picks != picks {
-        decision.picks = picks.into();
+        let same = before.map(|before| &before.picks).filter(|before| ***before == picks);
+        decision.picks = same.cloned().unwrap_or_else(|| picks.into());
     }
     if advance.fates.values().any(|fate| !matches!(fate, Fate::Desired)) {
         keep_objects(decision, before);

@@ -102,10 +102,16 @@ pub fn release(
     desired: &mut State,
     contents: &mut dyn Contents,
 ) -> Result<Released, ContentError> {
-    let firsts = gone_first(given.fleet);
+    let reported = reported(given);
+    let is_reported =
+        |key: &Key| given.current.releases.contains_key(key) || reported.contains(&WorkloadName::of(key));
     let workloads: BTreeMap<&Key, &Workload> = observed(given.fleet)
-        .filter(|workload| !workload.frozen && is_rolled(workload, given, &firsts))
-        .map(|workload| (&workload.key, workload))
+        .filter(|Observed { workload, is_asked }| {
+            // A strategy that nobody asked for counts once a member has reported on the workload: without any
+            // report there is nothing to go by.
+            !workload.frozen && (*is_asked || is_reported(&workload.key))
+        })
+        .map(|Observed { workload, .. }| (&workload.key, workload))
         .collect();
     let is_frozen = |key: &Key| given.fleet.workloads.get(key).is_some_and(|workload| workload.frozen);
     let stands = given.current.releases.iter().filter(|(key, _)| is_frozen(key));
@@ -122,20 +128,31 @@ pub fn release(
     Ok(apply::apply(advances, given, desired))
 }
 
-/// Returns the workloads whose members' reports matter to releases, with any strategy that goes step by step.
-pub fn observed(fleet: &Fleet) -> impl Iterator<Item = &Workload> {
+/// A workload whose members' reports matter to releases.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed<'f> {
+    pub workload: &'f Workload,
+    /// People asked for the way in which it goes, or let others wait for it.
+    is_asked: bool,
+}
+
+/// Returns the workloads with any strategy that goes step by step.
+pub fn observed(fleet: &Fleet) -> impl Iterator<Item = Observed<'_>> {
     let firsts = gone_first(fleet);
-    let is_observed = move |workload: &&Workload| {
+    fleet.workloads.values().filter_map(move |workload| {
         let orders = policy::Orders::of(fleet, &workload.key);
-        firsts.contains(&workload.key)
-            || !orders.policies().is_empty()
-            || match orders.strategy() {
-                Strategy::AtOnce => false,
-                Strategy::Progressive(rollouts) => rollouts.iter().any(|one| one.pace != Pace::Together),
-                Strategy::Rolling(_) | Strategy::Stages(_) | Strategy::Runs => true,
+        let is_ordered = firsts.contains(&workload.key) || !orders.policies().is_empty();
+        let is_asked = match orders.strategy() {
+            _ if is_ordered => true,
+            Strategy::AtOnce => return None,
+            Strategy::Progressive(rollouts) if rollouts.iter().all(|one| one.pace == Pace::Together) => {
+                return None;
             }
-    };
-    fleet.workloads.values().map(|workload| &**workload).filter(is_observed)
+            Strategy::Rolling(rolling) => rolling.asked,
+            Strategy::Progressive(_) | Strategy::Stages(_) | Strategy::Runs => true,
+        };
+        Some(Observed { workload, is_asked })
+    })
 }
 
 /// Returns the workloads that others wait for: these must be observed, whatever their strategy.
@@ -147,29 +164,12 @@ fn gone_first(fleet: &Fleet) -> BTreeSet<&Key> {
     after.chain(together).flat_map(|pattern| fleet.workloads_of(pattern)).collect()
 }
 
-/// Reports whether an observed workload goes step by step now. A strategy that nobody asked for counts once a member
-/// has reported on the workload: without any report there is nothing to go by.
-fn is_rolled(workload: &Workload, given: Given<'_>, firsts: &BTreeSet<&Key>) -> bool {
-    is_asked(given.fleet, workload, firsts) || is_reported(&workload.key, given)
-}
-
-/// Reports whether people asked for the way in which an observed workload goes, or let others wait for it.
-fn is_asked(fleet: &Fleet, workload: &Workload, firsts: &BTreeSet<&Key>) -> bool {
-    let orders = policy::Orders::of(fleet, &workload.key);
-    firsts.contains(&workload.key)
-        || !orders.policies().is_empty()
-        || !matches!(orders.strategy(), Strategy::Rolling(rolling) if !rolling.asked)
-}
-
 /// Returns the workloads that go step by step from the start, before any report.
 pub fn asked(fleet: &Fleet) -> BTreeSet<&Key> {
-    let firsts = gone_first(fleet);
-    let asked = observed(fleet).filter(|workload| is_asked(fleet, workload, &firsts));
-    asked.map(|workload| &workload.key).collect()
+    observed(fleet).filter(|observed| observed.is_asked).map(|observed| &observed.workload.key).collect()
 }
 
-fn is_reported(key: &Key, given: Given<'_>) -> bool {
-    let name = WorkloadName::of(key);
-    given.current.releases.contains_key(key)
-        || given.statuses.values().any(|status| status.copies.contains_key(&name))
+/// Returns the workloads that some member has reported on.
+fn reported(given: Given<'_>) -> BTreeSet<&WorkloadName> {
+    given.statuses.values().flat_map(|status| status.copies.keys()).collect()
 }

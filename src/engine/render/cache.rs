@@ -4,10 +4,11 @@
 //! and workload, picks and clusters are equal.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::cache_key::CacheKeys;
 use super::claims::{self, Claim, Picks};
-use berth_base::model::{Fleet, Folder, Folders, Shared, Workload};
+use berth_base::model::{ContentId, Fleet, Folder, Folders, Shared, Workload, differences};
 
 /// The inputs and the result of the last rendering.
 #[derive(Clone, Debug)]
@@ -27,14 +28,23 @@ impl ProcessCache {
     /// Forgets copies that are not in these folders: contents that were not published may be missing from the
     /// store.
     pub fn keep_published(&mut self, published: &Folders) {
-        let (clean, nothing) = (&mut self.clean, Folder::new());
+        let nothing = Folder::new();
+        let mut lost: BTreeMap<&Arc<str>, BTreeSet<ContentId>> = BTreeMap::new();
         for (cluster, folder) in &self.folders {
             let there = published.get(cluster).unwrap_or(&nothing);
-            if folder != there {
-                let lost = folder.iter().filter(|(path, id)| there.get(*path) != Some(id));
-                lost.for_each(|(path, _)| {
-                    clean.remove(&path.to_lowercase());
-                });
+            for one in differences(there, folder) {
+                if let Some(id) = one.after {
+                    lost.entry(one.path).or_default().insert(id);
+                }
+            }
+        }
+        // A workload that rolls out has clusters that wait for contents which others have already.
+        for (path, mut ids) in lost {
+            for id in published.values().filter_map(|folder| folder.get(path)) {
+                ids.remove(id);
+            }
+            if !ids.is_empty() {
+                self.clean.remove(&path.to_lowercase());
             }
         }
     }

@@ -12,4 +12,4 @@ pub mod trailers;
 
 pub use cluster_ref::{ClusterRef, read_cluster_ref};
 pub use refs::Refs;
-pub use statuses::{STATUS_FILE, read_status, read_statuses};
+pub use statuses::{STATUS_FILE, StatusCache, Statuses, read_listed, read_status, read_statuses};

@@ -1,35 +1,59 @@
 //! The members' last reports, from their status refs. A status counts only for its own name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::file_ref;
 use super::refs::Refs;
 use crate::{CommitId, GitError, Repo};
+use berth_base::cache::Cache;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::ClusterStatus;
 
 /// The one file of a status commit.
 pub const STATUS_FILE: &str = "status.yaml";
 
-/// Reads all statuses by cluster. Statuses that cannot be used are reported.
-pub fn read_statuses(
+/// The statuses or faults of commits. A commit never changes, so each is read once.
+pub type StatusCache = Cache<CommitId, Result<ClusterStatus, String>>;
+
+/// All statuses that were read.
+#[derive(Clone, Debug, Default)]
+pub struct Statuses {
+    pub by_cluster: BTreeMap<String, ClusterStatus>,
+    /// The refs with a status that cannot be used, which are reported.
+    pub unusable: BTreeSet<String>,
+    pub diagnostics: Diagnostics,
+}
+
+/// Reads all statuses.
+pub fn read_statuses(repo: &Repo, refs: &Refs) -> Result<Statuses, GitError> {
+    Ok(read_listed(repo, refs, &repo.list_refs(&refs.status)?, &mut StatusCache::default()))
+}
+
+/// Reads the statuses that these refs point to. The cache forgets all others.
+pub fn read_listed(
     repo: &Repo,
     refs: &Refs,
-) -> Result<(BTreeMap<String, ClusterStatus>, Diagnostics), GitError> {
-    let mut statuses = BTreeMap::new();
-    let mut found = Diagnostics::new();
-    for (name, commit) in repo.list_refs(&refs.status)? {
-        match checked(repo, refs, &name, commit) {
-            Ok(status) => {
-                statuses.insert(status.cluster.clone(), status);
-            }
+    listed: &BTreeMap<String, CommitId>,
+    cache: &mut StatusCache,
+) -> Statuses {
+    let mut statuses = Statuses::default();
+    for (name, commit) in listed {
+        let read = cache.get(commit).unwrap_or_else(|| {
+            let read = read_commit(repo, *commit).unwrap_or_else(|error| Err(error.to_string()));
+            cache.insert(*commit, read.clone());
+            read
+        });
+        match read.and_then(|status| checked(refs, name, status)) {
+            Ok(status) => drop(statuses.by_cluster.insert(status.cluster.clone(), status)),
             Err(fault) => {
                 let message = format!("this status is ignored: {fault}");
-                found.push(Diagnostic::warning(Pos::file(name), message));
+                statuses.diagnostics.push(Diagnostic::warning(Pos::file(name.clone()), message));
+                statuses.unusable.insert(name.clone());
             }
         }
     }
-    Ok((statuses, found))
+    cache.forget_unused();
+    statuses
 }
 
 /// Reads a member's last report, if it is readable.
@@ -38,8 +62,7 @@ pub fn read_status(repo: &Repo, refs: &Refs, cluster: &str) -> Result<Option<Clu
     Ok(read_commit(repo, commit)?.ok().filter(|status| status.cluster == cluster))
 }
 
-fn checked(repo: &Repo, refs: &Refs, name: &str, commit: CommitId) -> Result<ClusterStatus, String> {
-    let status = read_commit(repo, commit).map_err(|error| error.to_string())??;
+fn checked(refs: &Refs, name: &str, status: ClusterStatus) -> Result<ClusterStatus, String> {
     if refs.status_of(&status.cluster) != name {
         return Err(format!("it is a status of `{}`", status.cluster));
     }

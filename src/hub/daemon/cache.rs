@@ -14,6 +14,7 @@ use crate::verify::trust::Untrusted;
 use berth_base::model::Timestamp;
 use berth_engine::gate::limits::Limit;
 use berth_engine::pipeline;
+use berth_git::protocol::StatusCache;
 use berth_git::{CommitId, Repo};
 
 /// Carried from pass to pass.
@@ -23,6 +24,7 @@ pub struct Cache {
     /// The current state when the last pass ended.
     current: Option<CurrentState>,
     pub(super) cluster_refs: cluster_refs::ClusterRefCache,
+    pub(super) statuses: StatusCache,
     /// A tip of the rendered branch that is not trusted, with the source that it was compared with.
     pub(super) refused: Option<((CommitId, CommitId), Untrusted)>,
     /// The memory of reports. Losing it gives every member a full grace again.

@@ -1,5 +1,6 @@
 //! A pass: read the source's newest commit, decide, render, publish, and update the derived refs.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::cache::Cache;
@@ -8,7 +9,7 @@ use super::settings::Settings;
 use super::source_branch::find_source;
 use super::tip_check::refuse_untrusted;
 use crate::inputs::Reports;
-use crate::next_commit::{self, NextCommit, NextCommitError, StepInputs};
+use crate::next_commit::{self, NextCommit, StepInputs};
 use crate::publish::cluster_refs::WantedRefs;
 use crate::publish::trusted_commits::{IN_FORCE, remember};
 use crate::publish::{self, Published, cluster_refs};
@@ -18,6 +19,7 @@ use berth_base::model::Timestamp;
 use berth_engine::gate::Held;
 use berth_engine::plan::Plan;
 use berth_engine::report::{self, Detail, ReportInputs};
+use berth_git::protocol::read_listed;
 use berth_git::{CommitId, GitError, Repo};
 
 /// The result of a pass.
@@ -60,9 +62,16 @@ impl PassResult {
 pub struct RefSnapshot {
     /// The source and the reports, as they were before the pass read them: what comes during a pass is for
     /// the next one.
-    asked: Vec<(String, CommitId)>,
-    /// The refs that berth writes, as they were after the pass.
-    own: Vec<(String, CommitId)>,
+    source: (String, CommitId),
+    statuses: BTreeMap<String, CommitId>,
+    own: OwnRefs,
+}
+
+/// The refs that berth writes, as they were after the pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct OwnRefs {
+    rendered: Option<CommitId>,
+    clusters: BTreeMap<String, CommitId>,
 }
 
 /// The number of attempts before a pass gives up a lost race.
@@ -105,28 +114,15 @@ pub(crate) fn git_folders(settings: &Settings) -> Result<[PathBuf; 2], PassError
 pub(crate) fn snapshot_refs(settings: &Settings) -> Result<RefSnapshot, PassError> {
     let repo = Repo::open(&settings.repo)?;
     let (name, source) = find_source(&repo, settings)?;
-    Ok(RefSnapshot { asked: asked_refs(&repo, settings, &name, source)?, own: own_refs(&repo, settings)? })
+    let statuses = repo.list_refs(&settings.refs.status)?;
+    Ok(RefSnapshot { source: (name, source), statuses, own: OwnRefs::read(&repo, settings)? })
 }
 
-/// Returns the refs that berth reads: the source and the members' reports.
-fn asked_refs(
-    repo: &Repo,
-    settings: &Settings,
-    name: &str,
-    source: CommitId,
-) -> Result<Vec<(String, CommitId)>, PassError> {
-    let mut asked = vec![(name.to_owned(), source)];
-    asked.extend(repo.list_refs(&settings.refs.status)?);
-    Ok(asked)
-}
-
-/// Returns the refs that berth writes, apart from those it reads.
-fn own_refs(repo: &Repo, settings: &Settings) -> Result<Vec<(String, CommitId)>, PassError> {
-    let mut own = Vec::new();
-    for prefix in [&settings.refs.rendered, &settings.refs.clusters] {
-        own.extend(repo.list_refs(prefix)?);
+impl OwnRefs {
+    fn read(repo: &Repo, settings: &Settings) -> Result<OwnRefs, PassError> {
+        let refs = &settings.refs;
+        Ok(OwnRefs { rendered: repo.read_ref(&refs.rendered)?, clusters: repo.list_refs(&refs.clusters)? })
     }
-    Ok(own)
 }
 
 fn attempt_pass(
@@ -141,7 +137,7 @@ fn attempt_pass(
     // The state before the source: a source read earlier could be older than the state's own.
     let current = cache.take_current(&repo, &refs.rendered)?;
     let (name, source) = find_source(&repo, settings)?;
-    let asked = asked_refs(&repo, settings, &name, source)?;
+    let asked = repo.list_refs(&refs.status)?;
     let believed = trust::believes(&repo, refs, &refs.processed, &settings.anchors)?;
     let before = publish::read_processed(&repo, refs)?.filter(|_| believed);
     settings.progress.begin("proving the current state");
@@ -149,8 +145,8 @@ fn attempt_pass(
         Some(current) => Some(refuse_untrusted(&repo, settings, current, source, clock, cache)?),
         None => None,
     };
-    let reports = Reports::read(&repo, refs, &settings.limits.member_labels(), current.as_ref())
-        .map_err(NextCommitError::from)?;
+    let statuses = read_listed(&repo, refs, &asked, &mut cache.statuses);
+    let reports = Reports::of(statuses, refs, &settings.limits.member_labels(), current.as_ref());
     let start = StepInputs {
         name: &name,
         source,
@@ -183,9 +179,10 @@ fn attempt_pass(
         let wanted = WantedRefs { rendered, clusters: &clusters, identity: &settings.identity, alive };
         cluster_refs::repair(&repo, refs, wanted, &mut cache.cluster_refs)?;
     }
+    let own = OwnRefs::read(&repo, settings)?;
     let processed = publish::Processed {
         source,
-        branch: Some(name).filter(|name| name.starts_with("refs/")),
+        branch: Some(name.clone()).filter(|name| name.starts_with("refs/")),
         rendered: rendered.as_ref().map(|rendered| rendered.commit),
         errors: diagnostics.errors().count(),
         warnings: diagnostics.iter().filter(|d| d.severity == Severity::Warning).count(),
@@ -197,7 +194,7 @@ fn attempt_pass(
     let written = publish::write_processed(&repo, refs, &processed, &settings.identity, seconds)?;
     remember(&repo, &refs.processed, written);
     if let Some(rendered) = &rendered {
-        let folders = cluster_refs::read_all(&repo, refs, &mut cache.cluster_refs)?;
+        let folders = cluster_refs::read_all(&repo, &own.clusters, &mut cache.cluster_refs)?;
         let state = Some(&rendered.state);
         let known = ReportInputs { state, ..ReportInputs::new(&inputs.statuses, &folders, inputs.now) };
         let fleet_report = report::summarize(&rendered.state.decisions, known, Detail::Brief);
@@ -209,7 +206,7 @@ fn attempt_pass(
     }
     diagnostics.extend(trusted.and_then(|trust| trust.note(&refs.rendered)).map(Diagnostic::note));
     diagnostics.extend(repo.cleared_locks().into_iter().map(cleared));
-    let seen = RefSnapshot { asked, own: own_refs(&repo, settings)? };
+    let seen = RefSnapshot { source: (name, source), statuses: asked, own };
     if inputs.silences.outage.is_some() {
         cache.forgive(clock);
     }

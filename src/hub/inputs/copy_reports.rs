@@ -55,7 +55,8 @@ struct Asking<'a> {
 }
 
 fn workloads<'a>(fleet: &Fleet, current: &'a CurrentState) -> Vec<Asking<'a>> {
-    let asking = release::observed(fleet).filter_map(|workload| {
+    let asking = release::observed(fleet).filter_map(|observed| {
+        let workload = observed.workload;
         let decision = current.state.decisions.get(&workload.key)?;
         Some(Asking {
             name: WorkloadName::of(&workload.key),

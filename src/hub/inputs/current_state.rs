@@ -12,6 +12,7 @@ use super::hearing::Hearing;
 use crate::publish::{self, CurrentState, Processed, PublishError};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::{ClusterStatus, LabelKeys};
+use berth_git::protocol::{Statuses, read_statuses};
 use berth_git::{CommitId, Repo};
 
 const BRANCHES: &str = "refs/heads/";
@@ -67,9 +68,19 @@ impl Reports {
         labels: &LabelKeys,
         current: Option<&CurrentState>,
     ) -> Result<Reports, InputError> {
-        let (mut statuses, odd) = berth_git::protocol::read_statuses(repo, refs)?;
+        Ok(Reports::of(read_statuses(repo, refs)?, refs, labels, current))
+    }
+
+    /// Makes reports of statuses that were read.
+    pub(crate) fn of(
+        read: Statuses,
+        refs: &Refs,
+        labels: &LabelKeys,
+        current: Option<&CurrentState>,
+    ) -> Reports {
+        let Statuses { by_cluster: mut statuses, unusable, diagnostics } = read;
         for (cluster, fact) in current.iter().flat_map(|current| &current.state.facts) {
-            if !statuses.contains_key(cluster) && repo.has_ref(&refs.status_of(cluster))? {
+            if !unusable.is_empty() && unusable.contains(&refs.status_of(cluster)) {
                 statuses.insert(cluster.clone(), fact.clone());
             }
         }
@@ -84,7 +95,7 @@ impl Reports {
                 status.heard = fact.heard && status.reported.is_none();
             }
         }
-        Ok(Reports { statuses, odd, hearing: None })
+        Reports { statuses, odd: diagnostics, hearing: None }
     }
 }
 

@@ -40,14 +40,14 @@ pub struct ClusterRefCache {
 /// Every cluster's folder as its ref has it, in the report's form. The cache forgets what no ref was read for.
 pub fn read_all(
     repo: &Repo,
-    refs: &Refs,
+    listed: &BTreeMap<String, CommitId>,
     cache: &mut ClusterRefCache,
 ) -> Result<BTreeMap<String, report::Published>, PublishError> {
     let mut all = BTreeMap::new();
     let mut now = BTreeSet::new();
-    for commit in repo.list_refs(&refs.clusters)?.into_values() {
-        now.insert(commit);
-        if let Some(found) = read(repo, commit, cache)? {
+    for commit in listed.values() {
+        now.insert(*commit);
+        if let Some(found) = read(repo, *commit, cache)? {
             let published = report::Published { sequence: found.seq, tree: found.tree.to_string() };
             all.insert(found.cluster, published);
         }

@@ -2,7 +2,7 @@
 
 use berth_git::protocol::ClusterRef;
 use berth_git::protocol::read_cluster_ref;
-use berth_git::protocol::read_statuses;
+use berth_git::protocol::{Statuses, read_statuses};
 use std::collections::BTreeSet;
 
 use super::cluster_refs::{ClusterRefCache, Repaired, WantedRefs, repair};
@@ -154,7 +154,7 @@ fn a_status_counts_for_its_own_name_only() {
     let forged = berth_base::status::write_status(&status("a"));
     commit_files(repo, &refs.status_of("liar"), &[("status.yaml", &forged)]);
     commit_files(repo, &refs.status_of("empty"), &[("other.yaml", "x")]);
-    let (statuses, found) = read_statuses(repo, refs).unwrap();
+    let Statuses { by_cluster: statuses, diagnostics: found, .. } = read_statuses(repo, refs).unwrap();
     assert_eq!(statuses.keys().collect::<Vec<_>>(), ["a", "x.lock"]);
     let said = texts(&found);
     assert_eq!(said.len(), 2);
