@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::decide::{self, Decided};
 use crate::load::{self, History, Loaded};
 use crate::policy_tests::Side;
-use crate::release;
+use crate::release::{self, labels::ClusterLabels};
 use crate::render;
 use crate::state::State;
 use berth_base::diag::Diagnostics;
@@ -163,7 +163,9 @@ pub fn build_loaded(
         kept,
     };
     let Inputs { current, statuses, now, .. } = inputs;
-    let given = release::Given { fleet: &loaded.fleet, current, statuses, now };
+    let clusters = decide::overlay(&loaded.fleet, &state.facts);
+    let labels = &ClusterLabels::of(clusters.iter().map(|cluster| &**cluster));
+    let given = release::Given { fleet: &loaded.fleet, labels, current, statuses, now };
     let released = release::release(given, &mut state, contents)?;
     diagnostics.extend(released.diagnostics);
     diagnostics.sort();

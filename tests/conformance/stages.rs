@@ -3,6 +3,7 @@
 use berth_base::diag::Diagnostics;
 use berth_base::model::rollout::StageTask;
 use berth_base::model::staged::StageProgress;
+use berth_engine::release::labels::ClusterLabels;
 use berth_engine::release::runs;
 use serde_json::{Value as Json, json};
 
@@ -40,7 +41,8 @@ pub fn check(case: &mut Archive) -> Result<(), String> {
 fn planned(case: &Archive) -> (Vec<StageProgress>, Diagnostics) {
     let (loaded, decided, mut diagnostics) = decide_fleet(case, None);
     let run = loaded.fleet.runs.values().next().expect("a run");
-    let stages = runs::plan_run(&loaded.fleet, decided.decisions.get(&run.workload), run);
+    let labels = ClusterLabels::of(loaded.fleet.clusters.values().map(|cluster| &**cluster));
+    let stages = runs::plan_run(&loaded.fleet, &labels, decided.decisions.get(&run.workload), run);
     diagnostics
         .extend(stages.as_ref().err().into_iter().flatten().map(|fault| fault.diagnostic(&run.origin)));
     (stages.unwrap_or_default(), diagnostics)

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::support::removals::{GLOBAL_SET, managed};
 use crate::support::rollouts::Rollouts;
-use crate::support::{Repo, cluster, config_map, namespace};
+use crate::support::{Repo, cluster, config_map, namespace, run};
 
 /// The blocks of a recipe in this language.
 fn recipe(name: &str, language: &str) -> Vec<String> {
@@ -178,3 +178,47 @@ fn emergency() {
     assert_eq!(shown(), "a=three b=three c=three");
     rollouts.verify();
 }
+
+/// As with placements: the labels of files, and those that members report and may.
+#[test]
+fn stages_and_pins_see_the_labels_that_members_may_report() {
+    let policy = format!("{RINGS}  pins: [{{selector: {{matchLabels: {{hold: \"on\"}}}}, reason: asked}}]\n");
+    let rollouts = labelled("zone", &[("a", "1"), ("b", "1"), ("c", "1")], &policy);
+    let shown = || rollouts.values(&["a", "b", "c"], "web");
+    rollouts.succeed_with_label("a", "ring", "rest");
+    rollouts.succeed_with_label("b", "ring", "canary");
+    rollouts.succeed_with_label("c", "hold", "on");
+    rollouts.repo.write("apps/web.yaml", map("two"));
+    rollouts.repo.commit("two");
+    let unlabelled = rollouts.repo.publish().expect(1).err;
+    assert!(unlabelled.contains("no stage takes `a`, `b`, `c`"), "nobody allowed these labels: {unlabelled}");
+    assert!(!unlabelled.contains("StagedUpdateRun"), "{unlabelled}");
+    rollouts.publish_with_labels("ring,hold", 1);
+    assert_eq!(shown(), "a=one b=one c=one", "c is in no stage");
+    rollouts.repo.write("clusters/c.yaml", cluster("c", &[("ring", "canary")]));
+    rollouts.repo.commit("c is a canary");
+    rollouts.publish_with_labels("ring,hold", 0);
+    assert_eq!(shown(), "a=one b=two c=one");
+    rollouts.succeed_with_label("b", "ring", "canary");
+    rollouts.publish_with_labels("ring,hold", 0);
+    assert_eq!(shown(), "a=two b=two c=one");
+    // The commit before these allows more labels than the one before it, of which a proof tells.
+    run(&["verify", "berth/rendered~2..berth/rendered", "--repo", rollouts.repo.arg()]).expect(0);
+    rollouts.repo.write("apps/web.yaml", map("three"));
+    rollouts.repo.commit("three");
+    let plan = run(&["plan", "--repo", rollouts.repo.arg(), "--member-labels", "ring,hold"]).expect(0);
+    let plan = plan.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(plan.contains("stage `canary` (2 clusters), then stage `rest` (1 cluster)"), "{plan}");
+    assert!(plan.contains("c is pinned"), "{plan}");
+}
+
+const RINGS: &str = "apiVersion: berth.dev/v1alpha1
+kind: RolloutPolicy
+metadata: {name: rings, namespace: shop}
+spec:
+  workloads: [{kind: FederatedConfigMap, name: web}]
+  strategy:
+    stages:
+    - {name: canary, labelSelector: {matchLabels: {ring: canary}}}
+    - {name: rest, labelSelector: {matchLabels: {ring: rest}}}
+";

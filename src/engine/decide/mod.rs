@@ -161,5 +161,6 @@ fn reads_of(fleet: &Fleet) -> policy_reads::Reads<'_> {
             Source::Follows(follow) => policy_reads::of_follow(follow, &mut reads),
         }
     }
+    policy_reads::of_rollouts(fleet, &mut reads);
     reads
 }

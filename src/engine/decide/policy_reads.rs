@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use berth_base::model::View;
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::placement::{AgentLimits, Filter, Follow, Policy, Rule, ScoreRule, Toleration};
+use berth_base::model::rollout::Strategy;
+use berth_base::model::rollout_policy::PolicyStrategy;
 use berth_base::model::selector::{Measure, Term};
+use berth_base::model::{Fleet, Selector, View};
 
 /// A part of a cluster that a rule reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,6 +77,22 @@ pub(super) fn of_policy<'a>(policy: &'a Policy, reads: &mut Reads<'a>) {
 /// Adds the reads of a placement that follows others, beside the followed decisions.
 pub(super) fn of_follow<'a>(follow: &'a Follow, reads: &mut Reads<'a>) {
     of_filters(&follow.filters, reads);
+}
+
+/// Adds the labels by which stages and pins of rollouts choose clusters.
+pub(super) fn of_rollouts<'a>(fleet: &'a Fleet, reads: &mut Reads<'a>) {
+    let policies = || fleet.rollout_policies.values();
+    let written = policies().filter_map(|policy| match &policy.strategy {
+        Some(PolicyStrategy::Written(Strategy::Stages(stages))) => Some(stages),
+        _ => None,
+    });
+    let stages = fleet.stage_strategies.values().map(|strategy| &strategy.stages).chain(written).flatten();
+    for stage in stages {
+        reads.extend(stage.selector.iter().flat_map(Selector::keys).map(Read::Label));
+        reads.extend(stage.sorted_by.as_deref().map(Read::Label));
+    }
+    let pins = policies().flat_map(|policy| &policy.pins);
+    reads.extend(pins.filter_map(|pin| pin.selector.as_ref()).flat_map(Selector::keys).map(Read::Label));
 }
 
 pub(super) fn of_filters<'a>(filters: &'a [Filter], reads: &mut Reads<'a>) {

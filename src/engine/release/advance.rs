@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, Releases};
+use berth_base::model::rollout::Strategy;
 use berth_base::model::{ContentError, Contents, Decision, Folders, Key, Pick, Shared, Timestamp, Workload};
 
 use super::answer::{self, Answer};
@@ -120,8 +121,8 @@ fn pin(
 ) {
     let mut by_release: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
     for (cluster, sight) in sights.iter_mut().filter(|(_, sight)| sight.picked) {
-        let Some(known) = given.fleet.clusters.get(cluster) else { continue };
-        let Some(pin) = course.orders.pin(cluster, &known.labels) else { continue };
+        let Some(labels) = given.labels.get(cluster) else { continue };
+        let Some(pin) = course.orders.pin(cluster, labels) else { continue };
         match pin.release {
             Some(number) if Some(number) == course.target => continue,
             Some(number) => drop(by_release.entry(number).or_default().insert(cluster.clone())),
@@ -215,7 +216,7 @@ impl Asked<'_> {
         let (key, releases) = (&self.workload.key, &self.course.releases);
         let (cluster, reason) = self.answer.waits.first_key_value()?;
         let waits = self.answer.waits.len();
-        if self.course.target.is_none() {
+        if self.course.target.is_none() && self.course.strategy == Strategy::Runs {
             let message = format!(
                 "{key} rolls out by staged update runs, and none goes on: every cluster keeps its copy ({waits} wait)"
             );

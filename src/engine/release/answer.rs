@@ -39,7 +39,10 @@ pub(super) fn ask(
     let mut answer = Answer::default();
     let mut turns = turns(sights, course);
     if course.target.is_none() {
-        let reason = closed.unwrap_or("it rolls out by staged update runs, and none of them goes on now");
+        let reason = closed.unwrap_or(match course.strategy {
+            Strategy::Stages(_) => "the stages cannot be worked out",
+            _ => "it rolls out by staged update runs, and none of them goes on now",
+        });
         answer.take(Step::all_wait(&turns, reason));
         return answer;
     }

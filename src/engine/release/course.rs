@@ -130,7 +130,7 @@ impl<'f> Course<'f> {
         stored: ContentId,
     ) {
         let key = &workload.key;
-        let driven = runs::drive(given.fleet, workload, decision, &self.releases, given.now);
+        let driven = runs::drive(given.fleet, given.labels, workload, decision, &self.releases, given.now);
         self.diagnostics.extend(driven.faults);
         let Some(mut staged) = driven.staged else { return };
         staged.progress.release = match staged.content {
@@ -164,7 +164,7 @@ impl<'f> Course<'f> {
             [Side::Before, Side::After].map(|side| StageGate { stage: stage.name.clone(), side })
         });
         let approved = gates.filter(|gate| self.orders.is_approved(number, gate)).collect();
-        let staged = runs::by_stages(given.fleet, (stages, approved), decision, &self.releases, given.now);
+        let staged = runs::by_stages(given.labels, (stages, approved), decision, &self.releases, given.now);
         match staged {
             Ok(staged) => {
                 self.releases.run = Some(staged.progress.clone());

@@ -7,7 +7,7 @@
 //!
 //! - [`turn`]: a cluster as a strategy sees it, and the answer. [`strategies`]: every strategy behind one question;
 //!   [`progressive`], [`rolling`]: each of them.
-//! - [`copies`]: the digest that names copies. [`inputs`]: a release's inputs as they are stored.
+//! - [`labels`]: the labels by which stages and pins choose. [`copies`]: the digest that names copies. [`inputs`]: a release's inputs as they are stored.
 //! - [`units`]: workloads that go as one, in their order. [`advance`]: one workload's step. [`course`]: its strategy and
 //!   the release that clusters go to. [`sight`]: its clusters. [`answer`]: what its strategy gives. [`record`]: its
 //!   releases after the step. [`apply`]: the steps become the state.
@@ -19,6 +19,7 @@ mod changes;
 pub mod copies;
 mod course;
 mod inputs;
+pub mod labels;
 mod measure;
 mod next_release;
 pub mod next_step;
@@ -54,12 +55,14 @@ use berth_base::model::{
 };
 
 use crate::state::State;
+use labels::ClusterLabels;
 use places::Places;
 
 /// All that a step reads beside the desired state.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
     pub fleet: &'a Fleet,
+    pub labels: &'a ClusterLabels<'a>,
     pub current: &'a State,
     pub statuses: &'a BTreeMap<String, ClusterStatus>,
     pub now: Timestamp,

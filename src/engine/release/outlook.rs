@@ -6,6 +6,7 @@ use berth_base::model::rollout::{GroupRef, Pace, Rolling, Rollout, Stage, StageT
 use berth_base::model::{Decision, Fleet, Key, Pick, Timestamp};
 use berth_base::text::{counted, some_of};
 
+use super::labels::ClusterLabels;
 use super::policy::{Closed, Orders};
 use super::stages::takes;
 
@@ -51,7 +52,12 @@ impl Outlook {
 }
 
 /// Returns how a change of a workload rolls from `now` on. `None` for a workload that is placed nowhere.
-pub fn outlook(orders: &Orders<'_>, decisions: &BTreeMap<Key, Decision>, now: Timestamp) -> Option<Outlook> {
+pub fn outlook(
+    orders: &Orders<'_>,
+    labels: &ClusterLabels<'_>,
+    decisions: &BTreeMap<Key, Decision>,
+    now: Timestamp,
+) -> Option<Outlook> {
     let (fleet, key) = (orders.fleet(), orders.workload());
     let decision = decisions.get(key)?;
     let picks: Vec<&Pick> = decision.picked().collect();
@@ -62,12 +68,12 @@ pub fn outlook(orders: &Orders<'_>, decisions: &BTreeMap<Key, Decision>, now: Ti
         Strategy::AtOnce => at_once(picks.len()),
         Strategy::Progressive(rollouts) => progressive(fleet, &rollouts, decision, decisions),
         Strategy::Rolling(rolling) => by_budget(&rolling, picks.len()),
-        Strategy::Stages(stages) => by_stage(&stages, fleet, &picks),
+        Strategy::Stages(stages) => by_stage(&stages, labels, &picks),
         Strategy::Runs => {
             Outlook { pace: "only by a staged update run".to_owned(), waves: 1, ..Outlook::default() }
         }
     };
-    outlook.also.extend(pinned(orders, fleet, &picks));
+    outlook.also.extend(pinned(orders, labels, &picks));
     let names = |keys: BTreeSet<&Key>| some_of(keys.into_iter().filter(|other| *other != key), 3);
     let after = orders.after();
     if !after.is_empty() {
@@ -183,13 +189,12 @@ fn by_budget(rolling: &Rolling, clusters: usize) -> Outlook {
     Outlook { pace: at_a_time(most, clusters), waves: clusters.div_ceil(most), ..Outlook::default() }
 }
 
-fn by_stage(stages: &[Stage], fleet: &Fleet, picks: &[&Pick]) -> Outlook {
+fn by_stage(stages: &[Stage], labels: &ClusterLabels<'_>, picks: &[&Pick]) -> Outlook {
     let mut outlook = Outlook::default();
     let mut words = Vec::new();
     let mut left: BTreeSet<&str> = picks.iter().map(|pick| pick.cluster.as_str()).collect();
     for stage in stages {
-        let is_in =
-            |name: &&str| fleet.clusters.get(*name).is_some_and(|cluster| takes(stage, &cluster.labels));
+        let is_in = |name: &&str| labels.get(name).is_some_and(|labels| takes(stage, labels));
         let clusters: Vec<&str> = left.iter().copied().filter(is_in).collect();
         left.retain(|name| !clusters.contains(name));
         let mut takes = |task: &StageTask| match task {
@@ -209,10 +214,9 @@ fn by_stage(stages: &[Stage], fleet: &Fleet, picks: &[&Pick]) -> Outlook {
     outlook
 }
 
-fn pinned(orders: &Orders<'_>, fleet: &Fleet, picks: &[&Pick]) -> Option<String> {
+fn pinned(orders: &Orders<'_>, labels: &ClusterLabels<'_>, picks: &[&Pick]) -> Option<String> {
     let is_pinned = |pick: &&&Pick| {
-        let labels = fleet.clusters.get(&pick.cluster).map(|cluster| &cluster.labels);
-        labels.is_some_and(|labels| orders.pin(&pick.cluster, labels).is_some())
+        labels.get(&pick.cluster).is_some_and(|labels| orders.pin(&pick.cluster, labels).is_some())
     };
     let names: Vec<&str> = picks.iter().filter(is_pinned).map(|pick| pick.cluster.as_str()).collect();
     let is = if names.len() == 1 { "is" } else { "are" };
@@ -299,12 +303,10 @@ mod tests {
     #[test]
     fn stages_name_their_clusters_waits_and_approvals() {
         use berth_base::model::{Cluster, Requirement, Selector};
-        let mut fleet = Fleet::default();
-        for (name, ring) in [("a", "canary"), ("b", "eu"), ("c", "eu"), ("d", "none")] {
+        let clusters = [("a", "canary"), ("b", "eu"), ("c", "eu"), ("d", "none")].map(|(name, ring)| {
             let labels = [("ring".to_owned(), ring.to_owned())].into();
-            let cluster = Cluster { name: name.to_owned(), labels, ..Cluster::default() };
-            fleet.clusters.insert(name.to_owned(), cluster.into());
-        }
+            Cluster { name: name.to_owned(), labels, ..Cluster::default() }
+        });
         let stage = |ring: &str, after: Vec<StageTask>| Stage {
             name: ring.to_owned(),
             selector: Some(Selector {
@@ -319,7 +321,7 @@ mod tests {
             [stage("canary", vec![StageTask::Wait(3_600), StageTask::Approval]), stage("eu", Vec::new())];
         let picks = picks(&[("a", None), ("b", None), ("c", None), ("d", None)]);
         assert_eq!(
-            by_stage(&stages, &fleet, &picks.iter().collect::<Vec<_>>()).words(),
+            by_stage(&stages, &ClusterLabels::of(&clusters), &picks.iter().collect::<Vec<_>>()).words(),
             "stage `canary` (1 cluster), then stage `eu` (2 clusters); about 60 minutes if all goes well; \
              waits for 1 approval; 1 cluster in no stage: d"
         );

@@ -38,6 +38,12 @@ impl Rollouts {
         self.repo.publish().expect(0)
     }
 
+    /// The same, where members may report labels with these keys.
+    #[track_caller]
+    pub fn publish_with_labels(&self, keys: &str, code: i32) -> Ran {
+        run(&["run", "--once", "--repo", self.repo.arg(), "--member-labels", keys]).expect(code)
+    }
+
     /// One pass at this very minute.
     pub fn pass(&self) {
         let (settings, clock) = (Settings::of(self.repo.path()), self.now());
@@ -66,9 +72,19 @@ impl Rollouts {
 
     fn say(&self, cluster: &str, more: &str) {
         self.wait(1);
+        report(&self.repo, cluster, self.minute.get(), &format!("{}{more}", self.applied(cluster)));
+    }
+
+    /// This member applied its folder, and reports a label.
+    pub fn succeed_with_label(&self, cluster: &str, key: &str, value: &str) {
+        let labels = format!("labels:\n  {key}: \"{value}\"\n");
+        self.wait(1);
+        report(&self.repo, cluster, self.minute.get(), &format!("{}{labels}", self.applied(cluster)));
+    }
+
+    fn applied(&self, cluster: &str) -> String {
         let tree = self.repo.git(&["rev-parse", &format!("{RENDERED}:clusters/{cluster}")]);
-        let applied = format!("applied:\n  sequence: 1\n  tree: {tree}\n  objects: 1\n{more}");
-        report(&self.repo, cluster, self.minute.get(), &applied);
+        format!("applied:\n  sequence: 1\n  tree: {tree}\n  objects: 1\n")
     }
 
     /// The values of a config map by cluster: `a=one b=-`.

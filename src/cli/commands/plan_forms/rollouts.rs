@@ -4,7 +4,9 @@ use serde_json::{Value as Json, json};
 
 use super::outline::{Line, Sign, line};
 use berth_base::model::{Key, Timestamp};
+use berth_engine::decide;
 use berth_engine::pipeline::Built;
+use berth_engine::release::labels::ClusterLabels;
 use berth_engine::release::outlook::{Outlook, outlook};
 use berth_engine::release::policy::Orders;
 use berth_engine::state::State;
@@ -29,9 +31,11 @@ pub(crate) fn begun(current: &State, built: &Built, now: Timestamp) -> Vec<Rollo
             !after.is_proven() && before != Some((after.current.number, after.current.begun))
         })
     };
+    let clusters = decide::overlay(&built.fleet, &built.state.facts);
+    let labels = ClusterLabels::of(clusters.iter().map(|cluster| &**cluster));
     let one = |key: &Key| {
         let release = built.state.releases.get(key)?.current.number;
-        let outlook = outlook(&Orders::of(&built.fleet, key), &built.state.decisions, now)?;
+        let outlook = outlook(&Orders::of(&built.fleet, key), &labels, &built.state.decisions, now)?;
         Some(Rollout { key: key.clone(), release, outlook })
     };
     built.fleet.workloads.keys().filter(|key| is_new(key)).filter_map(one).collect()

@@ -11,6 +11,8 @@ use berth_base::model::Fleet;
 use berth_base::model::rollout::StageTask;
 use berth_base::model::staged::{Run, StageProgress};
 use berth_base::text::some_of;
+use berth_engine::decide;
+use berth_engine::release::labels::ClusterLabels;
 use berth_engine::release::runs;
 
 /// The clusters that a row shows.
@@ -42,7 +44,9 @@ pub(super) fn cmd_stages(args: &StagesArgs, ui: &Ui) -> Outcome {
             return Err(error);
         }
     };
-    let planned = runs::plan_run(&loaded.fleet, decided.decisions.get(&run.workload), run);
+    let clusters = decide::overlay(&loaded.fleet, &decided.facts);
+    let labels = ClusterLabels::of(clusters.iter().map(|cluster| &**cluster));
+    let planned = runs::plan_run(&loaded.fleet, &labels, decided.decisions.get(&run.workload), run);
     let stages = match planned {
         Ok(stages) => stages,
         Err(faults) => {

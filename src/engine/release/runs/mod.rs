@@ -8,16 +8,17 @@
 mod tests;
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::release::Releases;
 use berth_base::model::rollout::{Stage, Strategy};
 use berth_base::model::selector::Labels;
 use berth_base::model::staged::{Run, RunProgress, RunState, StageGate, StageProgress, Standing};
-use berth_base::model::{Cluster, Decision, Fleet, Key, Shared, Timestamp, Workload};
+use berth_base::model::{Decision, Fleet, Key, Timestamp, Workload};
 use berth_base::text::some_of;
 
+use super::labels::ClusterLabels;
 use super::staged::{self, Course};
 use super::stages::{Fault, plan};
 use super::turn::{Step, Turn};
@@ -59,13 +60,13 @@ pub struct Staged<'f> {
     pub state: RunState,
     stages: Vec<Stage>,
     approved: BTreeSet<StageGate>,
-    clusters: &'f BTreeMap<String, Shared<Cluster>>,
+    labels: &'f ClusterLabels<'f>,
 }
 
 impl Staged<'_> {
     /// Says who may go on now, and takes the progress further. `turns` ascend by name.
     pub fn step<'a>(&mut self, turns: &[Turn<'a>], now: Timestamp) -> (Step<'a>, Standing) {
-        let labels = |cluster: &str| self.clusters.get(cluster).map(|cluster| &cluster.labels);
+        let labels = |cluster: &str| self.labels.get(cluster);
         let course =
             Course { stages: &self.stages, approved: &self.approved, state: self.state, labels: &labels };
         let stepped = staged::step(course, turns, &self.progress, now);
@@ -86,6 +87,7 @@ pub struct Driven<'f> {
 /// cannot begin is skipped.
 pub fn drive<'f>(
     fleet: &'f Fleet,
+    labels: &'f ClusterLabels<'f>,
     workload: &Workload,
     decision: Option<&Decision>,
     releases: &Releases,
@@ -103,14 +105,15 @@ pub fn drive<'f>(
             driven.faults.push(Diagnostic::error(run.origin.clone(), message).hint(hint));
             continue;
         }
-        match plan_run(fleet, decision, run) {
+        match plan_run(fleet, labels, decision, run) {
             Ok(stages) => {
                 let before = recorded.into_iter().flat_map(|progress| &progress.ended).chain(current);
                 let others = before.chain(new.iter().map(|run| &run.key));
                 let ended = others.filter(|key| fleet.runs.contains_key(*key)).cloned().collect();
                 let progress = begin(Some(run.key.clone()), stages, ended, now);
                 let content = run.release.map_or(RunContent::Files, RunContent::Release);
-                driven.staged = Some(Staged { begins: true, ..staged_run(fleet, run, content, progress) });
+                driven.staged =
+                    Some(Staged { begins: true, ..staged_run((fleet, labels), run, content, progress) });
                 return driven;
             }
             Err(faults) => driven.faults.extend(diagnostics(fleet, run, &faults)),
@@ -119,24 +122,29 @@ pub fn drive<'f>(
     let going = recorded.filter(|progress| progress.finished.is_none());
     driven.staged = going.and_then(|progress| {
         let run = fleet.runs.get(current?).filter(|run| run.workload == workload.key)?;
-        Some(staged_run(fleet, run, RunContent::Release(progress.release), progress.clone()))
+        Some(staged_run((fleet, labels), run, RunContent::Release(progress.release), progress.clone()))
     });
     driven
 }
 
-fn staged_run<'f>(fleet: &'f Fleet, run: &'f Run, content: RunContent, progress: RunProgress) -> Staged<'f> {
+fn staged_run<'f>(
+    (fleet, labels): (&'f Fleet, &'f ClusterLabels<'f>),
+    run: &'f Run,
+    content: RunContent,
+    progress: RunProgress,
+) -> Staged<'f> {
     // Without its strategy a run goes on by its plan; clusters that join go after the last stage.
     let strategy = fleet.stage_strategies.get(&run.strategy);
     let stages = strategy.map(|strategy| strategy.stages.clone()).unwrap_or_default();
     let requests = fleet.stage_approvals.values().filter(|one| one.approved && one.run == run.key);
     let approved = requests.map(|one| one.gate.clone()).collect();
-    let (begins, clusters, state) = (false, &fleet.clusters, run.state);
-    Staged { run: Some(run), content, begins, progress, stages, approved, state, clusters }
+    let (begins, state) = (false, run.state);
+    Staged { run: Some(run), content, begins, progress, stages, approved, state, labels }
 }
 
 /// Takes a release through stages without any run. `approved` are the gates that people opened for this release.
 pub fn by_stages<'f>(
-    fleet: &'f Fleet,
+    labels: &'f ClusterLabels<'f>,
     (stages, approved): (Vec<Stage>, BTreeSet<StageGate>),
     decision: Option<&Decision>,
     releases: &Releases,
@@ -148,13 +156,13 @@ pub fn by_stages<'f>(
     let progress = match going {
         Some(progress) => progress.clone(),
         None => {
-            let planned = plan(&stages, decision.into_iter().flat_map(|one| labelled(fleet, one)))?;
+            let planned = plan(&stages, decision.into_iter().flat_map(|one| labelled(labels, one)))?;
             RunProgress { release, ..begin(None, planned, BTreeSet::new(), now) }
         }
     };
     let (run, content, state) = (None, RunContent::Release(release), RunState::Run);
-    let (begins, clusters) = (going.is_none(), &fleet.clusters);
-    Ok(Staged { run, content, begins, progress, stages, approved, state, clusters })
+    let begins = going.is_none();
+    Ok(Staged { run, content, begins, progress, stages, approved, state, labels })
 }
 
 /// The progress of a rollout that begins now. `ended` are the workload's other runs, which do not begin again.
@@ -175,13 +183,14 @@ pub fn by_number(a: &Key, b: &Key) -> Ordering {
 /// run names something that does not exist or does not fit: the loader has reported it.
 pub fn plan_run(
     fleet: &Fleet,
+    labels: &ClusterLabels<'_>,
     decision: Option<&Decision>,
     run: &Run,
 ) -> Result<Vec<StageProgress>, Vec<Fault>> {
     let strategy = fleet.stage_strategies.get(&run.strategy).ok_or_else(Vec::new)?;
     let workload = fleet.workloads.get(&run.workload).filter(|one| one.strategy == Strategy::Runs);
     let (_, decision) = workload.zip(decision).ok_or_else(Vec::new)?;
-    plan(&strategy.stages, labelled(fleet, decision))
+    plan(&strategy.stages, labelled(labels, decision))
 }
 
 /// The faults of a run's stages, as errors at its strategy.
@@ -190,9 +199,9 @@ pub fn diagnostics(fleet: &Fleet, run: &Run, faults: &[Fault]) -> Vec<Diagnostic
     faults.iter().map(|fault| fault.diagnostic(at)).collect()
 }
 
-fn labelled<'f>(fleet: &'f Fleet, decision: &'f Decision) -> impl Iterator<Item = (&'f str, &'f Labels)> {
-    decision.picked().filter_map(|pick| {
-        let cluster = fleet.clusters.get(&pick.cluster)?;
-        Some((pick.cluster.as_str(), &cluster.labels))
-    })
+fn labelled<'l>(
+    labels: &'l ClusterLabels<'_>,
+    decision: &'l Decision,
+) -> impl Iterator<Item = (&'l str, &'l Labels)> {
+    decision.picked().filter_map(|pick| Some((pick.cluster.as_str(), labels.get(&pick.cluster)?)))
 }

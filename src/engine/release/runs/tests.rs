@@ -6,7 +6,8 @@ use berth_base::diag::Pos;
 use berth_base::model::release::Release;
 use berth_base::model::rollout::Amount;
 use berth_base::model::staged::{Side, StageApproval, StageStrategy};
-use berth_base::model::{ContentId, Pick, Requirement, Selector};
+use berth_base::model::{Cluster, ContentId, Pick, Requirement, Selector, Shared};
+use std::collections::BTreeMap;
 
 use RunState::{Initialize, Stop};
 
@@ -67,6 +68,11 @@ fn fleet(runs: &[Run]) -> Fleet {
     }
 }
 
+/// The labels of the files, for as long as the fleet is there.
+fn labels(fleet: &Fleet) -> &ClusterLabels<'_> {
+    Box::leak(Box::new(ClusterLabels::of(fleet.clusters.values().map(|cluster| &**cluster))))
+}
+
 fn decision() -> Decision {
     let pick = |name: &str| Pick { cluster: name.to_owned(), ..Pick::default() };
     Decision {
@@ -77,7 +83,7 @@ fn decision() -> Decision {
 
 fn driven<'f>(fleet: &'f Fleet, recorded: Option<&RunProgress>) -> Driven<'f> {
     let workload = &fleet.workloads[&key("Workload", "web")];
-    drive(fleet, workload, Some(&decision()), &releases(7, recorded), now())
+    drive(fleet, labels(fleet), workload, Some(&decision()), &releases(7, recorded), now())
 }
 
 fn releases(number: u64, recorded: Option<&RunProgress>) -> Releases {
@@ -215,7 +221,7 @@ fn each_release_goes_through_stages_without_a_run() {
     };
     let go = |recorded: Option<&RunProgress>, release: u64, approved: BTreeSet<StageGate>| {
         let releases = releases(release, recorded);
-        by_stages(&fleet, (stages.to_vec(), approved), Some(&decision()), &releases, now())
+        by_stages(labels(&fleet), (stages.to_vec(), approved), Some(&decision()), &releases, now())
             .expect("sound stages")
     };
     let mut first = go(None, 1, open(&["a"]));
@@ -227,6 +233,6 @@ fn each_release_goes_through_stages_without_a_run() {
     let mut second = go(Some(&first.progress), 2, open(&[]));
     assert!(second.begins && second.step(&turns, now()).0.give.is_empty());
     let one = (stages[..1].to_vec(), open(&[]));
-    let faults = by_stages(&fleet, one, Some(&decision()), &releases(1, None), now());
+    let faults = by_stages(labels(&fleet), one, Some(&decision()), &releases(1, None), now());
     assert_eq!(faults.expect_err("a fault"), [Fault::InNoStage { clusters: vec!["b1".to_owned()] }]);
 }

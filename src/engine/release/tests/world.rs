@@ -13,6 +13,7 @@ use berth_base::model::{
 };
 use serde_json::json;
 
+use crate::release::labels::ClusterLabels;
 use crate::release::{self, Given, copies};
 use crate::render::{self, MemoryContents, Previous};
 use crate::state::{State, codec};
@@ -121,8 +122,9 @@ impl World {
         let rendered = render::render(&self.fleet, &mut decisions, previous, &mut self.contents);
         let folders = rendered.expect("memory never fails").folders;
         let mut next = State { decisions: decisions.into(), folders, ..State::default() };
-        let given =
-            Given { fleet: &self.fleet, current: &self.state, statuses: &self.statuses, now: at(self.now) };
+        let labels = &ClusterLabels::of(self.fleet.clusters.values().map(|cluster| &**cluster));
+        let (fleet, current, statuses) = (&self.fleet, &self.state, &self.statuses);
+        let given = Given { fleet, labels, current, statuses, now: at(self.now) };
         let released = release::release(given, &mut next, &mut self.contents).expect("memory never fails");
         self.warnings = released.diagnostics.iter().map(ToString::to_string).collect();
         self.next_change = released.next_change;
