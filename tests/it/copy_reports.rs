@@ -3,7 +3,7 @@
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, Health};
 use berth_base::model::{ClusterStatus, Timestamp};
-use berth_engine::release::copies::{Places, digest};
+use berth_engine::release::copies::{ObjectPaths, digest};
 use berth_hub::inputs::{PassInputs, Search};
 use berth_hub::publish;
 
@@ -69,8 +69,8 @@ fn published(repo: &Repo, cluster: &str) -> berth_base::model::Digest {
         .values()
         .find(|one| &*one.key.kind == "ManifestWorkReplicaSet" && &*one.key.name == "web");
     let folder = &current.state.folders[cluster];
-    let places = Places::of(&decision.expect("a workload").objects);
-    let copies = places.copies(|path| folder.get(path).copied());
+    let paths = ObjectPaths::of(&decision.expect("a workload").objects);
+    let copies = paths.copies(|path| folder.get(path).copied());
     digest(copies.iter().map(|copy| (copy.path, copy.content)))
 }
 
@@ -161,6 +161,12 @@ fn nobody_asks_for_verdicts_on_a_workload_that_goes_everywhere_at_once() {
     let cluster = cluster.lines().next().expect("a cluster");
     report(&repo, cluster, 1, &applied(&tree(&repo, cluster), ""));
     assert!(statuses(&repo)[cluster].copies.is_empty());
+    let at_once = fleet();
+    at_once.write("apps/work.yaml", work(1));
+    at_once.commit("OCM's default, All");
+    at_once.publish().expect(0);
+    report(&at_once, "a", 1, &applied(&tree(&at_once, "a"), ""));
+    assert!(statuses(&at_once)["a"].copies.is_empty());
 }
 
 #[test]

@@ -6,9 +6,9 @@
 use berth_base::model::{ContentId, Digest, ObjectId, path};
 use sha2::{Digest as _, Sha256};
 
-/// The places of a workload's objects, which are the same in every cluster's folder.
+/// The paths of a workload's objects, which are the same in every cluster's folder.
 #[derive(Clone, Debug)]
-pub struct Places<'a>(Vec<(&'a ObjectId, String)>);
+pub struct ObjectPaths<'a>(Vec<(&'a ObjectId, String)>);
 
 /// A copy of an object in one cluster's folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,16 +18,16 @@ pub struct Copy<'a> {
     pub content: ContentId,
 }
 
-impl<'a> Places<'a> {
-    /// Returns the places of these objects.
-    pub fn of(objects: &'a [ObjectId]) -> Places<'a> {
-        Places(objects.iter().map(|object| (object, path::of_object(object))).collect())
+impl<'a> ObjectPaths<'a> {
+    /// Returns the paths of these objects.
+    pub fn of(objects: &'a [ObjectId]) -> ObjectPaths<'a> {
+        ObjectPaths(objects.iter().map(|object| (object, path::of_object(object))).collect())
     }
 
     /// Returns the copies in a folder, given by its content at a path.
     pub fn copies(&self, mut content_at: impl FnMut(&str) -> Option<ContentId>) -> Vec<Copy<'_>> {
-        let places = self.0.iter();
-        places.filter_map(|(object, path)| Some(Copy { object, path, content: content_at(path)? })).collect()
+        let paths = self.0.iter();
+        paths.filter_map(|(object, path)| Some(Copy { object, path, content: content_at(path)? })).collect()
     }
 }
 

@@ -82,8 +82,8 @@ mod tests {
     /// The verdict on the Deployments `web` and `cart`, which have the contents 1 and 2.
     fn verdict(applied: &Applied) -> Option<CopyReport> {
         let objects = [object("web"), object("cart")];
-        let places = copies::Places::of(&objects);
-        let copies = places.copies(|path| Some(ContentId([if path.contains("web") { 1 } else { 2 }; 20])));
+        let paths = copies::ObjectPaths::of(&objects);
+        let copies = paths.copies(|path| Some(ContentId([if path.contains("web") { 1 } else { 2 }; 20])));
         assert_eq!(copies.len(), 2);
         Some(Account::of(applied)?.verdict(&copies))
     }

@@ -11,7 +11,7 @@ use crate::publish::CurrentState;
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::{ClusterStatus, ContentId, Fleet, Folder, Timestamp};
 use berth_engine::release;
-use berth_engine::release::copies::Places;
+use berth_engine::release::copies::ObjectPaths;
 use berth_engine::release::verdict::Account;
 use berth_git::{Entry, EntryKind, Repo, TreeId};
 
@@ -38,9 +38,9 @@ pub(super) fn add(
         let Some(applied) = &status.applied else { continue };
         let (Some(account), Ok(tree)) = (Account::of(applied), applied.tree.parse()) else { continue };
         let Some(mut folder) = AppliedFolder::find(&mut trees, current, cluster, tree) else { continue };
-        for Asking { name, places, .. } in asked {
+        for Asking { name, paths, .. } in asked {
             if !status.copies.contains_key(name) {
-                let verdict = account.verdict(&places.copies(|path| folder.content_at(path)));
+                let verdict = account.verdict(&paths.copies(|path| folder.content_at(path)));
                 status.copies.insert(name.clone(), verdict);
             }
         }
@@ -50,7 +50,7 @@ pub(super) fn add(
 /// A workload that waits for verdicts.
 struct Asking<'a> {
     name: WorkloadName,
-    places: Places<'a>,
+    paths: ObjectPaths<'a>,
     clusters: Vec<&'a str>,
 }
 
@@ -60,7 +60,7 @@ fn workloads<'a>(fleet: &Fleet, current: &'a CurrentState) -> Vec<Asking<'a>> {
         let decision = current.state.decisions.get(&workload.key)?;
         Some(Asking {
             name: WorkloadName::of(&workload.key),
-            places: Places::of(&decision.objects),
+            paths: ObjectPaths::of(&decision.objects),
             clusters: decision.picks.iter().map(|pick| &*pick.cluster).collect(),
         })
     });
