@@ -1,5 +1,6 @@
 //! `berth rollout pause`, `resume`, `abort`, `approve` and `restart`: small edits of rollout policies.
 
+use crate::support::rollouts::Rollouts;
 use crate::support::{Ran, Repo, cluster, config_map, namespace, run};
 
 const WEB: &str = "apiVersion: berth.dev/v1alpha1
@@ -255,4 +256,42 @@ fn the_published_release_is_meant_where_none_is_named() {
     repo.publish().expect(0);
     let ran = go(&repo, &["abort", "web"]).expect(0);
     assert!(ran.out.contains("release 1 aborted"), "{}", ran.out);
+}
+
+#[test]
+fn records_about_releases_from_before_the_last_good_one_go_with_the_next() {
+    let waves = "  strategy: {rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1}}}\n";
+    let rollouts = Rollouts::of(fleet(&[("teams/web.yaml", &format!("{WEB}{waves}"))]));
+    let map = |value: &str| config_map("web", value, "{clusterSelector: {}}");
+    let prove = || {
+        rollouts.succeed(&["a"]);
+        rollouts.publish();
+    };
+    let policy = || text(&rollouts.repo, "teams/web.yaml");
+    prove();
+    rollouts.edit(&[("apps/web.yaml", &map("two"))]);
+    rollouts.order(&["restart", "web"]).expect(0);
+    rollouts.order(&["abort", "web", "--reason", "errors"]).expect(0);
+    assert_eq!(policy().matches("release: 2").count(), 2, "{}", policy());
+    rollouts.edit(&[("apps/web.yaml", &map("three"))]);
+    // It is on its way back to the first release, and reports on that one first.
+    prove();
+    prove();
+    assert!(rollouts.order(&["show", "web"]).expect(0).out.contains("last good: 3"));
+    rollouts.edit(&[("apps/web.yaml", &map("four"))]);
+    let before = policy();
+    rollouts.order(&["abort", "web"]).expect(0);
+    let edited = policy();
+    assert!(!edited.contains("release: 2") && !edited.contains("restarted"), "{edited}");
+    assert!(edited.contains("release: 4") && edited.starts_with(&format!("{WEB}{waves}")), "{edited}");
+    // A comment of somebody keeps its record.
+    let commented = before.replace("reason: errors", "reason: errors   # see the report of Monday");
+    rollouts.repo.write("teams/web.yaml", &commented);
+    rollouts.order(&["abort", "web"]).expect(0);
+    let edited = policy();
+    assert!(
+        edited.contains("see the report of Monday") && edited.matches("release: 2").count() == 1,
+        "{edited}"
+    );
+    run(&["validate", "--repo", rollouts.repo.arg()]).expect(0);
 }

@@ -85,11 +85,12 @@ pub(crate) fn cmd_approve(args: &ApproveArgs, ui: &Ui) -> Outcome {
             runs::approve(&steered, &args.order, &given)?
         }
         None => {
-            let release = released(&steered, &args.order, args.release)?;
+            let meant = released(&steered, &args.order, args.release)?;
+            let release = meant.release;
             order.said = format!("{} for release {release}", order.said);
             let is_new = !Orders::of(fleet, &steered.key).is_approved(release, &gate);
             let more = json!({"stage": gate.stage, "task": gate.side.word()});
-            is_new.then(|| append(&steered, &args.order, "approved", (release, more))).transpose()?
+            is_new.then(|| append(&steered, &args.order, "approved", (&meant, more))).transpose()?
         }
     };
     order.edits.extend(edit);

@@ -6,10 +6,11 @@ use super::super::exit::{CommandError, Outcome};
 use super::super::ui::Ui;
 use super::super::working_tree::Edit;
 use super::order::{Order, OrderArgs, Steered};
-use berth_base::edit::{Step, keys};
+use berth_base::edit::{self, Step, keys};
 use berth_base::model::Key;
 use berth_base::model::release::Releases;
-use berth_base::yaml::Value;
+use berth_base::model::rollout_policy::RolloutPolicy;
+use berth_base::yaml::{Node, Value};
 use berth_git::Repo;
 use berth_hub::inputs::{LocatedState, Search};
 
@@ -49,13 +50,14 @@ pub(crate) struct RestartArgs {
 
 pub(crate) fn cmd_abort(args: &AbortArgs, ui: &Ui) -> Outcome {
     let steered = Steered::read(&args.order, ui)?;
-    let release = released(&steered, &args.order, args.release)?;
+    let meant = released(&steered, &args.order, args.release)?;
+    let release = meant.release;
     let policies = steered.tree.loaded.fleet.policies_of(&steered.key);
     let mut aborted = policies.iter().flat_map(|policy| &policy.aborted);
     let is_new = !aborted.any(|one| one.release == release && one.workload.matches(&steered.key));
     let reason = args.reason.trim();
     let more = if reason.is_empty() { json!({}) } else { json!({"reason": reason}) };
-    let edit = is_new.then(|| append(&steered, &args.order, "aborted", (release, more))).transpose()?;
+    let edit = is_new.then(|| append(&steered, &args.order, "aborted", (&meant, more))).transpose()?;
     let order = Order {
         edits: edit.into_iter().collect(),
         said: format!("release {release} {}", if is_new { "aborted" } else { "is aborted already" }),
@@ -68,7 +70,8 @@ pub(crate) fn cmd_abort(args: &AbortArgs, ui: &Ui) -> Outcome {
 
 pub(crate) fn cmd_restart(args: &RestartArgs, ui: &Ui) -> Outcome {
     let steered = Steered::read(&args.order, ui)?;
-    let release = released(&steered, &args.order, args.release)?;
+    let meant = released(&steered, &args.order, args.release)?;
+    let release = meant.release;
     let known = steered.own_policy().and_then(|(policy, _)| {
         let is_meant = |index: &usize| {
             let one = &policy.restarted[*index];
@@ -83,7 +86,7 @@ pub(crate) fn cmd_restart(args: &RestartArgs, ui: &Ui) -> Outcome {
             path.extend([Step::Index(index), Step::from("times")]);
             steered.set(&args.order, &path, &json!(times + 1))?
         }
-        None => append(&steered, &args.order, "restarted", (release, json!({"times": 1})))?,
+        None => append(&steered, &args.order, "restarted", (&meant, json!({"times": 1})))?,
     };
     let order = Order {
         edits: vec![edit],
@@ -94,42 +97,100 @@ pub(crate) fn cmd_restart(args: &RestartArgs, ui: &Ui) -> Outcome {
     order.carry_out(&steered, &args.order, ui)
 }
 
-/// Adds a record about one release to a list of the workload's own policy.
+/// The release that an order is about.
+pub(super) struct Meant {
+    pub release: u64,
+    /// The last good release, where it is known.
+    good: Option<u64>,
+}
+
+/// Adds a record about one release to a list of the workload's own policy. Records that say nothing any more go.
 pub(super) fn append(
     steered: &Steered,
     args: &OrderArgs,
     field: &'static str,
-    (release, more): (u64, Json),
+    (meant, more): (&Meant, Json),
 ) -> Result<Edit, CommandError> {
     let Key { kind, namespace, name, .. } = &steered.key;
-    let mut record = json!({"workload": {"kind": kind, "name": name}, "release": release});
+    let mut record = json!({"workload": {"kind": kind, "name": name}, "release": meant.release});
     if !namespace.is_empty() {
         record["workload"]["namespace"] = json!(namespace);
     }
     if let (Some(record), Json::Object(more)) = (record.as_object_mut(), more) {
         record.extend(more);
     }
-    let list = steered.own_policy().and_then(|(_, (_, found))| found.node.get("spec")?.get(field));
     let mut path = keys(["spec", field]);
-    match list.map(|node| &node.value) {
-        Some(Value::List(items)) => {
+    let edit = match records_in(steered, field) {
+        Some(items) => {
             path.push(Step::Index(items.len()));
-            steered.set(args, &path, &record)
+            steered.set(args, &path, &record)?
         }
-        _ => steered.set(args, &path, &json!([record])),
+        None => steered.set(args, &path, &json!([record]))?,
+    };
+    Ok(Edit { text: edit.text.map(|text| without_old(steered, meant, text)), ..edit })
+}
+
+/// Returns the records that a list of the workload's own policy has.
+fn records_in<'s>(steered: &'s Steered, field: &str) -> Option<&'s [Node]> {
+    let (_, (_, found)) = steered.own_policy()?;
+    match &found.node.get("spec")?.get(field)?.value {
+        Value::List(items) => Some(items),
+        _ => None,
     }
 }
 
-/// Returns the number of the release that is meant: the one named, or the current one.
-pub(super) fn released(steered: &Steered, args: &OrderArgs, named: Option<u64>) -> Result<u64, CommandError> {
-    if let Some(number) = named {
-        return Ok(number);
+/// Takes the records out that are about releases from before the last good one, which never come again. A record
+/// with a comment stays: somebody wrote it.
+fn without_old(steered: &Steered, meant: &Meant, mut text: String) -> String {
+    let Some(((policy, (_, found)), good)) = steered.own_policy().zip(meant.good) else { return text };
+    let RolloutPolicy { approved, aborted, restarted, .. } = policy;
+    let releases: [(_, Vec<u64>); 3] = [
+        ("approved", approved.iter().map(|one| one.release).collect()),
+        ("aborted", aborted.iter().map(|one| one.release).collect()),
+        ("restarted", restarted.iter().map(|one| one.release).collect()),
+    ];
+    for (field, releases) in releases {
+        // A record that cannot be read is in the file alone.
+        if records_in(steered, field).is_none_or(|items| items.len() != releases.len()) {
+            continue;
+        }
+        let is_old = |index: &usize| releases[*index] < good && releases[*index] != meant.release;
+        for index in (0..releases.len()).rev().filter(is_old) {
+            let mut path = keys(["spec", field]);
+            path.push(Step::Index(index));
+            let without = edit::remove_with_holder(&text, found.document, &found.path_to(&path));
+            if let Some(without) = without.ok().filter(|without| !has_comment(&text, without)) {
+                text = without;
+            }
+        }
     }
-    let releases = recorded(steered, args)?;
-    releases.map(|releases| releases.current.number).ok_or_else(|| {
+    text
+}
+
+/// Reports whether the lines that go, or the one above them, hold a comment.
+fn has_comment(before: &str, after: &str) -> bool {
+    let start = before.lines().zip(after.lines()).take_while(|(before, after)| before == after).count();
+    let count = before.lines().count().saturating_sub(after.lines().count());
+    before.lines().skip(start.saturating_sub(1)).take(count + 1).any(|line| line.contains('#'))
+}
+
+/// Returns the release that is meant: the one named, or the current one.
+pub(super) fn released(
+    steered: &Steered,
+    args: &OrderArgs,
+    named: Option<u64>,
+) -> Result<Meant, CommandError> {
+    let releases = match named {
+        // Who names the release needs no record.
+        Some(_) => recorded(steered, args).ok().flatten(),
+        None => recorded(steered, args)?,
+    };
+    let good = releases.as_ref().and_then(|releases| releases.good);
+    let release = named.or(releases.map(|releases| releases.current.number)).ok_or_else(|| {
         let error = CommandError::usage(format!("no release of {} is published yet", steered.key));
         error.hint("name the release: `--release NUMBER`")
-    })
+    })?;
+    Ok(Meant { release, good })
 }
 
 /// Returns the workload's releases as the rendered branch has them.
