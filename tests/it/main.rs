@@ -23,6 +23,7 @@ mod counts;
 mod crash;
 mod daemon;
 mod deadlines;
+mod describing;
 mod differing;
 mod drift;
 mod edges;

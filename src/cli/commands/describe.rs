@@ -1,78 +1,67 @@
 //! `berth describe PLACEMENT`: a placement with its status, in its own system's words.
 
-use std::path::PathBuf;
-
 use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
 use super::exit::{CommandError, Exit, Outcome};
 use super::explain::find;
-use super::fleet::{Format, moment};
+use super::fleet::Format;
 use super::names;
 use super::publications;
-use super::state::StateArgs;
+use super::record::{Located, RecordArgs};
 use super::ui::Ui;
 use berth_base::diag::harmless_lines;
-use berth_base::model::{Fleet, Shared, Timestamp};
+use berth_base::model::staged::{Run, RunProgress};
+use berth_base::model::{Fleet, Key, Shared, Timestamp};
+use berth_engine::decide;
+use berth_engine::dialects::DIALECTS;
+use berth_engine::release::labels::ClusterLabels;
+use berth_engine::release::runs::standing;
 use berth_engine::report::{self, ReportInputs};
+use berth_engine::state::State;
 use berth_git::Repo;
 use berth_git::protocol::{Statuses, read_statuses};
-use berth_hub::inputs::LocatedState;
 use berth_hub::publish::CurrentState;
 use berth_hub::publish::cluster_refs::{self, ClusterRefCache};
 
 /// Show a placement and its status, as its own system describes it
 ///
 /// What `kubectl describe` shows of a ClusterResourcePlacement on a hub: conditions, selected resources and
-/// each cluster's status, from the rendered branch and members' reports. Federated objects and Open Cluster
-/// Management's placements come in the words of theirs.
+/// each cluster's status, from the rendered branch and members' reports. Staged update runs come with their stages,
+/// and federated objects and Open Cluster Management's placements in the words of theirs.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  berth describe web\n  berth describe crp/web -o json")]
+#[command(
+    after_help = "Example:\n  berth describe web\n  berth describe crp/web -o json\n  berth describe ClusterStagedUpdateRun/web-2"
+)]
 pub(crate) struct DescribeArgs {
     /// NAME, NAMESPACE/NAME, KIND/NAME or KIND/NAMESPACE/NAME
     #[arg(add = ArgValueCandidates::new(names::placements))]
     placement: String,
-    /// The fleet repository
-    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
-    repo: PathBuf,
     #[command(flatten)]
-    state: StateArgs,
-    /// Judge silent members at this moment, in place of now
-    #[arg(long, value_name = "TIME", value_parser = moment)]
-    now: Option<Timestamp>,
-    #[arg(short, long, value_enum, default_value = "text")]
-    output: Format,
+    record: RecordArgs,
 }
 
 pub(crate) fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
-    let repo = Repo::open(&args.repo)?;
-    let located = LocatedState::find(&repo, &args.state.search(&args.repo)?)?;
-    ui.status(&format!("reading {}", located.words()));
-    let Some(current) = &located.current else {
+    let located = Located::find(&args.record, ui)?;
+    let Some(current) = &located.state.current else {
         let error = CommandError::usage("nothing is published yet");
         return Err(error.hint("publish with `berth run --once`, or see the next state with `berth explain`"));
     };
-    let Statuses { by_cluster: statuses, diagnostics, .. } = read_statuses(&repo, &located.refs)?;
-    ui.diagnostics(&diagnostics);
-    let published = cluster_refs::read_all(
-        &repo,
-        &repo.list_refs(&located.refs.clusters)?,
-        &mut ClusterRefCache::default(),
-    )?;
-    let fleet = fleet_of(&repo, current);
-    let now = args.now.unwrap_or_else(Timestamp::now);
-    let (fleet, state) = (fleet.as_deref(), Some(&current.state));
-    let known = ReportInputs { fleet, state, ..ReportInputs::new(&statuses, &published, now) };
-    let decisions = &current.state.decisions;
-    let keys = find(decisions.keys().collect(), &args.placement)?;
-    let found = keys.into_iter().filter_map(|key| decisions.get(key));
-    let described: Vec<Json> = found.map(|decision| report::describe(decision, known)).collect();
+    let now = args.record.now.unwrap_or_else(Timestamp::now);
+    let described = match find(current.state.decisions.keys().collect(), &args.placement) {
+        Ok(keys) => placements(&located, current, &keys, now, ui)?,
+        Err(unknown) => match runs(&located, current, args, now, ui) {
+            Ok(described) if !described.is_empty() => described,
+            // Without the source nobody knows the runs, and the name is unknown all the same.
+            _ => return Err(unknown),
+        },
+    };
     let list = || match described.as_slice() {
         [one] => one.clone(),
         all => json!({"kind": "List", "items": all}),
     };
-    match args.output {
+    match args.record.output {
         Format::Text => {
             let texts: Vec<String> = described.iter().map(text).collect();
             ui.out(&texts.join("\n"));
@@ -80,6 +69,50 @@ pub(crate) fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
         format => format.write(&list(), ui),
     }
     Ok(Exit::Done)
+}
+
+fn placements(
+    located: &Located,
+    current: &CurrentState,
+    keys: &[&Key],
+    now: Timestamp,
+    ui: &Ui,
+) -> Result<Vec<Json>, CommandError> {
+    let (repo, refs) = (&located.repo, &located.state.refs);
+    let Statuses { by_cluster: statuses, diagnostics, .. } = read_statuses(repo, refs)?;
+    ui.diagnostics(&diagnostics);
+    let published =
+        cluster_refs::read_all(repo, &repo.list_refs(&refs.clusters)?, &mut ClusterRefCache::default())?;
+    let fleet = fleet_of(repo, current);
+    let (fleet, state) = (fleet.as_deref(), Some(&current.state));
+    let known = ReportInputs { fleet, state, ..ReportInputs::new(&statuses, &published, now) };
+    let found = keys.iter().filter_map(|key| current.state.decisions.get(*key));
+    Ok(found.map(|decision| report::describe(decision, known)).collect())
+}
+
+/// The staged runs with the wanted name, each with its standing at the next step.
+fn runs(
+    located: &Located,
+    current: &CurrentState,
+    args: &DescribeArgs,
+    now: Timestamp,
+    ui: &Ui,
+) -> Result<Vec<Json>, CommandError> {
+    let built = located.build(&args.record, now, ui)?;
+    let Ok(keys) = find(built.fleet.runs.keys().collect(), &args.placement) else { return Ok(Vec::new()) };
+    let clusters = decide::overlay(&built.fleet, &built.state.facts);
+    let labels = ClusterLabels::of(clusters.iter().map(|cluster| &**cluster));
+    let describe = |run: &Run| {
+        let progress = |state: &'_ State| state.releases.get(&run.workload)?.run.clone();
+        let is_own = |progress: &RunProgress| progress.run.as_ref() == Some(&run.key);
+        let (recorded, next) = (progress(&current.state), progress(&built.state));
+        let trace = built.rollouts.get(&run.workload).filter(|_| next.as_ref().is_some_and(is_own));
+        let now = trace.and_then(|trace| trace.standing.as_ref());
+        let decision = built.state.decisions.get(&run.workload);
+        let standing = standing((&built.fleet, &labels), decision, run, recorded.as_ref(), now);
+        report::describe_run(run, recorded.as_ref().filter(|one| is_own(one)), &standing, DIALECTS)
+    };
+    Ok(keys.into_iter().filter_map(|key| built.fleet.runs.get(key)).map(describe).collect())
 }
 
 /// The fleet that the state in force was made from. Without it, overrides cannot be told.

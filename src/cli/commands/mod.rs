@@ -25,6 +25,7 @@ mod names;
 mod new_faults;
 mod own_file;
 mod publications;
+mod record;
 mod slips;
 mod summary;
 pub mod table;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use super::rollout_view::RolloutView;
-use berth_base::model::{Condition, Decision, Fleet, Member, Pick};
+use berth_base::model::{Condition, Decision, Fleet, Key, Member, Pick};
 
 /// A placement to describe. Facts that only a hub with a watch on members' objects could know are never
 /// claimed.
@@ -14,6 +14,8 @@ pub struct Described<'a> {
     pub decision: &'a Decision,
     /// The fleet behind the decision, if it can still be read.
     pub fleet: Option<&'a Fleet>,
+    /// All decisions, if they are known: those of placements that the decision follows are among them.
+    pub decisions: Option<&'a BTreeMap<Key, Decision>>,
     /// All members by name.
     pub members: &'a [Member<'a>],
     /// The decision's clusters, each with its member if known.

@@ -127,7 +127,8 @@ fn workload<'s>(
             in_sync += 1;
         }
     }
-    let described = Described { decision, fleet: known.fleet, members, placed, rollout, detail };
+    let (fleet, decisions) = (known.fleet, known.decisions());
+    let described = Described { decision, fleet, decisions, members, placed, rollout, detail };
     let key = &decision.key;
     WorkloadLine {
         in_sync,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::dialects::{DIALECTS, Dialects, RolloutView};
 use crate::state::State;
 use berth_base::model::member::members;
-use berth_base::model::{ClusterStatus, Fleet, Key, Member, Published, Timestamp};
+use berth_base::model::{ClusterStatus, Decision, Fleet, Key, Member, Published, Timestamp};
 
 /// Members' statuses and what they are compared with.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,10 @@ impl<'s> ReportInputs<'s> {
     pub(super) fn rollout(&self, workload: &Key) -> Option<RolloutView<'s>> {
         let state = self.state?;
         Some(RolloutView { releases: state.releases.get(workload)?, facts: &state.facts })
+    }
+
+    pub(super) fn decisions(&self) -> Option<&'s BTreeMap<Key, Decision>> {
+        Some(&self.state?.decisions)
     }
 
     pub(super) fn members(&self) -> Vec<Member<'s>> {

@@ -1,7 +1,7 @@
 //! Reports about the fleet from members' statuses: values both ways, nothing read or written.
 //!
 //! - [`fleet`]: statuses against decisions and published folders, summed up per cluster and per workload.
-//! - [`describe`]: one placement in its own system's words, which its dialect knows.
+//! - [`describe`]: one placement, or a staged run, in its own system's words, which its dialect knows.
 
 mod describe;
 pub mod fleet;
@@ -9,7 +9,7 @@ mod inputs;
 
 pub use crate::dialects::Detail;
 pub use berth_base::model::Published;
-pub use describe::describe;
+pub use describe::{describe, describe_run};
 pub use fleet::{ClusterLine, FleetReport, WorkloadLine, summarize};
 pub use inputs::ReportInputs;
 

@@ -1,25 +1,19 @@
 //! `berth rollout list` and `berth rollout show`: how far the rollouts of workloads are, and why they wait.
 
-use std::path::PathBuf;
-
 use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
 use super::super::exit::{CommandError, Exit, Outcome};
 use super::super::explain::find;
-use super::super::fleet::{Format, moment};
+use super::super::fleet::Format;
 use super::super::names;
-use super::super::state::StateArgs;
+use super::super::record::{Record, RecordArgs};
 use super::super::table::table;
 use super::super::ui::Ui;
 use super::standing::{ClusterLine, WorkloadLine};
 use berth_base::model::{Key, Timestamp};
 use berth_base::text::counted;
-use berth_engine::pipeline::Built;
-use berth_engine::state::State;
-use berth_git::{GitContents, Repo};
-use berth_hub::inputs::{LocatedState, PassInputs};
 
 /// Show the rollouts of all workloads
 ///
@@ -46,66 +40,10 @@ pub(crate) struct ShowArgs {
     record: RecordArgs,
 }
 
-/// The record to read
-#[derive(Clone, Debug, clap::Args)]
-struct RecordArgs {
-    /// The fleet repository
-    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
-    repo: PathBuf,
-    #[command(flatten)]
-    state: StateArgs,
-    /// Tell the reasons for this moment (RFC 3339), in place of now
-    #[arg(long, value_name = "TIME", value_parser = moment)]
-    now: Option<Timestamp>,
-    #[arg(short, long, value_enum, default_value = "text")]
-    output: Format,
-}
-
-/// The record, and the step that a pass would make now.
-struct Record {
-    current: State,
-    built: Built,
-    now: Timestamp,
-}
-
-impl Record {
-    fn read(args: &RecordArgs, ui: &Ui) -> Result<Record, CommandError> {
-        let repo = Repo::open(&args.repo)?;
-        let search = args.state.search(&args.repo)?;
-        let located = LocatedState::find(&repo, &search)?;
-        ui.status(&format!("reading {}", located.words()));
-        let Some(current) = located.current else {
-            let error = CommandError::usage("nothing is published yet");
-            return Err(error.hint("publish with `berth run --once`"));
-        };
-        // A source that changes nothing makes no publication, and may pause or pin all the same.
-        let processed = located.processed.as_ref().map(|processed| processed.source);
-        let sources = processed.into_iter().chain(current.trailers.source);
-        let source = sources.into_iter().find(|source| repo.has_commit(*source));
-        let Some(source) = source else {
-            let error = CommandError::usage("the source of the current state is not in this clone");
-            return Err(error.hint("fetch the branch that people edit"));
-        };
-        let now = args.now.unwrap_or_else(Timestamp::now);
-        let source = source.to_string();
-        let inputs = ui.watching("reading the fleet", || {
-            PassInputs::revision(&args.repo, &source, Some(now), None, &search)
-        })?;
-        ui.diagnostics(&inputs.odd_reports);
-        // Copies are compared with the published ones, so that they need Git's ids.
-        let built = inputs.build(&mut GitContents::remembering(&repo)?)?;
-        Ok(Record { current: current.state, built, now })
-    }
-
-    fn line(&self, key: &Key) -> Option<WorkloadLine> {
-        WorkloadLine::of(key, &self.current, &self.built, self.now)
-    }
-}
-
 pub(crate) fn cmd_list(args: &ListArgs, ui: &Ui) -> Outcome {
     let record = Record::read(&args.record, ui)?;
     let lines: Vec<WorkloadLine> =
-        record.current.releases.keys().filter_map(|key| record.line(key)).collect();
+        record.current.releases.keys().filter_map(|key| line(&record, key)).collect();
     match args.record.output {
         Format::Text if lines.is_empty() => ui.out("no workload rolls out step by step"),
         Format::Text => {
@@ -124,7 +62,7 @@ pub(crate) fn cmd_list(args: &ListArgs, ui: &Ui) -> Outcome {
 pub(crate) fn cmd_show(args: &ShowArgs, ui: &Ui) -> Outcome {
     let record = Record::read(&args.record, ui)?;
     let keys = find(record.current.decisions.keys().collect(), &args.workload)?;
-    let lines: Vec<WorkloadLine> = keys.iter().filter_map(|key| record.line(key)).collect();
+    let lines: Vec<WorkloadLine> = keys.iter().filter_map(|key| line(&record, key)).collect();
     if lines.is_empty() {
         let error = CommandError::usage(format!("`{}` does not roll out step by step", args.workload));
         return Err(error.hint("`berth rollout list` shows the workloads that do"));
@@ -143,6 +81,10 @@ pub(crate) fn cmd_show(args: &ShowArgs, ui: &Ui) -> Outcome {
         }
     }
     Ok(Exit::Done)
+}
+
+fn line(record: &Record, key: &Key) -> Option<WorkloadLine> {
+    WorkloadLine::of(key, &record.current, &record.built, record.now)
 }
 
 fn text(line: &WorkloadLine) -> String {

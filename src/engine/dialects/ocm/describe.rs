@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use super::groups::{CLUSTER, WORK};
 use crate::dialects::Described;
 use crate::dialects::described::condition_json;
-use berth_base::model::{Decision, Member};
+use berth_base::model::{Decision, Member, PlacementRef, Source};
 
 /// Returns the status of a Placement or a ManifestWorkReplicaSet.
 pub(super) fn describe(described: &Described<'_>) -> Option<Json> {
@@ -38,21 +38,21 @@ fn placement(decision: &Decision) -> Json {
     })
 }
 
+/// The standing of the work of one cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Applied,
+    Degraded,
+    Progressing,
+}
+
 fn work(described: &Described<'_>) -> Json {
     let Described { decision, placed, .. } = described;
     let total = placed.len();
-    let has_problem = |member: &&Member<'_>| {
-        member.problems().iter().any(|problem| decision.objects.contains(&problem.object))
-    };
-    let known = || placed.iter().filter_map(|(_, member)| *member);
-    let failing = |name: &str| decision.failures.iter().any(|failure| failure.cluster == name);
     let waits = described.waits();
-    let degraded = known().filter(|member| has_problem(member) || failing(member.name)).count();
-    let is_current = |member: &&Member<'_>| {
-        member.has_folder() && !member.awaits(&decision.objects) && !waits.contains_key(member.name)
-    };
-    let in_sync = known().filter(is_current);
-    let applied = in_sync.filter(|member| !has_problem(member) && !failing(member.name)).count();
+    let works: BTreeMap<&str, Work> =
+        placed.iter().map(|(name, member)| (*name, standing(decision, *member, &waits))).collect();
+    let applied = works.values().filter(|work| **work == Work::Applied).count();
     let all = if applied == total { ("True", "AsExpected") } else { ("False", "NotAsExpected") };
     let rolled_out = match waits.first_key_value() {
         None if applied == total => ("True", "Complete", "all clusters have the current release".to_owned()),
@@ -67,11 +67,56 @@ fn work(described: &Described<'_>) -> Json {
     let verified = if total > 0 { ("True", "AsExpected") } else { ("False", "NotAsExpected") };
     let condition = |kind: &str, (status, reason): (&str, &str), message: String| json!({"type": kind, "status": status, "reason": reason, "message": message});
     json!({
-        "summary": {"total": total, "applied": applied, "degraded": degraded, "progressing": total - applied - degraded},
+        "summary": summary(works.values()),
+        "placementSummary": by_placement(described, &works),
         "conditions": [
             condition("PlacementVerified", verified, format!("its placements pick {total}")),
             condition("PlacementRolledOut", (rolled_out.0, rolled_out.1), rolled_out.2),
             condition("ManifestworkApplied", all, format!("{applied} of {total} clusters have applied it")),
         ],
     })
+}
+
+fn standing(decision: &Decision, member: Option<&Member<'_>>, waits: &BTreeMap<&str, String>) -> Work {
+    let Some(member) = member else { return Work::Progressing };
+    let has_problem = || member.problems().iter().any(|problem| decision.objects.contains(&problem.object));
+    if decision.failures.iter().any(|failure| failure.cluster == member.name) || has_problem() {
+        return Work::Degraded;
+    }
+    let is_current =
+        member.has_folder() && !member.awaits(&decision.objects) && !waits.contains_key(member.name);
+    if is_current { Work::Applied } else { Work::Progressing }
+}
+
+fn summary<'w>(works: impl Iterator<Item = &'w Work> + Clone) -> Json {
+    let count = |wanted: Work| works.clone().filter(|work| **work == wanted).count();
+    json!({
+        "total": works.clone().count(), "applied": count(Work::Applied), "degraded": count(Work::Degraded),
+        "progressing": count(Work::Progressing),
+    })
+}
+
+/// The summary of each placement that the work follows. A cluster that several pick counts for each.
+fn by_placement(described: &Described<'_>, works: &BTreeMap<&str, Work>) -> Vec<Json> {
+    let Described { decision, fleet: Some(fleet), decisions: Some(decisions), .. } = described else {
+        return Vec::new();
+    };
+    let source = fleet.placements.get(&decision.key).map(|placement| &placement.source);
+    let Some(Source::Follows(follow)) = source else { return Vec::new() };
+    let one = |placement: &PlacementRef| {
+        let followed = fleet.find(placement).and_then(|found| decisions.get(&found.key));
+        let mut groups: BTreeMap<usize, Vec<&Work>> = BTreeMap::new();
+        for pick in followed.into_iter().flat_map(Decision::picked) {
+            let group = pick.group.as_ref().map_or(0, |group| group.index);
+            groups.entry(group).or_default().extend(works.get(pick.cluster.as_str()));
+        }
+        let is_available = |works: &&Vec<&Work>| works.iter().all(|work| **work == Work::Applied);
+        let available = groups.values().filter(is_available).count();
+        json!({
+            "name": placement.name,
+            "availableDecisionGroups": format!("{available}/{}", groups.len()),
+            "summary": summary(groups.values().flatten().copied()),
+        })
+    };
+    follow.placements.iter().map(one).collect()
 }

@@ -193,6 +193,35 @@ pub fn plan_run(
     plan(&strategy.stages, labelled(labels, decision))
 }
 
+/// Returns the standing of a run. `recorded` is the progress of the run that drives its workload, and `now` that run's
+/// standing at the next step.
+pub fn standing(
+    (fleet, labels): (&Fleet, &ClusterLabels<'_>),
+    decision: Option<&Decision>,
+    run: &Run,
+    recorded: Option<&RunProgress>,
+    now: Option<&Standing>,
+) -> Standing {
+    match recorded {
+        Some(progress) if progress.run.as_ref() == Some(&run.key) => match (progress.finished, now) {
+            (Some(_), _) => Standing::Succeeded,
+            (None, Some(now)) => now.clone(),
+            (None, None) => Standing::Replaced,
+        },
+        Some(progress) if progress.ended.contains(&run.key) => Standing::Replaced,
+        _ => match plan_run(fleet, labels, decision, run) {
+            Ok(_) => Standing::Ready,
+            Err(faults) if faults.is_empty() => {
+                Standing::Faulty(vec!["it names something that does not exist or does not fit".to_owned()])
+            }
+            Err(faults) => {
+                let faults = diagnostics(fleet, run, &faults).into_iter();
+                Standing::Faulty(faults.map(|fault| fault.message).collect())
+            }
+        },
+    }
+}
+
 /// The faults of a run's stages, as errors at its strategy.
 pub fn diagnostics(fleet: &Fleet, run: &Run, faults: &[Fault]) -> Vec<Diagnostic> {
     let at = fleet.stage_strategies.get(&run.strategy).map_or(&run.origin, |strategy| &strategy.origin);

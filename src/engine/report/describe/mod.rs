@@ -2,21 +2,37 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::dialects::{Described, Detail};
+use crate::dialects::{Described, Detail, Dialects};
 use crate::report::inputs::ReportInputs;
-use berth_base::model::Decision;
 use berth_base::model::member::placed;
+use berth_base::model::staged::{Run, RunProgress, Standing};
+use berth_base::model::{Decision, Key};
 
 /// The object with its status.
 pub fn describe(decision: &Decision, known: ReportInputs<'_>) -> Json {
     let members = known.members();
     let placed = placed(decision, &members).collect();
-    let (fleet, rollout) = (known.fleet, known.rollout(&decision.key));
-    let described = Described { decision, fleet, members: &members, placed, rollout, detail: Detail::Full };
+    let (fleet, decisions, rollout) = (known.fleet, known.decisions(), known.rollout(&decision.key));
+    let (members, detail) = (members.as_slice(), Detail::Full);
+    let described = Described { decision, fleet, decisions, members, placed, rollout, detail };
     let status = known.dialects.iter().find_map(|dialect| (dialect.describe)(&described));
     let clusters = || decision.picks.iter().map(|pick| &pick.cluster).collect::<Vec<_>>();
     let status = status.unwrap_or_else(|| json!({"clusters": clusters()}));
-    let key = &decision.key;
+    object(&decision.key, &decision.source, &status)
+}
+
+/// A staged run with its status. `progress` is absent before the run begins.
+pub fn describe_run(
+    run: &Run,
+    progress: Option<&RunProgress>,
+    standing: &Standing,
+    dialects: Dialects,
+) -> Json {
+    let status = dialects.iter().find_map(|dialect| (dialect.describe_run)(run, progress, standing));
+    object(&run.key, &run.origin.file, &status.unwrap_or_default())
+}
+
+fn object(key: &Key, source: &str, status: &Json) -> Json {
     let mut metadata = json!({"name": &*key.name});
     if !key.namespace.is_empty() {
         metadata["namespace"] = json!(&*key.namespace);
@@ -25,7 +41,7 @@ pub fn describe(decision: &Decision, known: ReportInputs<'_>) -> Json {
         "kind": &*key.kind,
         "group": &*key.group,
         "metadata": metadata,
-        "source": decision.source,
+        "source": source,
         "status": status,
     })
 }
