@@ -1,6 +1,6 @@
 //! The members' last reports, from their status refs. A status counts only for its own name.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::file_ref;
 use super::refs::Refs;
@@ -19,8 +19,7 @@ pub type StatusCache = Cache<CommitId, Result<ClusterStatus, String>>;
 #[derive(Clone, Debug, Default)]
 pub struct Statuses {
     pub by_cluster: BTreeMap<String, ClusterStatus>,
-    /// The refs with a status that cannot be used, which are reported.
-    pub unusable: BTreeSet<String>,
+    /// The statuses that cannot be used.
     pub diagnostics: Diagnostics,
 }
 
@@ -48,7 +47,6 @@ pub fn read_listed(
             Err(fault) => {
                 let message = format!("this status is ignored: {fault}");
                 statuses.diagnostics.push(Diagnostic::warning(Pos::file(name.clone()), message));
-                statuses.unusable.insert(name.clone());
             }
         }
     }

@@ -146,7 +146,7 @@ fn attempt_pass(
         None => None,
     };
     let statuses = read_listed(&repo, refs, &asked, &mut cache.statuses);
-    let reports = Reports::of(statuses, refs, &settings.limits.member_labels(), current.as_ref());
+    let reports = Reports::of(&repo, statuses, refs, &settings.limits.member_labels(), current.as_ref())?;
     let start = StepInputs {
         name: &name,
         source,

@@ -13,7 +13,7 @@ use crate::publish::{self, CurrentState, Processed, PublishError};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::{ClusterStatus, LabelKeys};
 use berth_git::protocol::{Statuses, read_statuses};
-use berth_git::{CommitId, Repo};
+use berth_git::{CommitId, GitError, Repo};
 
 const BRANCHES: &str = "refs/heads/";
 /// The prefix of refs for states fetched from an address that the user gave.
@@ -68,19 +68,21 @@ impl Reports {
         labels: &LabelKeys,
         current: Option<&CurrentState>,
     ) -> Result<Reports, InputError> {
-        Ok(Reports::of(read_statuses(repo, refs)?, refs, labels, current))
+        Ok(Reports::of(repo, read_statuses(repo, refs)?, refs, labels, current)?)
     }
 
     /// Makes reports of statuses that were read.
     pub(crate) fn of(
+        repo: &Repo,
         read: Statuses,
         refs: &Refs,
         labels: &LabelKeys,
         current: Option<&CurrentState>,
-    ) -> Reports {
-        let Statuses { by_cluster: mut statuses, unusable, diagnostics } = read;
+    ) -> Result<Reports, GitError> {
+        let Statuses { by_cluster: mut statuses, diagnostics } = read;
         for (cluster, fact) in current.iter().flat_map(|current| &current.state.facts) {
-            if !unusable.is_empty() && unusable.contains(&refs.status_of(cluster)) {
+            // A ref that points nowhere is in no list.
+            if !statuses.contains_key(cluster) && repo.has_ref(&refs.status_of(cluster))? {
                 statuses.insert(cluster.clone(), fact.clone());
             }
         }
@@ -95,7 +97,7 @@ impl Reports {
                 status.heard = fact.heard && status.reported.is_none();
             }
         }
-        Reports { statuses, odd: diagnostics, hearing: None }
+        Ok(Reports { statuses, odd: diagnostics, hearing: None })
     }
 }
 
