@@ -69,6 +69,13 @@ fn world() -> World {
     world
 }
 
+/// An edit of the workload, and a run for it.
+fn begin(world: &mut World, version: &str) {
+    world.edit(version);
+    run(world, &format!("web-{version}"), RunState::Run);
+    world.settle();
+}
+
 /// Time passes, and members report success again and again.
 fn go_on(world: &mut World) {
     for _ in 0..8 {
@@ -137,9 +144,7 @@ fn a_run_goes_stage_by_stage_with_waits_and_approvals() {
 #[test]
 fn an_edit_in_the_middle_never_enters_a_run_that_goes_on() {
     let mut world = proven();
-    world.edit("2");
-    run(&mut world, "web-2", RunState::Run);
-    world.settle();
+    begin(&mut world, "2");
     world.edit("3");
     approve(&mut world, "web-2", "prod");
     go_on(&mut world);
@@ -153,17 +158,13 @@ fn an_edit_in_the_middle_never_enters_a_run_that_goes_on() {
 #[test]
 fn a_fix_does_not_wait_for_the_run_that_it_mends() {
     let mut world = proven();
-    world.edit("2");
-    run(&mut world, "web-2", RunState::Run);
-    world.settle();
+    begin(&mut world, "2");
     world.report("a", Health::Failed, "ImagePullBackOff");
     go_on_without(&mut world);
     assert_eq!(world.shown(), "a=2 b=1 c=1");
     assert!(world.releases().halted.as_ref().is_some_and(|halt| halt.reason.contains("ImagePullBackOff")));
-    world.edit("3");
-    run(&mut world, "web-3", RunState::Run);
+    begin(&mut world, "3");
     approve(&mut world, "web-3", "prod");
-    world.settle();
     assert_eq!(world.shown(), "a=3 b=1 c=1");
     go_on(&mut world);
     assert_eq!(world.shown(), "a=3 b=3 c=3");
@@ -182,10 +183,8 @@ fn go_on_without(world: &mut World) {
 #[test]
 fn members_that_join_and_leave_do_not_break_a_run() {
     let mut world = proven();
-    world.edit("2");
-    run(&mut world, "web-2", RunState::Run);
+    begin(&mut world, "2");
     approve(&mut world, "web-2", "prod");
-    world.settle();
     assert_eq!(world.shown(), "a=2 b=1 c=1");
     // One joins for a later stage, one leaves before its turn.
     ring(&mut world, "d", "prod");
@@ -205,9 +204,7 @@ fn members_that_join_and_leave_do_not_break_a_run() {
 #[test]
 fn a_stopped_run_stays_where_it_is() {
     let mut world = proven();
-    world.edit("2");
-    run(&mut world, "web-2", RunState::Run);
-    world.settle();
+    begin(&mut world, "2");
     run(&mut world, "web-2", RunState::Stop);
     go_on(&mut world);
     assert_eq!(world.shown(), "a=2 b=1 c=1");
