@@ -246,3 +246,38 @@ fn a_placement_that_stays_as_it_is_for_a_fault_keeps_the_record_of_its_rollout()
     assert_eq!(release(), (Some(2), Some(2)));
     rollouts.verify();
 }
+
+#[test]
+fn stages_begin_again_for_all_that_go_together() {
+    let rollouts = fleet(
+        "  workloads: [{kind: FederatedConfigMap, name: web}, {kind: FederatedConfigMap, name: api}]\n  together: true\n  \
+         onFailure: RollBack\n  strategy:\n    stages:\n    \
+         - {name: canary, labelSelector: {matchLabels: {ring: canary}}}\n    \
+         - {name: rest, labelSelector: {matchExpressions: [{key: ring, operator: DoesNotExist}]}}\n",
+    );
+    rollouts.edit(&[("clusters/a.yaml", &cluster("a", &[("ring", "canary")]))]);
+    for cluster in CLUSTERS {
+        rollouts.succeed(&[cluster]);
+        rollouts.publish();
+    }
+    assert_eq!(values(&rollouts), ["a=one b=one", "a=one b=one"]);
+    rollouts.edit(&[("apps/web.yaml", &map("web", "two")), ("apps/api.yaml", &map("api", "two"))]);
+    assert_eq!(values(&rollouts), ["a=two b=one", "a=two b=one"]);
+    rollouts.succeed(&["a"]);
+    rollouts.publish();
+    assert_eq!(values(&rollouts), ["a=two b=two", "a=two b=two"]);
+    rollouts.fail("b", "api", "no room");
+    rollouts.publish();
+    assert_eq!(values(&rollouts), ["a=one b=one", "a=one b=one"]);
+    rollouts.succeed(&CLUSTERS);
+    rollouts.publish();
+    // The canary has proven release 2 of `web` before, and goes first all the same.
+    rollouts.edit(&[("apps/api.yaml", &map("api", "three"))]);
+    assert_eq!(values(&rollouts), ["a=two b=one", "a=three b=one"]);
+    for cluster in CLUSTERS {
+        rollouts.succeed(&[cluster]);
+        rollouts.publish();
+    }
+    assert_eq!(values(&rollouts), ["a=two b=two", "a=three b=three"]);
+    rollouts.verify();
+}
