@@ -165,8 +165,6 @@ fn emergency() {
     rollouts.shell(back);
     rollouts.pass();
     assert_eq!(shown(), "a=one b=one c=one");
-    rollouts.succeed(&["a"]);
-    rollouts.pass();
 
     rollouts.order(&["resume", "web"]).expect(0);
     let fix = map("three")
@@ -174,6 +172,11 @@ fn emergency() {
     rollouts.repo.write("apps/web.yaml", fix);
     rollouts.repo.write("at-once.yaml", only("Emergency", "yaml"));
     rollouts.repo.commit("the fix");
+    rollouts.pass();
+    assert_eq!(shown(), "a=one b=three c=three");
+    let told = rollouts.order(&["show", "web"]).expect(0).out;
+    assert!(told.contains("it reports on the proven release first"), "{told}");
+    rollouts.succeed(&["a"]);
     rollouts.pass();
     assert_eq!(shown(), "a=three b=three c=three");
     rollouts.verify();

@@ -76,6 +76,10 @@ pub(super) fn ask(
         turns.retain(|turn| !remove.contains(turn.cluster));
         go_on(&mut turns, &give, &mut answer);
     }
+    for (cluster, _) in sights.iter().filter(|(cluster, sight)| is_on_its_way(cluster, sight, course)) {
+        let reason = || "it reports on the proven release first, which it was told".to_owned();
+        answer.waits.entry(cluster.clone()).or_insert_with(reason);
+    }
     answer
 }
 
@@ -105,10 +109,7 @@ fn turns<'s>(sights: &'s BTreeMap<String, Sight<'_>>, course: &Course<'_>) -> Ve
     let good = releases.good.filter(|good| Some(*good) != course.target);
     let begins = |cluster: &str, sight: &Sight<'_>| match sight.has() {
         Has::Nothing => good.is_some(),
-        Has::Old => {
-            let told = releases.told.get(cluster).map(|told| told.release);
-            good.is_some() && told == good && sight.health() == Health::Applying
-        }
+        Has::Old => is_on_its_way(cluster, sight, course),
         Has::New => false,
     };
     let turn = |(cluster, sight): (&'s String, &'s Sight<'_>)| Turn {
@@ -124,6 +125,19 @@ fn turns<'s>(sights: &'s BTreeMap<String, Sight<'_>>, course: &Course<'_>) -> Ve
     let free = sights.iter().filter(|(_, sight)| !sight.is_pinned);
     let asked = free.filter(|(cluster, sight)| is_rolling || !begins(cluster, sight));
     asked.map(turn).collect()
+}
+
+/// Reports whether a cluster was told of the proven release, which is not the one that clusters go to, and has not
+/// reported on it yet.
+fn is_on_its_way(cluster: &str, sight: &Sight<'_>, course: &Course<'_>) -> bool {
+    let releases = &course.releases;
+    let told = releases.told.get(cluster).map(|told| told.release);
+    let good = releases.good.filter(|good| Some(*good) != course.target);
+    sight.picked
+        && !sight.is_pinned
+        && sight.has() == Has::Old
+        && good.is_some_and(|good| told == Some(good))
+        && sight.health() == Health::Applying
 }
 
 /// Returns the clusters that are out of order by a release that was never proven. The next one cannot make them worse,
