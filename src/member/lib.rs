@@ -2,7 +2,6 @@
 
 pub mod install;
 pub mod live;
-pub mod metrics;
 pub mod sync;
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod imported;
 mod line_diff;
 mod mark;
 mod mentioned;
+mod metrics_args;
 mod names;
 mod new_faults;
 mod own_file;

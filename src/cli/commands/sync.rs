@@ -163,7 +163,7 @@ pub(crate) fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
         info!(cluster = args.cluster, place = %args.target, "syncing");
-        member.hooks.meter = args.telling.meter()?;
+        member.hooks.meter = args.telling.metrics.meter(SyncMeter::serve)?;
         let wakeups = stop_signal(cancel)?;
         member.syncer().run(&wakeups);
         info!("stopped");

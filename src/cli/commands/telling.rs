@@ -1,15 +1,11 @@
 //! The flags by which a syncer says how it does: where statuses go, and where its numbers are read.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use tracing::info;
-
 use super::exit::CommandError;
+use super::metrics_args::MetricsArgs;
 use super::remote::RemoteArgs;
 use berth_git::transport::{Cancel, Transport, WorkingCopy};
-use berth_member::metrics;
-use berth_member::sync::sync_metrics::SyncMeter;
 
 /// The observation of a syncer
 #[derive(Debug, clap::Args)]
@@ -33,9 +29,8 @@ pub(crate) struct TellingArgs {
     /// Write no status into any repository
     #[arg(long, env = "BERTH_NO_REPORT", conflicts_with = "status_remote")]
     pub no_report: bool,
-    /// Serve /metrics, /healthz and /readyz at this address; a port alone listens on this machine only
-    #[arg(long, value_name = "ADDR", env = "BERTH_METRICS", value_parser = metrics::address)]
-    metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
 }
 
 impl TellingArgs {
@@ -50,14 +45,5 @@ impl TellingArgs {
         let (token, key) = (self.status_token_file.as_deref(), self.status_ssh_key.as_deref());
         let access = remote.access_to_other(url, token, key)?;
         Ok(Some(Box::new(RemoteArgs::transport_in(copy, access, cancel)?)))
-    }
-
-    /// Counts, and answers for as long as the process lives.
-    pub fn meter(&self) -> Result<Option<SyncMeter>, CommandError> {
-        let Some(address) = self.metrics else { return Ok(None) };
-        let (meter, address) = SyncMeter::serve(address)
-            .map_err(|error| CommandError::io(format!("listening at {address}"), &error))?;
-        info!(%address, "serving /metrics, /healthz and /readyz");
-        Ok(Some(meter))
     }
 }

@@ -1,59 +1,17 @@
 //! A sync → the numbers that a syncer shows about itself.
 
 use std::net::SocketAddr;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-
-use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::metrics::info::Info;
-use prometheus_client::metrics::{MetricType, TypedMetric};
-use prometheus_client::registry::Registry;
 
 use super::SyncError;
 use super::backends::NotAdmitted;
 use super::sync_loop::Sync;
-use crate::metrics::{ProcessHealth, serve};
 use berth_base::model::Timestamp;
+use berth_metrics::meter::{ByLabel, Counter, Histogram, Later, Moment, Number, Registry, SECONDS, registry};
+use berth_metrics::{ProcessHealth, serve};
 
 /// A silence after which a syncer counts as stuck: longer than any pause and any but the largest syncs.
 const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
-
-/// The upper bounds of what durations are counted by, in seconds.
-const BOUNDS: [f64; 10] = [0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0];
-
-type Number = Gauge<u64, AtomicU64>;
-
-/// A number for each value of one label.
-type ByLabel<M> = Family<[(&'static str, &'static str); 1], M>;
-
-/// A number that is absent until it is known.
-#[derive(Clone, Debug, Default)]
-struct Later<M>(Arc<OnceLock<M>>);
-
-impl<M: EncodeMetric + Default> Later<M> {
-    fn known(&self) -> &M {
-        self.0.get_or_init(M::default)
-    }
-}
-
-impl<M: EncodeMetric + TypedMetric> EncodeMetric for Later<M> {
-    fn encode(&self, encoder: MetricEncoder<'_>) -> std::fmt::Result {
-        self.0.get().map_or(Ok(()), |metric| metric.encode(encoder))
-    }
-
-    fn metric_type(&self) -> MetricType {
-        M::TYPE
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.get().is_none()
-    }
-}
 
 /// Counts syncs.
 #[derive(Debug)]
@@ -67,7 +25,7 @@ pub struct SyncMeter {
     removals: Counter,
     corrections: Counter,
     sequence: Later<Number>,
-    last_success: Later<Gauge<f64, AtomicU64>>,
+    last_success: Later<Moment>,
     lease_held: Number,
     suspended: Number,
     /// The folder of the sync before.
@@ -77,7 +35,7 @@ pub struct SyncMeter {
 impl SyncMeter {
     /// Counts, and answers at an address for as long as the process lives. Returns the address, too.
     pub fn serve(address: SocketAddr) -> std::io::Result<(SyncMeter, SocketAddr)> {
-        let mut registry = Registry::default();
+        let mut registry = registry();
         let meter = SyncMeter::new(&mut registry);
         let address = serve(address, registry, meter.health.clone())?;
         Ok((meter, address))
@@ -85,26 +43,23 @@ impl SyncMeter {
 
     fn new(registry: &mut Registry) -> SyncMeter {
         let meter = SyncMeter {
-            health: ProcessHealth::new(LONGEST_SILENCE),
-            rounds: Family::default(),
-            failures: Family::default(),
-            seconds: Histogram::new(BOUNDS),
-            objects: Family::default(),
+            health: ProcessHealth::new("round", LONGEST_SILENCE),
+            rounds: ByLabel::default(),
+            failures: ByLabel::default(),
+            seconds: Histogram::new(SECONDS),
+            objects: ByLabel::default(),
             writes: Counter::default(),
             removals: Counter::default(),
             corrections: Counter::default(),
             sequence: Later::default(),
             last_success: Later::default(),
-            lease_held: Gauge::default(),
-            suspended: Gauge::default(),
+            lease_held: Number::default(),
+            suspended: Number::default(),
             tree: None,
         };
         for result in ["done", "problems", "failed", "standby"] {
             drop(meter.rounds.get_or_create(&[("result", result)]));
         }
-        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register("berth_build", "The version of this berth", build);
-        // The registry ends each text with a full stop, and the name of each counter with `_total`.
         let sync = registry.sub_registry_with_prefix("berth_sync");
         sync.register("rounds", "Rounds by result", meter.rounds.clone());
         sync.register("failures", "Rounds without work by reason", meter.failures.clone());
@@ -141,13 +96,13 @@ impl SyncMeter {
             Ok(outcome) => outcome,
             Err(SyncError::NotAdmitted(NotAdmitted::Standby(_))) => {
                 ended("standby");
-                self.health.is_alive(None);
+                self.health.ended(true);
                 return;
             }
             Err(error) => {
                 ended("failed");
                 self.failures.get_or_create(&[("reason", reason(error))]).inc();
-                self.health.is_alive(Some("the last round failed"));
+                self.health.ended(false);
                 return;
             }
         };
@@ -172,7 +127,7 @@ impl SyncMeter {
         if problems == 0 {
             self.last_success.known().set(now.as_duration().as_secs_f64());
         }
-        self.health.is_alive(None);
+        self.health.ended(true);
     }
 }
 
@@ -193,14 +148,14 @@ fn reason(error: &SyncError) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use prometheus_client::encoding::text::encode;
+    use berth_metrics::meter::encode;
 
     use super::*;
     use crate::sync::SyncOutcome;
 
     #[test]
     fn the_page_is_what_prometheus_reads() {
-        let mut registry = Registry::default();
+        let mut registry = registry();
         let mut meter = SyncMeter::new(&mut registry);
         let page = || {
             let mut page = String::new();

@@ -12,12 +12,11 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use prometheus_client::encoding::text;
-use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use super::ProcessHealth;
+use crate::ProcessHealth;
+use crate::meter::{Registry, encode};
 
 const MOST_CONNECTIONS: usize = 16;
 const LONGEST_REQUEST: usize = 8 << 10;
@@ -80,23 +79,21 @@ impl Pages {
     }
 
     fn page(&self, method: &Method, path: &str) -> (StatusCode, &'static str, String) {
-        const FINE: StatusCode = StatusCode::OK;
-        const NOT_NOW: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
+        let verdict = |trouble: Option<String>| match trouble {
+            None => (StatusCode::OK, PLAIN, "ok\n".to_owned()),
+            Some(why) => (StatusCode::SERVICE_UNAVAILABLE, PLAIN, format!("{why}\n")),
+        };
         if !matches!(*method, Method::GET | Method::HEAD) {
             return (StatusCode::METHOD_NOT_ALLOWED, PLAIN, "only GET\n".to_owned());
         }
         match path {
             "/metrics" => {
                 let mut page = String::new();
-                text::encode(&mut page, &self.registry).expect("a String takes every text");
-                (FINE, OPEN_METRICS, page)
+                encode(&mut page, &self.registry).expect("a String takes every text");
+                (StatusCode::OK, OPEN_METRICS, page)
             }
-            "/healthz" if self.health.is_well() => (FINE, PLAIN, "ok\n".to_owned()),
-            "/healthz" => (NOT_NOW, PLAIN, "no round has ended for too long\n".to_owned()),
-            "/readyz" => match self.health.unready() {
-                None => (FINE, PLAIN, "ok\n".to_owned()),
-                Some(why) => (NOT_NOW, PLAIN, format!("{why}\n")),
-            },
+            "/healthz" => verdict(self.health.stuck()),
+            "/readyz" => verdict(self.health.unready()),
             _ => (StatusCode::NOT_FOUND, PLAIN, "/metrics, /healthz, /readyz\n".to_owned()),
         }
     }
@@ -134,12 +131,12 @@ mod tests {
 
     #[test]
     fn only_what_is_meant_is_answered() {
-        let health = ProcessHealth::new(Duration::from_secs(600));
+        let health = ProcessHealth::new("round", Duration::from_secs(600));
         let address = start(&health);
         let ask = |request: &str| ask(address, request.as_bytes());
         assert!(ask("GET /healthz HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200 "));
         assert!(ask("GET /readyz?x HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 503 "));
-        health.is_alive(None);
+        health.ended(true);
         assert!(ask("GET /readyz HTTP/1.0\r\nHost: x\r\n\r\n").ends_with("\r\n\r\nok\n"));
         let head = ask("HEAD /readyz HTTP/1.1\r\n\r\n");
         assert!(head.contains("connection: close\r\n") && head.ends_with("\r\n\r\n"), "{head}");
@@ -155,7 +152,7 @@ mod tests {
 
     #[test]
     fn those_who_only_hold_the_line_keep_nobody_else_waiting_for_long() {
-        let address = start(&ProcessHealth::new(Duration::from_secs(600)));
+        let address = start(&ProcessHealth::new("round", Duration::from_secs(600)));
         let idle: Vec<TcpStream> =
             (0..64).map(|_| TcpStream::connect(address).expect("it listens")).collect();
         let begun = Instant::now();
