@@ -1,5 +1,6 @@
 //! The member: applies one cluster's folder to it and reports how that went.
 
+pub mod cluster_events;
 pub mod install;
 pub mod live;
 pub mod sync;

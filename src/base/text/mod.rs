@@ -42,6 +42,15 @@ pub fn some_quoted<T: Display>(names: impl IntoIterator<Item = T>, most: usize) 
     some_of(names.into_iter().map(|name| format!("`{name}`")), most)
 }
 
+/// Cuts a text after so many bytes, and marks that there was more.
+pub fn cut(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    format!("{}…", text.get(..end).unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,6 +61,13 @@ mod tests {
         assert_eq!(some_of(["a", "b", "c", "d"], 2), "a, b and 2 more");
         assert_eq!(some_quoted(["a", "b"], 1), "`a` and 1 more");
         assert_eq!(some_of([""; 0], 2), "");
+    }
+
+    #[test]
+    fn a_cut_is_between_letters() {
+        assert_eq!(cut("öl", 3), "öl");
+        assert_eq!(cut("öl", 2), "ö…");
+        assert_eq!(cut("öl", 1), "…");
     }
 
     #[test]

@@ -64,6 +64,7 @@ mod remote;
 mod render;
 mod review;
 mod rollout;
+mod rollout_events;
 mod run;
 mod schema;
 mod since;

@@ -7,7 +7,9 @@ use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::exit_for;
 use super::gate::{GateArgs, held_text};
 use super::logging;
+use super::metrics_args::MetricsArgs;
 use super::remote::RemoteArgs;
+use super::rollout_events::{EventArgs, RolloutEvents};
 use super::summary::{Length, plan_of_length};
 use super::trust::TrustArgs;
 use super::ui::Ui;
@@ -19,7 +21,8 @@ use berth_git::Identity;
 use berth_git::protocol::Refs;
 use berth_git::signature::Signer;
 use berth_git::transport::Cancel;
-use berth_hub::daemon::{self, Cache, Mirror, PassOutcome, Remote, Settings};
+use berth_hub::daemon::pass_metrics::PassMeter;
+use berth_hub::daemon::{self, Cache, Mirror, PassEnd, PassHooks, PassOutcome, Remote, Settings};
 
 /// Watch the fleet repository; decide, render and publish whenever it changes
 #[derive(Debug, clap::Args)]
@@ -51,6 +54,10 @@ pub(crate) struct RunArgs {
     heartbeat: Option<i64>,
     #[command(flatten)]
     log: logging::LogArgs,
+    #[command(flatten)]
+    metrics: MetricsArgs,
+    #[command(flatten)]
+    events: EventArgs,
     #[command(flatten)]
     remote: RemoteArgs,
     #[command(flatten)]
@@ -120,7 +127,10 @@ pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     if !args.once {
         logging::start(&args.log, verbose, ui);
         let remote = mirror.map(|mirror| Remote { mirror, cancel });
-        daemon::run(settings, Duration::from_secs(args.poll), remote)?;
+        let poll = Duration::from_secs(args.poll);
+        let meter = args.metrics.meter(|address| PassMeter::serve(address, poll))?;
+        let mut watchers = Watchers { meter, events: args.events.start()? };
+        daemon::run(settings, poll, remote, &mut watchers)?;
         return Ok(Exit::Done);
     }
     let now = Timestamp::now();
@@ -129,6 +139,11 @@ pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         Some(mut mirror) => daemon::pass_remote(&settings, now, &mut cache, &mut mirror),
         None => daemon::pass_with_cache(&settings, now, &mut cache),
     })?;
+    if let Some(events) = args.events.start()? {
+        // The thread that writes them tells its troubles in the log.
+        logging::start(&args.log, verbose, ui);
+        events.tell(&passed);
+    }
     cache.store(&settings);
     // The process ends soon: taking it all apart would only take time.
     std::mem::forget(cache);
@@ -148,6 +163,29 @@ pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     }
     ui.out(&held_text(&passed.held, verbose, ui));
     Ok(exit_for(&passed.diagnostics).worst(Exit::Held))
+}
+
+/// Whoever hears of the daemon's passes.
+struct Watchers {
+    meter: Option<PassMeter>,
+    events: Option<RolloutEvents>,
+}
+
+impl PassHooks for Watchers {
+    fn begins(&mut self) {
+        if let Some(meter) = &self.meter {
+            meter.beat();
+        }
+    }
+
+    fn ended(&mut self, end: PassEnd<'_>, took: Duration) {
+        if let Some(meter) = &mut self.meter {
+            meter.count(end, took, Timestamp::now());
+        }
+        if let (Some(events), PassEnd::Done(passed)) = (&self.events, end) {
+            events.tell(passed);
+        }
+    }
 }
 
 /// `Name <email>` with nothing that could break a commit's header.

@@ -10,7 +10,7 @@
 //! - [`labels`]: the labels by which stages and pins choose. [`copies`]: the digest that names copies. [`inputs`]: a release's inputs as they are stored.
 //! - [`units`]: workloads that go as one, in their order. [`advance`]: one workload's step. [`course`]: its strategy and
 //!   the release that clusters go to. [`sight`]: its clusters. [`answer`]: what its strategy gives. [`record`]: its
-//!   releases after the step. [`apply`]: the steps become the state.
+//!   releases after the step. [`apply`]: the steps become the state. [`rollout_state`]: the state of a rollout in a word.
 
 mod advance;
 mod answer;
@@ -29,6 +29,7 @@ pub mod policy;
 pub mod progressive;
 mod record;
 pub mod rolling;
+pub mod rollout_state;
 pub mod runs;
 mod sight;
 mod staged;

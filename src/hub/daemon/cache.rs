@@ -61,6 +61,11 @@ impl Cache {
         reports
     }
 
+    /// Returns the moment from which a member is late, if it promised another report.
+    pub(super) fn late_from(&self, cluster: &str) -> Option<Timestamp> {
+        self.hearing.late_from(cluster)
+    }
+
     /// Gives every member a full grace: it may not have been at fault.
     pub(super) fn forgive(&mut self, clock: Timestamp) {
         Arc::make_mut(&mut self.hearing).begin(clock);

@@ -7,21 +7,25 @@
 mod cache;
 mod cache_file;
 mod error;
+mod hooks;
 mod pass;
+pub mod pass_metrics;
 mod ref_watch;
 mod remote;
 mod schedule;
 mod settings;
 mod source_branch;
+mod standing;
 mod tip_check;
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tracing::{error, info, warn};
 
+use crate::publish::rollout_steps::Turn;
 use berth_base::backoff;
 use berth_base::diag::{Diagnostic, Severity, harmless_line};
 use berth_base::model::Timestamp;
@@ -30,9 +34,11 @@ use schedule::{Action, Event, Schedule};
 
 pub use cache::Cache;
 pub use error::PassError;
+pub use hooks::{PassEnd, PassHooks};
 pub use pass::{PassOutcome, PassResult, pass, pass_with_cache};
 pub use remote::{Mirror, pass_remote};
 pub use settings::Settings;
+pub use standing::{FleetStanding, MemberStanding};
 
 /// The daemon could not start.
 #[derive(Debug, thiserror::Error)]
@@ -54,12 +60,22 @@ pub struct Remote {
 type SharedMirror = Arc<Mutex<Mirror>>;
 
 /// Runs until asked to stop.
-pub fn run(settings: Settings, poll: Duration, remote: Option<Remote>) -> Result<(), DaemonError> {
+pub fn run(
+    settings: Settings,
+    poll: Duration,
+    remote: Option<Remote>,
+    hooks: &mut dyn PassHooks,
+) -> Result<(), DaemonError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    runtime.block_on(run_loop(settings, poll, remote))
+    runtime.block_on(run_loop(settings, poll, remote, hooks))
 }
 
-async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) -> Result<(), DaemonError> {
+async fn run_loop(
+    settings: Settings,
+    poll: Duration,
+    remote: Option<Remote>,
+    hooks: &mut dyn PassHooks,
+) -> Result<(), DaemonError> {
     let mut stop = StopSignals::new()?;
     let (wake, mut woken) = mpsc::channel(1);
     let (mirror, cancel) = match remote {
@@ -93,7 +109,7 @@ async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) ->
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut schedule = Schedule::default();
     let mut state = LoopState { poll, cache: Cache::default().polled(poll), ..LoopState::default() };
-    let mut running: Option<JoinHandle<PassEnd>> = None;
+    let mut running: Option<JoinHandle<Passed>> = None;
     let mut pause: Option<tokio::time::Instant> = None;
     let mut backing_off = false;
     info!(repository = %settings.repo.display(), "watching");
@@ -106,7 +122,7 @@ async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) ->
             }
             ended = finished(&mut running) => {
                 running = None;
-                state.ended(ended)
+                state.ended(ended, hooks)
             }
             Some(()) = woken.recv() => Event::Wake,
             // A failing remote gets its whole pause, and one request at a time.
@@ -119,7 +135,10 @@ async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) ->
         let (next, action) = schedule::step(schedule, event);
         schedule = next;
         match action {
-            Some(Action::StartPass) => running = Some(start(&settings, mirror.clone(), &mut state)),
+            Some(Action::StartPass) => {
+                hooks.begins();
+                running = Some(start(&settings, mirror.clone(), &mut state));
+            }
             Some(Action::WakeAfter(length)) => {
                 let length = backoff::jitter(length, backoff::chance());
                 (pause, backing_off) = (Some(tokio::time::Instant::now() + length), true);
@@ -139,6 +158,8 @@ async fn run_loop(settings: Settings, poll: Duration, remote: Option<Remote>) ->
 /// The state that the loop carries from pass to pass. Losing it costs one pass, nothing else.
 #[derive(Debug, Default)]
 struct LoopState {
+    /// The start of the pass.
+    begun: Option<Instant>,
     /// The refs when the last pass had nothing left to do.
     seen: Option<pass::RefSnapshot>,
     next_change: Option<Timestamp>,
@@ -147,14 +168,22 @@ struct LoopState {
 }
 
 /// The result of a pass, and the cache for the next one.
-type PassEnd = (Result<Option<PassResult>, PassError>, Cache);
+type Passed = (Result<Option<PassResult>, PassError>, Cache);
 
 impl LoopState {
-    fn ended(&mut self, ended: Result<PassEnd, tokio::task::JoinError>) -> Event {
+    fn ended(&mut self, ended: Result<Passed, tokio::task::JoinError>, hooks: &mut dyn PassHooks) -> Event {
+        let took = self.begun.take().map(|begun| begun.elapsed()).unwrap_or_default();
         let ended = ended.map(|(ended, cache)| {
             self.cache = cache;
             ended
         });
+        let end = match &ended {
+            Ok(Ok(None)) => PassEnd::Spared,
+            Ok(Ok(Some(passed))) => PassEnd::Done(passed),
+            Ok(Err(problem)) => PassEnd::Failed(problem),
+            Err(_) => PassEnd::Crashed,
+        };
+        hooks.ended(end, took);
         match ended {
             Ok(Ok(None)) => Event::Done,
             Ok(Ok(Some(passed))) => {
@@ -204,7 +233,8 @@ fn first_fetch(settings: &Settings, mirror: &SharedMirror) -> Result<(), PassErr
     }
 }
 
-fn start(settings: &Settings, mirror: Option<SharedMirror>, state: &mut LoopState) -> JoinHandle<PassEnd> {
+fn start(settings: &Settings, mirror: Option<SharedMirror>, state: &mut LoopState) -> JoinHandle<Passed> {
+    state.begun = Some(Instant::now());
     let settings = settings.clone();
     let due = state.next_change.is_some_and(|at| at <= Timestamp::now());
     let seen = state.seen.clone().filter(|_| !due);
@@ -246,6 +276,14 @@ fn report(passed: &PassResult) {
             clusters = counts.clusters,
             "published"
         );
+    }
+    for step in &passed.rollout_steps {
+        let Some(halt) = &step.halt else { continue };
+        let (workload, release) = (&step.key, halt.release);
+        match &halt.turn {
+            Turn::Halted { reason, .. } => warn!(%workload, release, reason, "rollout halted"),
+            Turn::GoesOn | Turn::GoesOnInsteadOf(_) => info!(%workload, release, "rollout goes on"),
+        }
     }
     for held in &passed.held {
         warn!(workload = %held.key, removes = held.losses(), approve = held.approval_of_all(), "held for approval");

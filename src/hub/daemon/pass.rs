@@ -7,10 +7,12 @@ use super::cache::Cache;
 use super::error::PassError;
 use super::settings::Settings;
 use super::source_branch::find_source;
+use super::standing::FleetStanding;
 use super::tip_check::refuse_untrusted;
 use crate::inputs::Reports;
 use crate::next_commit::{self, NextCommit, StepInputs};
 use crate::publish::cluster_refs::WantedRefs;
+use crate::publish::rollout_steps::RolloutStep;
 use crate::publish::trusted_commits::{IN_FORCE, remember};
 use crate::publish::{self, Published, cluster_refs};
 use crate::verify::trust;
@@ -28,6 +30,9 @@ pub struct PassResult {
     pub source: CommitId,
     pub outcome: PassOutcome,
     pub plan: Plan,
+    /// The steps of rollouts that were published.
+    pub rollout_steps: Vec<RolloutStep>,
+    pub standing: FleetStanding,
     /// The workloads that keep their last good form until somebody approves.
     pub held: Vec<Held>,
     pub diagnostics: Diagnostics,
@@ -36,10 +41,22 @@ pub struct PassResult {
 }
 
 /// The publication of a pass, if any.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PassOutcome {
-    Published { commit: CommitId, seq: u64 },
+    Published {
+        commit: CommitId,
+        seq: u64,
+    },
+    #[default]
     Unchanged,
+}
+
+/// All that the attempts of one pass published.
+#[derive(Default)]
+struct Made {
+    outcome: PassOutcome,
+    plan: Plan,
+    rollout_steps: Vec<RolloutStep>,
 }
 
 impl PassOutcome {
@@ -90,7 +107,7 @@ pub fn pass_with_cache(
 ) -> Result<PassResult, PassError> {
     let mut attempt = 1;
     // A lost attempt's publication stays, and counts as the pass's own.
-    let mut made = None;
+    let mut made = Made::default();
     loop {
         match attempt_pass(settings, clock, cache, &mut made) {
             // A lock has been waited for already.
@@ -129,7 +146,7 @@ fn attempt_pass(
     settings: &Settings,
     clock: Timestamp,
     cache: &mut Cache,
-    made: &mut Option<(PassOutcome, Plan)>,
+    made: &mut Made,
 ) -> Result<PassResult, PassError> {
     let repo = Repo::open(&settings.repo)?.watched(&settings.progress);
     let refs = &settings.refs;
@@ -161,13 +178,26 @@ fn attempt_pass(
         at: None,
         cache: std::mem::take(&mut cache.build),
     };
-    let NextCommit { drafted, rules, inputs, built, state, held, records, plan, mut diagnostics, .. } =
-        next_commit::step(&repo, start)?;
+    let next = next_commit::step(&repo, start)?;
+    let NextCommit {
+        drafted,
+        rules,
+        inputs,
+        built,
+        state,
+        held,
+        records,
+        plan,
+        rollout_steps,
+        mut diagnostics,
+        ..
+    } = next;
     publish::point(&repo, refs, current.as_ref(), &drafted)?;
     let outcome = outcome(&drafted);
-    if made.is_none() || outcome != PassOutcome::Unchanged {
-        *made = Some((outcome, plan));
+    if outcome != PassOutcome::Unchanged || made.outcome == PassOutcome::Unchanged {
+        (made.outcome, made.plan) = (outcome, plan);
     }
+    made.rollout_steps.extend(rollout_steps);
     let rendered = match drafted {
         Published::Committed(committed) => Some(committed.into_current(state)),
         Published::Unchanged => current,
@@ -210,12 +240,13 @@ fn attempt_pass(
     if inputs.silences.outage.is_some() {
         cache.forgive(clock);
     }
+    let standing = FleetStanding::of(rendered.as_ref(), &inputs, &built, cache, clock);
     let next_silence = inputs.silences.next;
     cache.keep(inputs.into_cache(), rendered);
     let timed = built.next_change.into_iter().chain(next_silence);
     let next_change = timed.chain(beat.map(|(_, next)| next)).min();
-    let (outcome, plan) = made.take().unwrap_or((outcome, Plan::default()));
-    Ok(PassResult { source, outcome, plan, held, diagnostics, next_change, seen })
+    let Made { outcome, plan, rollout_steps } = std::mem::take(made);
+    Ok(PassResult { source, outcome, plan, rollout_steps, standing, held, diagnostics, next_change, seen })
 }
 
 pub(super) fn cleared(lock: String) -> Diagnostic {

@@ -82,6 +82,11 @@ impl Hearing {
         self.since = Some(clock);
     }
 
+    /// Returns the moment from which a member is late, if it promised another report.
+    pub(crate) fn late_from(&self, cluster: &str) -> Option<Timestamp> {
+        self.members.get(cluster).map(Heard::late_from)
+    }
+
     /// Notes the reports that arrived, and returns true if there may be something to judge.
     pub(crate) fn note(
         &mut self,
@@ -120,7 +125,11 @@ impl Heard {
     /// Reports whether the next report is overdue by half an interval. Members that fall silent together are all
     /// late before the first of them is silent, wherever in their intervals they were.
     pub(super) fn is_late(&self, clock: Timestamp) -> bool {
-        clock >= after(self.arrived, self.interval.saturating_add(self.interval / 2))
+        clock >= self.late_from()
+    }
+
+    fn late_from(&self) -> Timestamp {
+        after(self.arrived, self.interval.saturating_add(self.interval / 2))
     }
 
     /// The moment three intervals after another: of silence, or of steady reports.

@@ -6,6 +6,7 @@ use std::mem;
 use crate::inputs::gate::{self, Gated};
 use crate::inputs::gate_inputs::{self, Basis, Step};
 use crate::inputs::{BuildCache, InputError, PassInputs, PolicyReport, Reports, SourceCommit};
+use crate::publish::rollout_steps::{self, RolloutStep};
 use crate::publish::{self, CurrentState, PublishError, Published, Stamp, Summary, Trailers};
 use berth_base::diag::Diagnostics;
 use berth_base::model::{ClusterStatus, ContentError, Timestamp};
@@ -60,6 +61,7 @@ pub struct NextCommit {
     /// The records of held removals for the next step.
     pub records: Vec<HeldRecord>,
     pub plan: Plan,
+    pub rollout_steps: Vec<RolloutStep>,
     /// The findings of policy tests, where the step is rehearsed.
     pub policy: PolicyReport,
     /// All diagnostics, faults of reports included.
@@ -155,7 +157,9 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
         ..Stamp::new(given.source, info.subject(), info.seconds, inputs.now)
     };
     let summary = Summary::of(&plan, given.current.is_none());
-    let summary = summary.with_story(&inputs.current, &state).with_problems(&told);
+    let rollout_steps = rollout_steps::steps(&inputs.current.releases, &state.releases);
+    let summary =
+        summary.with_rollouts(&rollout_steps).with_members(&inputs.current, &state).with_problems(&told);
     let drafted = publish::draft(repo, given.current, &state, &stamp, &summary)?;
     let mut diagnostics = told;
     diagnostics.extend(inputs.odd_reports.iter().cloned());
@@ -172,6 +176,7 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
         deadlines,
         records,
         plan,
+        rollout_steps,
         diagnostics,
     })
 }

@@ -4,7 +4,7 @@
 //! same commit id on any machine.
 //!
 //! - [`rendered_state`]: the current state from the branch. [`commit`]: the next one onto it, with [`summary`] and [`trailers`].
-//!   [`rollout_lines`], [`member_lines`]: the story of rollouts and of members' reports in its message.
+//!   [`rollout_steps`], [`member_lines`]: the story of rollouts and of members' reports in its message.
 //! - [`import`]: a first commit that was found, not decided.
 //! - [`cluster_refs`]: each member's own ref. [`processed`], [`report`]: the small refs beside the branch.
 //! - [`trusted_commits`]: the commits that this machine made or proved.
@@ -21,7 +21,7 @@ pub mod processed;
 pub(crate) mod rendered_state;
 pub mod report;
 pub mod rollback;
-mod rollout_lines;
+pub mod rollout_steps;
 pub(crate) mod source_trailers;
 mod state_cache;
 pub mod summary;

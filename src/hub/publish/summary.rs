@@ -5,7 +5,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::{member_lines, rollout_lines};
+use super::member_lines;
+use super::rollout_steps::RolloutStep;
 use berth_base::diag::{Diagnostics, Severity};
 use berth_base::model::Key;
 use berth_base::text::counted;
@@ -62,14 +63,17 @@ impl Summary {
         }
     }
 
-    /// Adds the steps of rollouts, and the changes of members' facts, between two states.
+    /// Adds the steps of rollouts.
     #[must_use]
-    pub fn with_story(mut self, before: &State, after: &State) -> Summary {
-        let short = |lines: Vec<String>| -> Vec<String> {
-            lines.iter().map(|line| shorten(&one_line(line), LONGEST_PROBLEM)).collect()
-        };
-        self.rollouts = short(rollout_lines::lines(&before.releases, &after.releases));
-        self.members = short(member_lines::lines(&before.facts, &after.facts));
+    pub fn with_rollouts(mut self, steps: &[RolloutStep]) -> Summary {
+        self.rollouts = short(steps.iter().filter_map(|step| step.line.as_ref()));
+        self
+    }
+
+    /// Adds the changes of members' facts between two states.
+    #[must_use]
+    pub fn with_members(mut self, before: &State, after: &State) -> Summary {
+        self.members = short(&member_lines::lines(&before.facts, &after.facts));
         self
     }
 
@@ -213,6 +217,10 @@ fn copies_in_words(copies: &Counts) -> Option<String> {
     let sorts = sorts.into_iter().filter(|(count, _)| *count > 0);
     let words = sorts.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ");
     (!words.is_empty()).then(|| format!("{words} in {}", counted(copies.clusters, "cluster")))
+}
+
+fn short<'a>(lines: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+    lines.into_iter().map(|line| shorten(&one_line(line), LONGEST_PROBLEM)).collect()
 }
 
 fn shorten(text: &str, longest: usize) -> String {

@@ -124,7 +124,7 @@ pub(super) fn of_kube(error: &kube::Error, server: &str, what: &str, verb: &str)
 }
 
 /// Describes why no client can be made, without quoting the kubeconfig.
-pub(super) fn reason(error: &kube::Error) -> String {
+pub(crate) fn reason(error: &kube::Error) -> String {
     match error {
         kube::Error::Auth(error) => login(error),
         error => innermost(error),

@@ -93,7 +93,7 @@ fn text(line: &WorkloadLine) -> String {
         format!("  strategy: {}", line.strategy),
         format!("  release: {}, since {}", line.release, line.begun),
         format!("  last good: {}", line.good.map_or_else(|| "none yet".to_owned(), |good| good.to_string())),
-        format!("  state: {}", line.state),
+        format!("  state: {}", line.state.word()),
     ];
     let reason = Some(&line.reason).filter(|reason| !reason.is_empty());
     lines.extend(reason.map(|reason| format!("  reason: {reason}")));

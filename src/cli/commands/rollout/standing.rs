@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use serde_json::{Value as Json, json};
 
 use berth_base::model::cluster::WorkloadName;
-use berth_base::model::release::{CopyReport, Releases};
+use berth_base::model::release::CopyReport;
 use berth_base::model::rollout::Strategy;
-use berth_base::model::staged::{StageProgress, Standing};
+use berth_base::model::staged::StageProgress;
 use berth_base::model::{Key, Pick, Timestamp};
-use berth_base::text::some_of;
 use berth_engine::pipeline::Built;
 use berth_engine::release::policy::Orders;
+use berth_engine::release::rollout_state::RolloutState;
 use berth_engine::state::State;
 
 /// One workload's rollout.
@@ -22,7 +22,7 @@ pub(super) struct WorkloadLine {
     pub release: u64,
     pub begun: Timestamp,
     pub good: Option<u64>,
-    pub state: &'static str,
+    pub state: RolloutState,
     /// Empty where there is nothing to explain.
     pub reason: String,
     pub next: Option<Timestamp>,
@@ -66,7 +66,7 @@ impl WorkloadLine {
         let picks = current.decisions.get(key).into_iter().flat_map(|decision| decision.picks.iter());
         let clusters: Vec<ClusterLine> = picks.map(cluster).collect();
         let standing = trace.and_then(|trace| trace.standing.as_ref());
-        let (state, reason) = state(releases, &orders, standing, now);
+        let (state, reason) = RolloutState::of(releases, &orders, standing, now);
         Some(WorkloadLine {
             key: key.clone(),
             strategy: strategy(&orders.strategy()),
@@ -96,7 +96,7 @@ impl WorkloadLine {
             self.strategy.to_owned(),
             self.release.to_string(),
             format!("{reached} of {all}"),
-            self.state.to_owned(),
+            self.state.word().to_owned(),
             self.reason.clone(),
         ]
     }
@@ -107,7 +107,7 @@ impl WorkloadLine {
         json!({
             "group": group, "kind": kind, "namespace": namespace, "name": name,
             "strategy": self.strategy, "release": self.release, "begun": self.begun.to_string(),
-            "lastGood": self.good, "state": self.state, "reason": self.reason,
+            "lastGood": self.good, "state": self.state.word(), "reason": self.reason,
             "reached": reached, "picked": all, "next": self.next.map(|next| next.to_string()),
         })
     }
@@ -180,40 +180,5 @@ fn strategy(strategy: &Strategy) -> &'static str {
         Strategy::Rolling(_) => "rolling",
         Strategy::Stages(_) => "stages",
         Strategy::Runs => "staged runs",
-    }
-}
-
-/// The state in a word, and its reason.
-fn state(
-    releases: &Releases,
-    orders: &Orders<'_>,
-    standing: Option<&Standing>,
-    now: Timestamp,
-) -> (&'static str, String) {
-    if releases.is_proven() && releases.told.is_empty() {
-        return ("done", String::new());
-    }
-    if releases.taken_back {
-        let aborted = orders.aborted(releases.current.number).map(|abort| abort.reason.clone());
-        let halted = releases.halted.as_ref().map(|halt| halt.reason.clone());
-        return ("taken back", aborted.or(halted).unwrap_or_default());
-    }
-    if let Some(halt) = &releases.halted {
-        return ("halted", halt.reason.clone());
-    }
-    if let Some(closed) = orders.closed(now) {
-        return ("held", closed.reason);
-    }
-    match standing {
-        Some(Standing::Waiting { gate }) => {
-            ("waiting", format!("for the tasks {} the stage `{}`", gate.side.word(), gate.stage))
-        }
-        Some(Standing::Faulty(faults)) => ("faulty", some_of(faults, 3)),
-        Some(Standing::Stopping { .. } | Standing::Stopped) => ("stopped", String::new()),
-        Some(Standing::Stuck { stage, clusters }) => {
-            ("stuck", format!("{} in the stage `{stage}`", some_of(clusters, 3)))
-        }
-        Some(Standing::Going { stage }) => ("rolling", format!("stage `{stage}`")),
-        _ => ("rolling", String::new()),
     }
 }

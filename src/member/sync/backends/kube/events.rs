@@ -17,7 +17,7 @@ use super::identity::{Identity, SET_ID};
 use crate::sync::sync_events::SyncEvent;
 use berth_base::model::status::Problem;
 use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
-use berth_base::text::hex;
+use berth_base::text::{cut, hex};
 
 /// The number of Events written in one sync.
 const MOST: usize = 25;
@@ -229,12 +229,4 @@ fn event(
         "firstTimestamp": whole(last.first), "lastTimestamp": whole(now), "count": last.count,
     });
     (format!("/api/v1/namespaces/{namespace}/events"), name, object)
-}
-
-fn cut(text: &str, most: usize) -> String {
-    if text.len() <= most {
-        return text.to_owned();
-    }
-    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-    format!("{}…", text.get(..end).unwrap_or_default())
 }

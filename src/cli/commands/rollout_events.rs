@@ -1,0 +1,64 @@
+//! Rollouts that halt or go on again → Kubernetes Events.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::exit::CommandError;
+use berth_base::model::Timestamp;
+use berth_hub::daemon::{PassOutcome, PassResult};
+use berth_member::cluster_events::{ClusterEvent, EventPlace, EventWriter};
+use berth_member::live::Access;
+
+/// The Events of a daemon
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Events")]
+pub(crate) struct EventArgs {
+    /// Write a Kubernetes Event about this object when a rollout halts or goes on again, as `deployment/NAMESPACE/NAME`
+    #[arg(long, value_name = "OBJECT", env = "BERTH_EVENTS")]
+    events: Option<EventPlace>,
+    /// Kubeconfig of the cluster with the object; default: the usual places, or a pod's own credentials
+    #[arg(long, value_name = "FILE", requires = "events")]
+    kubeconfig: Option<PathBuf>,
+    /// The context in the kubeconfig
+    #[arg(long, value_name = "NAME", requires = "events")]
+    context: Option<String>,
+}
+
+impl EventArgs {
+    pub fn start(&self) -> Result<Option<RolloutEvents>, CommandError> {
+        let Some(place) = self.events.clone() else { return Ok(None) };
+        let access = Access {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
+            patience: Duration::from_secs(10),
+            pod: None,
+        };
+        let writer = EventWriter::start(access, place);
+        let writer = writer.map_err(|error| CommandError::io("starting to write Events", &error))?;
+        Ok(Some(RolloutEvents(writer)))
+    }
+}
+
+/// Tells of rollouts by Events.
+#[derive(Debug)]
+pub(crate) struct RolloutEvents(EventWriter);
+
+impl RolloutEvents {
+    /// Tells what a publication did to rollouts.
+    pub fn tell(&self, passed: &PassResult) {
+        let PassOutcome::Published { commit, .. } = passed.outcome else { return };
+        for step in &passed.rollout_steps {
+            let Some(halt) = &step.halt else { continue };
+            let is_warning = halt.is_halt();
+            self.0.tell(ClusterEvent {
+                cause: commit.to_string(),
+                at: Timestamp::now(),
+                workload: step.key.clone(),
+                is_warning,
+                reason: if is_warning { "RolloutHalted" } else { "RolloutGoesOn" },
+                action: "RollOut",
+                note: format!("{}: {halt}", step.key),
+            });
+        }
+    }
+}

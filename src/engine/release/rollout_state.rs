@@ -1,0 +1,91 @@
+//! A workload's releases, people's orders and its stages → the state of its rollout in a word, and the reason.
+
+use berth_base::model::Timestamp;
+use berth_base::model::release::Releases;
+use berth_base::model::staged::Standing;
+use berth_base::text::some_of;
+
+use super::policy::Orders;
+
+/// The state of a workload's rollout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RolloutState {
+    Done,
+    Rolling,
+    /// For the tasks of a stage.
+    Waiting,
+    /// Clusters of its stage have been under way for long.
+    Stuck,
+    Halted,
+    TakenBack,
+    /// By a pause or a freeze.
+    Held,
+    /// Its stages cannot be worked out.
+    Faulty,
+    /// Its run was stopped.
+    Stopped,
+}
+
+impl RolloutState {
+    pub const ALL: [RolloutState; 9] = [
+        RolloutState::Done,
+        RolloutState::Rolling,
+        RolloutState::Waiting,
+        RolloutState::Stuck,
+        RolloutState::Halted,
+        RolloutState::TakenBack,
+        RolloutState::Held,
+        RolloutState::Faulty,
+        RolloutState::Stopped,
+    ];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            RolloutState::Done => "done",
+            RolloutState::Rolling => "rolling",
+            RolloutState::Waiting => "waiting",
+            RolloutState::Stuck => "stuck",
+            RolloutState::Halted => "halted",
+            RolloutState::TakenBack => "taken back",
+            RolloutState::Held => "held",
+            RolloutState::Faulty => "faulty",
+            RolloutState::Stopped => "stopped",
+        }
+    }
+
+    /// Returns the state at a moment, and its reason, which is empty where there is nothing to explain.
+    pub fn of(
+        releases: &Releases,
+        orders: &Orders<'_>,
+        standing: Option<&Standing>,
+        now: Timestamp,
+    ) -> (RolloutState, String) {
+        let halted = releases.halted.as_ref().map(|halt| halt.reason.clone());
+        if releases.is_proven() && releases.told.is_empty() {
+            return (RolloutState::Done, String::new());
+        }
+        if releases.taken_back {
+            let aborted = orders.aborted(releases.current.number).map(|abort| abort.reason.clone());
+            return (RolloutState::TakenBack, aborted.or(halted).unwrap_or_default());
+        }
+        if let Some(reason) = halted {
+            return (RolloutState::Halted, reason);
+        }
+        if let Some(closed) = orders.closed(now) {
+            return (RolloutState::Held, closed.reason);
+        }
+        match standing {
+            Some(Standing::Waiting { gate }) => {
+                let reason = format!("for the tasks {} the stage `{}`", gate.side.word(), gate.stage);
+                (RolloutState::Waiting, reason)
+            }
+            Some(Standing::Faulty(faults)) => (RolloutState::Faulty, some_of(faults, 3)),
+            Some(Standing::Stopping { .. } | Standing::Stopped) => (RolloutState::Stopped, String::new()),
+            Some(Standing::Stuck { stage, clusters }) => {
+                (RolloutState::Stuck, format!("{} in the stage `{stage}`", some_of(clusters, 3)))
+            }
+            Some(Standing::Going { stage }) => (RolloutState::Rolling, format!("stage `{stage}`")),
+            _ => (RolloutState::Rolling, String::new()),
+        }
+    }
+}

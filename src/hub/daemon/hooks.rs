@@ -1,0 +1,25 @@
+//! Whoever hears how passes end, beside the log: a page of numbers, Events.
+
+use std::time::Duration;
+
+use super::error::PassError;
+use super::pass::PassResult;
+
+/// The end of a pass.
+#[derive(Clone, Copy, Debug)]
+pub enum PassEnd<'a> {
+    /// Nothing has moved since the last one, so that none was made.
+    Spared,
+    Done(&'a PassResult),
+    Failed(&'a PassError),
+    /// A bug.
+    Crashed,
+}
+
+pub trait PassHooks: Send {
+    /// Hears that a pass begins.
+    fn begins(&mut self);
+
+    /// Hears that a pass ended, and how long it took. The next one waits until this returns.
+    fn ended(&mut self, end: PassEnd<'_>, took: Duration);
+}

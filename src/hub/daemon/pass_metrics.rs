@@ -1,0 +1,200 @@
+//! The ends of passes → the numbers that a daemon shows about itself and the fleet.
+//!
+//! Only halted rollouts are named, and only so many: they are what somebody must look at.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::PassError;
+use super::hooks::PassEnd;
+use super::pass::PassOutcome;
+use super::standing::{FleetStanding, MemberStanding};
+use crate::next_commit::NextCommitError;
+use berth_base::diag::Severity;
+use berth_base::model::{Key, Timestamp};
+use berth_engine::release::rollout_state::RolloutState;
+use berth_metrics::meter::{
+    ByLabel, Counter, Family, Histogram, Later, Moment, Number, Registry, SECONDS, registry,
+};
+use berth_metrics::{ProcessHealth, serve};
+
+/// A silence after which a daemon counts as stuck, beside the pause between two looks: longer than any but the
+/// largest passes.
+const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
+
+/// The most halted rollouts that are named.
+const MOST_NAMED: usize = 50;
+
+/// Counts passes, and shows how the fleet stands after the last one.
+#[derive(Debug)]
+pub struct PassMeter {
+    health: ProcessHealth,
+    passes: ByLabel<Counter>,
+    failures: ByLabel<Counter>,
+    seconds: Histogram,
+    sequence: Later<Number>,
+    last_success: Later<Moment>,
+    problems: ByLabel<Number>,
+    held_workloads: Later<Number>,
+    held_removals: Later<Number>,
+    rollouts: ByLabel<Number>,
+    halted: Family<[(&'static str, String); 1], Number>,
+    waiting: Later<Number>,
+    members: ByLabel<Number>,
+    /// The members after the last pass: they become late while nothing else happens.
+    heard: Vec<MemberStanding>,
+    /// The halted rollouts that are named.
+    named: BTreeSet<Key>,
+}
+
+impl PassMeter {
+    /// Counts, and answers at an address for as long as the process lives. Returns the address, too. `poll` is the
+    /// longest pause between two looks.
+    pub fn serve(address: SocketAddr, poll: Duration) -> std::io::Result<(PassMeter, SocketAddr)> {
+        let mut registry = registry();
+        let meter = PassMeter::new(&mut registry, poll);
+        let address = serve(address, registry, meter.health.clone())?;
+        Ok((meter, address))
+    }
+
+    fn new(registry: &mut Registry, poll: Duration) -> PassMeter {
+        let meter = PassMeter {
+            health: ProcessHealth::new("pass", LONGEST_SILENCE.saturating_add(poll)),
+            passes: ByLabel::default(),
+            failures: ByLabel::default(),
+            seconds: Histogram::new(SECONDS),
+            sequence: Later::default(),
+            last_success: Later::default(),
+            problems: ByLabel::default(),
+            held_workloads: Later::default(),
+            held_removals: Later::default(),
+            rollouts: ByLabel::default(),
+            halted: Family::default(),
+            waiting: Later::default(),
+            members: ByLabel::default(),
+            heard: Vec::new(),
+            named: BTreeSet::new(),
+        };
+        for result in ["published", "unchanged", "failed"] {
+            drop(meter.passes.get_or_create(&[("result", result)]));
+        }
+        let run = registry.sub_registry_with_prefix("berth_run");
+        run.register("passes", "Passes by result", meter.passes.clone());
+        run.register("failures", "Failed passes by reason", meter.failures.clone());
+        run.register("pass_seconds", "Duration of passes", meter.seconds.clone());
+        run.register("sequence", "The number of the last publication", meter.sequence.clone());
+        let help = "Time of the last pass that did its work";
+        run.register("last_success_timestamp_seconds", help, meter.last_success.clone());
+        let help = "Faults of the fleet found by the last pass, by severity";
+        run.register("problems", help, meter.problems.clone());
+        let help = "Workloads with changes that are held for approval";
+        run.register("held_workloads", help, meter.held_workloads.clone());
+        run.register("held_removals", "Removals that are held for approval", meter.held_removals.clone());
+        let help = "Workloads that roll out step by step, by state";
+        registry.register("berth_rollouts", help, meter.rollouts.clone());
+        let help = "1 for each workload whose rollout is halted, at most 50 of them";
+        registry.register("berth_rollout_halted", help, meter.halted.clone());
+        let help = "Clusters that wait for their turn, one for each workload";
+        registry.register("berth_rollout_waiting_clusters", help, meter.waiting.clone());
+        let help = "Members that report, by the state of their reports";
+        registry.register("berth_members", help, meter.members.clone());
+        meter
+    }
+
+    /// Hears that the loop goes on.
+    pub fn beat(&self) {
+        self.health.beat();
+    }
+
+    /// Counts the end of a pass.
+    pub fn count(&mut self, end: PassEnd<'_>, took: Duration, now: Timestamp) {
+        let passed = match end {
+            PassEnd::Spared => {
+                self.health.beat();
+                self.show_members(now);
+                return;
+            }
+            PassEnd::Done(passed) => passed,
+            PassEnd::Failed(error) => return self.failed(reason(error), took),
+            PassEnd::Crashed => return self.failed("crash", took),
+        };
+        let result = match passed.outcome {
+            PassOutcome::Published { .. } => "published",
+            PassOutcome::Unchanged => "unchanged",
+        };
+        self.ended(result, took);
+        self.last_success.known().set(now.as_duration().as_secs_f64());
+        for (label, severity) in [("error", Severity::Error), ("warning", Severity::Warning)] {
+            let count = passed.diagnostics.iter().filter(|problem| problem.severity == severity).count();
+            self.problems.get_or_create(&[("severity", label)]).set(number(count));
+        }
+        self.held_workloads.known().set(number(passed.held.len()));
+        let removals = passed.held.iter().map(|held| held.pairs.len()).sum();
+        self.held_removals.known().set(number(removals));
+        self.show_fleet(&passed.standing);
+        self.show_members(now);
+        self.health.ended(true);
+    }
+
+    fn failed(&self, reason: &'static str, took: Duration) {
+        self.ended("failed", took);
+        self.failures.get_or_create(&[("reason", reason)]).inc();
+        self.health.ended(false);
+    }
+
+    fn ended(&self, result: &'static str, took: Duration) {
+        self.passes.get_or_create(&[("result", result)]).inc();
+        self.seconds.observe(took.as_secs_f64());
+    }
+
+    fn show_fleet(&mut self, standing: &FleetStanding) {
+        if let Some(sequence) = standing.sequence {
+            self.sequence.known().set(sequence);
+        }
+        self.waiting.known().set(number(standing.waiting));
+        self.heard.clone_from(&standing.members);
+        for state in RolloutState::ALL {
+            let count = standing.rollouts.values().filter(|one| **one == state).count();
+            self.rollouts.get_or_create(&[("state", state.word())]).set(number(count));
+        }
+        let halted = standing.rollouts.iter().filter(|(_, state)| **state == RolloutState::Halted);
+        let halted: BTreeSet<Key> = halted.map(|(key, _)| key.clone()).take(MOST_NAMED).collect();
+        let label = |key: &Key| [("workload", key.to_string())];
+        // What stays halted is on the page at any moment: an alert begins anew where a number was away.
+        for key in &halted {
+            self.halted.get_or_create(&label(key)).set(1);
+        }
+        for key in self.named.difference(&halted) {
+            self.halted.remove(&label(key));
+        }
+        self.named = halted;
+    }
+
+    fn show_members(&self, now: Timestamp) {
+        let is_late = |member: &&MemberStanding| !member.is_silent && member.late_from <= now;
+        let silent = self.heard.iter().filter(|member| member.is_silent).count();
+        let late = self.heard.iter().filter(is_late).count();
+        let timely = self.heard.len() - silent - late;
+        for (state, count) in [("timely", timely), ("late", late), ("silent", silent)] {
+            self.members.get_or_create(&[("state", state)]).set(number(count));
+        }
+    }
+}
+
+fn number(count: usize) -> u64 {
+    count as u64
+}
+
+/// The reason of a failure, for the one who has to mend it.
+fn reason(error: &PassError) -> &'static str {
+    match error {
+        _ if error.is_race() => "race",
+        PassError::Remote(_) => "remote",
+        PassError::NoSource(_) | PassError::NoSuchSource { .. } | PassError::SourceIsRendered(_) => "source",
+        PassError::RenderedRewound { .. } | PassError::Untrusted(_) | PassError::Proof(_) => "refused",
+        PassError::NextCommit(error) if error.is_refusal() => "refused",
+        PassError::NextCommit(NextCommitError::Git(_)) => "git",
+        PassError::NextCommit(_) => "publication",
+    }
+}

@@ -1,0 +1,58 @@
+//! The published state, the step and the members' reports → how the fleet stands after a pass.
+
+use std::collections::BTreeMap;
+
+use super::cache::Cache;
+use crate::inputs::PassInputs;
+use crate::publish::CurrentState;
+use berth_base::model::{ClusterStatus, Key, Timestamp};
+use berth_engine::pipeline::Built;
+use berth_engine::release::policy::Orders;
+use berth_engine::release::rollout_state::RolloutState;
+
+/// The fleet after a pass.
+#[derive(Debug, Default)]
+pub struct FleetStanding {
+    /// The number of the last publication.
+    pub sequence: Option<u64>,
+    /// The workloads that roll out step by step.
+    pub rollouts: BTreeMap<Key, RolloutState>,
+    /// The clusters that wait for their turn in a rollout, one for each workload.
+    pub waiting: usize,
+    /// The members that promised another report.
+    pub members: Vec<MemberStanding>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberStanding {
+    /// The moment from which it is late, unless it reports before.
+    pub late_from: Timestamp,
+    pub is_silent: bool,
+}
+
+impl FleetStanding {
+    pub(super) fn of(
+        rendered: Option<&CurrentState>,
+        inputs: &PassInputs,
+        built: &Built,
+        cache: &Cache,
+        clock: Timestamp,
+    ) -> FleetStanding {
+        let releases = rendered.into_iter().flat_map(|rendered| &rendered.state.releases);
+        let state = |key: &Key, releases| {
+            let standing = built.rollouts.get(key).and_then(|trace| trace.standing.as_ref());
+            RolloutState::of(releases, &Orders::of(&built.fleet, key), standing, clock).0
+        };
+        let member = |(cluster, status): (&String, &ClusterStatus)| {
+            let late_from = cache.late_from(cluster)?;
+            Some(MemberStanding { late_from, is_silent: status.silence().is_some() })
+        };
+        let of_fleet = |(cluster, _): &(&String, _)| built.fleet.clusters.contains_key(*cluster);
+        FleetStanding {
+            sequence: rendered.map(|rendered| rendered.trailers.seq),
+            rollouts: releases.map(|(key, releases)| (key.clone(), state(key, releases))).collect(),
+            waiting: built.rollouts.values().map(|trace| trace.waits.len()).sum(),
+            members: inputs.statuses.iter().filter(of_fleet).filter_map(member).collect(),
+        }
+    }
+}

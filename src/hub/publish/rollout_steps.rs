@@ -1,0 +1,179 @@
+//! Two states' releases → the steps of rollouts between them: a line for the commit message, which tells who was told
+//! what and what is proven, and what halted or goes on again.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use berth_base::model::Key;
+use berth_base::model::release::Releases;
+use berth_base::text::some_of;
+
+/// The most clusters that a line names.
+const SHOWN: usize = 5;
+
+/// The step of one workload's rollout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RolloutStep {
+    pub key: Key,
+    /// Absent where nothing of it is told.
+    pub line: Option<String>,
+    pub halt: Option<HaltChange>,
+}
+
+/// A rollout that halts, or goes on again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HaltChange {
+    pub release: u64,
+    pub turn: Turn,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// The reason has the member's own words.
+    Halted {
+        reason: String,
+        taken_back_to: Option<u64>,
+    },
+    GoesOn,
+    /// Another release than the one that was halted goes on.
+    GoesOnInsteadOf(u64),
+}
+
+impl HaltChange {
+    fn between(before: Option<&Releases>, after: &Releases) -> Option<HaltChange> {
+        let halted = before.and_then(|before| Some((before.current.number, before.halted.as_ref()?)));
+        let release = after.current.number;
+        let turn = match (halted, &after.halted) {
+            (Some((_, earlier)), Some(halt)) if earlier.since == halt.since => return None,
+            (_, Some(halt)) => {
+                let taken_back_to = after.good.filter(|_| after.taken_back);
+                Turn::Halted { reason: halt.reason.clone(), taken_back_to }
+            }
+            (Some((number, _)), None) if number != release => Turn::GoesOnInsteadOf(number),
+            (Some(_), None) => Turn::GoesOn,
+            (None, None) => return None,
+        };
+        Some(HaltChange { release, turn })
+    }
+
+    pub fn is_halt(&self) -> bool {
+        matches!(self.turn, Turn::Halted { .. })
+    }
+}
+
+impl fmt::Display for HaltChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let release = self.release;
+        match &self.turn {
+            Turn::Halted { reason, taken_back_to: None } => {
+                write!(f, "release {release} is halted: {reason}")
+            }
+            Turn::Halted { reason, taken_back_to: Some(good) } => {
+                write!(f, "release {release} is halted and taken back to release {good}: {reason}")
+            }
+            Turn::GoesOn => write!(f, "release {release} goes on"),
+            Turn::GoesOnInsteadOf(halted) => {
+                write!(f, "release {release} takes the place of release {halted}, which was halted")
+            }
+        }
+    }
+}
+
+/// Returns the step of each workload whose releases changed.
+pub(crate) fn steps(before: &BTreeMap<Key, Releases>, after: &BTreeMap<Key, Releases>) -> Vec<RolloutStep> {
+    let changed = after.iter().filter(|(key, releases)| before.get(*key) != Some(*releases));
+    changed.map(|(key, releases)| step(key, before.get(key), releases)).collect()
+}
+
+fn step(key: &Key, before: Option<&Releases>, after: &Releases) -> RolloutStep {
+    let number = after.current.number;
+    let halt = HaltChange::between(before, after);
+    let (mut parts, mut others) = (Vec::new(), Vec::new());
+    if before.is_some_and(|before| before.current.number != number) {
+        parts.push("begins".to_owned());
+    }
+    let was_told = |cluster: &String| before.and_then(|before| before.told.get(cluster));
+    let mut told: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+    for (cluster, one) in after.told.iter().filter(|(cluster, one)| was_told(cluster) != Some(*one)) {
+        told.entry(one.release).or_default().push(cluster);
+    }
+    for (release, clusters) in told {
+        let told = format!("told to {}", some_of(clusters, SHOWN));
+        if release == number { parts.push(told) } else { others.push(format!("release {release} {told}")) }
+    }
+    if after.taken_back && before.is_none_or(|before| !before.taken_back) {
+        parts.push(format!("taken back to release {}", after.good.unwrap_or_default()));
+    }
+    match halt.as_ref().map(|halt| &halt.turn) {
+        Some(Turn::Halted { reason, .. }) => parts.push(format!("halted: {reason}")),
+        Some(Turn::GoesOn) => parts.push("goes on".to_owned()),
+        Some(Turn::GoesOnInsteadOf(_)) | None => {}
+    }
+    if after.is_proven() && before.is_some_and(|before| before.good != after.good) {
+        parts.push("proven".to_owned());
+    }
+    let own = (!parts.is_empty()).then(|| format!("release {number} {}", parts.join("; ")));
+    let told: Vec<String> = own.into_iter().chain(others).collect();
+    let line = (!told.is_empty()).then(|| format!("{key}: {}", told.join("; ")));
+    RolloutStep { key: key.clone(), line, halt }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use berth_base::model::release::{Halt, Release};
+    use berth_base::model::{ContentId, Timestamp};
+
+    fn releases(number: u64, halted: Option<i64>) -> Releases {
+        let since = |seconds| Timestamp::from_second(seconds).expect("a moment");
+        Releases {
+            key: Key::new("", "Workload", "shop", "web"),
+            current: Release { number, begun: Timestamp::UNIX_EPOCH, inputs: ContentId([0; 20]) },
+            good: Some(1),
+            earlier: Vec::new(),
+            told: BTreeMap::new(),
+            taken_back: false,
+            restarts: 0,
+            halted: halted.map(|at| Halt { since: since(at), reason: format!("a failed at {at}") }),
+            run: None,
+        }
+    }
+
+    #[track_caller]
+    fn check(before: Option<&Releases>, after: Releases, words: Option<&str>, line: Option<&str>) {
+        let step = step(&after.key, before, &after);
+        assert_eq!(step.halt.map(|halt| halt.to_string()).as_deref(), words);
+        assert_eq!(step.line.as_deref().and_then(|line| line.strip_prefix("Workload shop/web: ")), line);
+    }
+
+    #[test]
+    fn each_halt_and_each_end_of_one_is_one_turn() {
+        let (rolling, halted) = (releases(2, None), releases(2, Some(10)));
+        let line = Some("release 2 halted: a failed at 10");
+        check(Some(&rolling), halted.clone(), Some("release 2 is halted: a failed at 10"), line);
+        check(None, halted.clone(), Some("release 2 is halted: a failed at 10"), line);
+        check(Some(&halted), rolling.clone(), Some("release 2 goes on"), Some("release 2 goes on"));
+        let back = Releases { taken_back: true, ..halted.clone() };
+        let words = "release 2 is halted and taken back to release 1: a failed at 10";
+        let line = "release 2 taken back to release 1; halted: a failed at 10";
+        check(Some(&rolling), back.clone(), Some(words), Some(line));
+        let words = "release 3 takes the place of release 2, which was halted";
+        for halted in [&halted, &back] {
+            check(Some(halted), releases(3, None), Some(words), Some("release 3 begins"));
+        }
+        let words = "release 3 is halted: a failed at 20";
+        let line = "release 3 begins; halted: a failed at 20";
+        check(Some(&halted), releases(3, Some(20)), Some(words), Some(line));
+    }
+
+    #[test]
+    fn what_stays_halted_or_never_was_is_no_turn() {
+        let halted = releases(2, Some(10));
+        let reason = Halt { reason: "b failed as well".to_owned(), ..halted.halted.clone().expect("a halt") };
+        check(Some(&halted), Releases { halted: Some(reason), ..halted.clone() }, None, None);
+        // Somebody takes it back by hand.
+        let aborted = Releases { taken_back: true, ..halted.clone() };
+        check(Some(&halted), aborted, None, Some("release 2 taken back to release 1"));
+        check(Some(&releases(2, None)), releases(3, None), None, Some("release 3 begins"));
+    }
+}
