@@ -5,7 +5,7 @@
 
 use std::io;
 use std::str::FromStr;
-use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::thread;
 use std::time::Duration;
 
@@ -114,11 +114,12 @@ impl EventWriter {
         Ok(EventWriter { queue: Some(queue), ended })
     }
 
-    /// Hands an Event over.
-    pub fn tell(&self, event: ClusterEvent) {
+    /// Hands Events over. What the API server does not take for long enough is dropped.
+    pub fn tell(&self, events: impl IntoIterator<Item = ClusterEvent>) {
         let Some(queue) = &self.queue else { return };
-        if let Err(problem) = queue.try_send(event) {
-            warn!(error = %problem, "an Event is dropped");
+        let dropped = events.into_iter().filter_map(|event| queue.try_send(event).err()).count();
+        if dropped > 0 {
+            warn!(dropped, "too many Events wait for the API server");
         }
     }
 }
@@ -127,7 +128,9 @@ impl Drop for EventWriter {
     /// Waits a little for what is not written yet.
     fn drop(&mut self) {
         self.queue = None;
-        let _ = self.ended.recv_timeout(LAST_CHANCE);
+        if self.ended.recv_timeout(LAST_CHANCE) == Err(RecvTimeoutError::Timeout) {
+            warn!("Events that wait for the API server are dropped");
+        }
     }
 }
 

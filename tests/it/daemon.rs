@@ -18,7 +18,7 @@ impl Daemon {
         Daemon::start_with(&["--repo", repo.arg()])
     }
 
-    fn start_with(args: &[&str]) -> Daemon {
+    pub fn start_with(args: &[&str]) -> Daemon {
         let mut child = berth()
             .args(["run", "--log-format", "json"])
             .args(args)
@@ -40,13 +40,22 @@ impl Daemon {
 
     /// Waits for a log line that holds all these words.
     pub fn wait_for(&self, words: &[&str]) -> String {
+        self.lines_until(words).pop().expect("the line")
+    }
+
+    /// The log lines up to one that holds all these words.
+    pub fn lines_until(&self, words: &[&str]) -> Vec<String> {
         let deadline = Instant::now() + Duration::from_secs(60);
         let mut seen = Vec::new();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
-                Ok(line) if words.iter().all(|word| line.contains(word)) => return line,
-                Ok(line) => seen.push(line),
+                Ok(line) => {
+                    seen.push(line);
+                    if words.iter().all(|word| seen.last().is_some_and(|line| line.contains(word))) {
+                        return seen;
+                    }
+                }
                 Err(error) => {
                     panic!("no line with {words:?} ({error}); the log so far:\n{}", seen.join("\n"))
                 }

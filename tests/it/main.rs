@@ -107,3 +107,4 @@ mod tutorial;
 mod ugly;
 mod unreadable;
 mod verify;
+mod watching;

@@ -7,6 +7,7 @@ use std::time::Instant;
 use serde_json::{Value as Json, json};
 
 use crate::support::member::{Member, annotated};
+use crate::support::page::page;
 use crate::support::wait::{PATIENCE, eventually};
 use crate::support::{Ran, berth, run, small_fleet};
 
@@ -365,16 +366,6 @@ fn events_can_be_switched_off_and_are_bounded_in_number() {
     assert_eq!(all(), 25);
     let more = events(&member, "ConfigMap", "berth-mute", "berth-system");
     assert!(more.iter().any(|it| it.0 == "AndMore" && it.3 == "15 more are in the report"), "{more:?}");
-}
-
-/// One page of a syncer's own.
-fn page(address: &str, path: &str) -> String {
-    use std::io::{Read as _, Write as _};
-    let mut stream = std::net::TcpStream::connect(address).expect("it listens");
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").expect("a request");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
-    answer
 }
 
 #[test]

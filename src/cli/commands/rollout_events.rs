@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::exit::CommandError;
+use berth_base::diag::harmless_line;
 use berth_base::model::Timestamp;
 use berth_hub::daemon::{PassOutcome, PassResult};
+use berth_hub::publish::rollout_steps::RolloutStep;
 use berth_member::cluster_events::{ClusterEvent, EventPlace, EventWriter};
 use berth_member::live::Access;
 
@@ -25,6 +27,11 @@ pub(crate) struct EventArgs {
 }
 
 impl EventArgs {
+    pub fn are_wanted(&self) -> bool {
+        self.events.is_some()
+    }
+
+    /// Begins to write, if somebody wants Events.
     pub fn start(&self) -> Result<Option<RolloutEvents>, CommandError> {
         let Some(place) = self.events.clone() else { return Ok(None) };
         let access = Access {
@@ -47,18 +54,20 @@ impl RolloutEvents {
     /// Tells what a publication did to rollouts.
     pub fn tell(&self, passed: &PassResult) {
         let PassOutcome::Published { commit, .. } = passed.outcome else { return };
-        for step in &passed.rollout_steps {
-            let Some(halt) = &step.halt else { continue };
+        let at = Timestamp::now();
+        let event = |step: &RolloutStep| {
+            let halt = step.halt.as_ref()?;
             let is_warning = halt.is_halt();
-            self.0.tell(ClusterEvent {
+            Some(ClusterEvent {
                 cause: commit.to_string(),
-                at: Timestamp::now(),
+                at,
                 workload: step.key.clone(),
                 is_warning,
                 reason: if is_warning { "RolloutHalted" } else { "RolloutGoesOn" },
                 action: "RollOut",
-                note: format!("{}: {halt}", step.key),
-            });
-        }
+                note: harmless_line(&format!("{}: {halt}", step.key)).into_owned(),
+            })
+        };
+        self.0.tell(passed.rollout_steps.iter().filter_map(event));
     }
 }

@@ -133,15 +133,18 @@ pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         daemon::run(settings, poll, remote, &mut watchers)?;
         return Ok(Exit::Done);
     }
+    if args.events.are_wanted() {
+        // The thread that writes them tells its troubles in the log.
+        logging::start(&args.log, verbose, ui);
+    }
+    let events = args.events.start()?;
     let now = Timestamp::now();
     let mut cache = Cache::default();
     let passed = ui.watching("reading the current state", || match mirror {
         Some(mut mirror) => daemon::pass_remote(&settings, now, &mut cache, &mut mirror),
         None => daemon::pass_with_cache(&settings, now, &mut cache),
     })?;
-    if let Some(events) = args.events.start()? {
-        // The thread that writes them tells its troubles in the log.
-        logging::start(&args.log, verbose, ui);
+    if let Some(events) = events {
         events.tell(&passed);
     }
     cache.store(&settings);

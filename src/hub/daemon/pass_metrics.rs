@@ -198,3 +198,88 @@ fn reason(error: &PassError) -> &'static str {
         PassError::NextCommit(_) => "publication",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use berth_metrics::meter::encode;
+
+    use super::*;
+
+    fn meter() -> (Registry, PassMeter) {
+        let mut registry = registry();
+        let meter = PassMeter::new(&mut registry, Duration::from_secs(30));
+        (registry, meter)
+    }
+
+    fn page(registry: &Registry) -> String {
+        let mut page = String::new();
+        encode(&mut page, registry).expect("a page");
+        page
+    }
+
+    fn named(registry: &Registry) -> usize {
+        page(registry).lines().filter(|line| line.starts_with("berth_rollout_halted{")).count()
+    }
+
+    #[test]
+    fn only_so_many_halted_rollouts_are_named_and_all_are_counted() {
+        let (registry, mut meter) = meter();
+        assert!(!page(&registry).contains("berth_run_held") && !page(&registry).contains("berth_rollouts{"));
+        let key = |n: usize| Key::new("", "Workload", "shop", &format!("web-{n:03}"));
+        let standing = |halted: usize| {
+            let state = |n| if n < halted { RolloutState::Halted } else { RolloutState::Done };
+            let rollouts = (0..100).map(|n| (key(n), state(n))).collect();
+            FleetStanding { rollouts, ..FleetStanding::default() }
+        };
+        for (halted, shown) in [(60, 50), (3, 3), (0, 0)] {
+            meter.show_fleet(&standing(halted));
+            assert_eq!(named(&registry), shown);
+            let total = format!("berth_rollouts{{state=\"halted\"}} {halted}\n");
+            assert!(page(&registry).contains(&total), "{}", page(&registry));
+        }
+        assert!(page(&registry).contains("berth_rollouts{state=\"done\"} 100\n"));
+    }
+
+    #[test]
+    fn members_become_late_while_nothing_else_happens() {
+        let (registry, mut meter) = meter();
+        let at = |second| Timestamp::from_second(second).expect("a moment");
+        let member = |late_from, is_silent| MemberStanding { late_from: at(late_from), is_silent };
+        let members = vec![member(10, true), member(10, false), member(100, false)];
+        meter.show_fleet(&FleetStanding { members, ..FleetStanding::default() });
+        for (now, timely, late) in [(0, 2, 0), (10, 1, 1), (100, 0, 2)] {
+            meter.count(PassEnd::Spared, Duration::ZERO, at(now));
+            let page = page(&registry);
+            for (state, count) in [("timely", timely), ("late", late), ("silent", 1)] {
+                let line = format!("berth_members{{state=\"{state}\"}} {count}\n");
+                assert!(page.contains(&line), "{line}{page}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_failed_pass_is_counted_by_what_has_to_be_mended() {
+        let (registry, mut meter) = meter();
+        let failures = [
+            PassError::NoSource("main".to_owned()),
+            PassError::SourceIsRendered("main".to_owned()),
+            berth_git::GitError::Raced { name: "main".to_owned() }.into(),
+        ];
+        for error in &failures {
+            meter.count(PassEnd::Failed(error), Duration::from_millis(200), Timestamp::UNIX_EPOCH);
+        }
+        meter.count(PassEnd::Crashed, Duration::ZERO, Timestamp::UNIX_EPOCH);
+        let page = page(&registry);
+        for line in [
+            "# TYPE berth_run_passes counter",
+            "berth_run_passes_total{result=\"failed\"} 4",
+            "berth_run_failures_total{reason=\"source\"} 2",
+            "berth_run_failures_total{reason=\"race\"} 1",
+            "berth_run_failures_total{reason=\"crash\"} 1",
+            "berth_run_pass_seconds_count 4",
+        ] {
+            assert!(page.lines().any(|one| one == line), "{line}\n{page}");
+        }
+        assert!(!page.contains("berth_run_last_success"), "{page}");
+    }
+}

@@ -17,6 +17,7 @@ pub mod leftovers;
 pub mod member;
 pub mod ocm;
 pub mod owned;
+pub mod page;
 pub mod random;
 pub mod real_fleet;
 #[cfg(unix)]
