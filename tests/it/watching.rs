@@ -6,44 +6,31 @@ use crate::daemon::Daemon;
 use crate::support::kube::{ControlPlane, Wanted};
 use crate::support::page::page;
 use crate::support::removals::report;
+use crate::support::rollouts::Rollouts;
 use crate::support::wait::{eventually, until};
-use crate::support::{RENDERED, Ran, Repo, cluster, config_map, namespace, run};
+use crate::support::{Ran, Repo, cluster, config_map, namespace, run};
 
 /// One cluster after the other, of `a`, `b` and `c`.
-fn fleet() -> Repo {
+fn fleet() -> Rollouts {
     let policy = "apiVersion: berth.dev/v1alpha1\nkind: RolloutPolicy\nmetadata: {name: waves, namespace: shop}\n\
-        spec:\n  workloads: [{kind: FederatedConfigMap, name: web}]\n  strategy: {rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1}}}\n";
-    Repo::with(&[
+        spec:\n  workloads: [{kind: FederatedConfigMap, name: web}]\n  \
+        strategy: {rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1}}}\n";
+    Rollouts::of(Repo::with(&[
         ("clusters/a.yaml", &cluster("a", &[])),
         ("clusters/b.yaml", &cluster("b", &[])),
         ("clusters/c.yaml", &cluster("c", &[])),
         ("apps/shop.yaml", &namespace("shop")),
         ("apps/web.yaml", &config_map("web", "one", "{clusterSelector: {}}")),
         ("policy.yaml", policy),
-    ])
+    ]))
 }
 
 const WEB: &str = "FederatedConfigMap shop/web";
 
-/// The member's report of a minute on the folder that it has now.
-fn reports(repo: &Repo, cluster: &str, minute: u64, more: &str) {
-    let tree = repo.git(&["rev-parse", &format!("{RENDERED}:clusters/{cluster}")]);
-    let due = format!("nextDue: \"2026-01-01T09:{minute:02}:00Z\"");
-    report(
-        repo,
-        cluster,
-        minute,
-        &format!("{due}\napplied:\n  sequence: 1\n  tree: {tree}\n  objects: 1\n{more}"),
-    );
-}
-
-const NO_ROOM: &str =
-    "  problems: [{kind: ConfigMap, namespace: shop, name: web, message: \"no \\\"room\\\"\"}]\n";
-
 #[test]
 fn the_page_says_which_rollouts_are_halted_and_how_passes_go() {
-    let repo = fleet();
-    let daemon = Daemon::start_with(&["--repo", repo.arg(), "--metrics", "0", "--poll", "1"]);
+    let fleet = fleet();
+    let daemon = Daemon::start_with(&["--repo", fleet.repo.arg(), "--metrics", "0", "--poll", "1"]);
     let line: Json = serde_json::from_str(&daemon.wait_for(&["serving /metrics"])).expect("JSON");
     let address = line["address"].as_str().expect("an address").to_owned();
     assert!(address.starts_with("127.0.0.1:"), "{address}");
@@ -54,7 +41,7 @@ fn the_page_says_which_rollouts_are_halted_and_how_passes_go() {
     };
     daemon.wait_for(&["pass done"]);
     see(&[
-        "berth_run_passes_total{result=\"published\"} 1",
+        "berth_run_passes_total{result=\"unchanged\"} 1",
         "berth_run_passes_total{result=\"failed\"} 0",
         "berth_run_pass_seconds_count 1",
         "berth_run_sequence 1",
@@ -68,13 +55,14 @@ fn the_page_says_which_rollouts_are_halted_and_how_passes_go() {
     assert!(page(&address, "/healthz").starts_with("HTTP/1.1 200 "));
     assert!(page(&address, "/readyz").starts_with("HTTP/1.1 200 "));
 
-    reports(&repo, "a", 10, NO_ROOM);
+    fleet.fail("a", "web", "no room");
     let line: Json = serde_json::from_str(&daemon.wait_for(&["\"rollout halted\""])).expect("JSON");
     assert_eq!(
         (&line["level"], &line["workload"], &line["release"]),
         (&json!("WARN"), &json!(WEB), &json!(1))
     );
-    assert_eq!(line["reason"], "a failed: ConfigMap shop/web: no \"room\"");
+    assert_eq!(line["reason"], "a failed: ConfigMap shop/web: no room");
+    report(&fleet.repo, "b", 5, "nextDue: \"2026-01-01T00:10:00Z\"\n");
     let halted = format!("berth_rollout_halted{{workload=\"{WEB}\"}} 1");
     see(&[
         &halted,
@@ -83,13 +71,13 @@ fn the_page_says_which_rollouts_are_halted_and_how_passes_go() {
         "berth_rollout_waiting_clusters 2",
         "berth_members{state=\"late\"} 1",
     ]);
-    reports(&repo, "a", 11, "");
+    fleet.succeed(&["a"]);
     let line: Json = serde_json::from_str(&daemon.wait_for(&["\"rollout goes on\""])).expect("JSON");
     assert_eq!(line["level"], "INFO");
     see(&["berth_rollouts{state=\"rolling\"} 1", "berth_rollout_waiting_clusters 1"]);
     assert!(!page(&address, "/metrics").contains("berth_rollout_halted{"), "{}", page(&address, "/metrics"));
 
-    repo.git(&["commit", "-q", "--amend", "-m", "rewritten"]);
+    fleet.repo.git(&["commit", "-q", "--amend", "-m", "rewritten"]);
     daemon.wait_for(&["pass failed"]);
     until("it is not ready", || page(&address, "/readyz").contains("the last pass failed"));
     let whole = page(&address, "/metrics");
@@ -142,22 +130,22 @@ fn a_halt_is_one_event_and_its_end_another_with_the_documented_rights() {
     restricted["users"][0]["user"]["as"] = json!("system:serviceaccount:berth-system:berth");
     std::fs::write(file("kubeconfig"), restricted.to_string()).expect("written");
 
-    let repo = fleet();
+    let fleet = fleet();
     let kubeconfig = file("kubeconfig");
     let start = || {
         let args = ["--events", "configmap/berth-system/berth", "--kubeconfig", &kubeconfig];
-        Daemon::start_with(&[&["--repo", repo.arg(), "--poll", "1"], &args[..]].concat())
+        Daemon::start_with(&[&["--repo", fleet.repo.arg(), "--poll", "1"], &args[..]].concat())
     };
     let daemon = start();
     daemon.wait_for(&["pass done"]);
-    reports(&repo, "a", 10, NO_ROOM);
+    fleet.fail("a", "web", "no room");
     let seen =
         |count: usize| eventually("Events", || Some(events(&plane)).filter(|found| found.len() >= count));
     let event = |severity: &str, reason: &str, note: &str| {
         let note = format!("{WEB}: release 1 {note}");
         [severity, reason, &note, "ConfigMap berth-system/berth", WEB].map(str::to_owned)
     };
-    let halt = event("Warning", "RolloutHalted", "is halted: a failed: ConfigMap shop/web: no \"room\"");
+    let halt = event("Warning", "RolloutHalted", "is halted: a failed: ConfigMap shop/web: no room");
     assert_eq!(seen(1), std::slice::from_ref(&halt));
     let shown = kubectl(&["describe", "configmap", "berth", "-n", "berth-system"]);
     assert!(shown.contains("RolloutHalted"), "{shown}");
@@ -165,19 +153,25 @@ fn a_halt_is_one_event_and_its_end_another_with_the_documented_rights() {
     // Neither a new process nor another publication tells it again.
     assert_eq!(daemon.stop(), 0);
     let daemon = start();
-    repo.write("apps/web.yaml", config_map("web", "one", "{clusterSelector: {}}") + "# the same\n");
-    repo.write("apps/other.yaml", config_map("other", "one", "{clusters: [{name: a}]}"));
-    let last = repo.commit("another one");
+    fleet.repo.write("apps/web.yaml", config_map("web", "one", "{clusterSelector: {}}") + "# the same\n");
+    fleet.repo.write("apps/other.yaml", config_map("other", "one", "{clusters: [{name: a}]}"));
+    let last = fleet.repo.commit("another one");
     daemon.wait_for(&["pass done", &last]);
-    reports(&repo, "a", 20, "");
+    fleet.succeed(&["a"]);
     let goes_on = event("Normal", "RolloutGoesOn", "goes on");
-    assert_eq!(seen(2), [halt, goes_on]);
+    assert_eq!(seen(2), [halt.clone(), goes_on.clone()]);
     assert_eq!(daemon.stop(), 0);
+
+    // One pass tells it before it ends.
+    fleet.fail("a", "web", "no room");
+    let once = ["run", "--once", "--events", "configmap/berth-system/berth", "--kubeconfig", &kubeconfig];
+    run(&[&once, &["--repo", fleet.repo.arg()][..]].concat()).expect(0);
+    assert_eq!(events(&plane), [halt.clone(), goes_on, halt]);
 }
 
 #[test]
 fn an_api_server_that_is_away_stops_no_pass_and_is_told_of_once() {
-    let repo = fleet();
+    let fleet = fleet();
     let kubeconfig = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "away",
         "clusters": [{"name": "away", "cluster": {"server": "http://127.0.0.1:1"}}],
@@ -188,11 +182,10 @@ fn an_api_server_that_is_away_stops_no_pass_and_is_told_of_once() {
     std::fs::write(file.path(), kubeconfig.to_string()).expect("written");
     let file = file.path().to_str().expect("text");
     let args = ["--events", "pod/berth-system/berth", "--kubeconfig", file];
-    let daemon = Daemon::start_with(&[&["--repo", repo.arg()], &args[..]].concat());
-    until("a first state", || !repo.git(&["for-each-ref", "refs/heads/berth/rendered"]).is_empty());
-    reports(&repo, "a", 10, NO_ROOM);
+    let daemon = Daemon::start_with(&[&["--repo", fleet.repo.arg()], &args[..]].concat());
+    fleet.fail("a", "web", "no room");
     let mut log = daemon.lines_until(&["rollout halted"]);
-    let last = repo.commit("nothing");
+    let last = fleet.repo.commit("nothing");
     log.extend(daemon.lines_until(&["pass done", &last]));
     let complaints =
         |log: &[String]| log.iter().filter(|line| line.contains("Events cannot be written")).count();
@@ -202,8 +195,8 @@ fn an_api_server_that_is_away_stops_no_pass_and_is_told_of_once() {
     assert_eq!(complaints(&log), 1, "{log:#?}");
     assert_eq!(daemon.stop(), 0);
 
-    let ran = run(&["run", "--once", "--repo", repo.arg(), "--kubeconfig", file]).expect(2);
+    let ran = run(&["run", "--once", "--repo", fleet.repo.arg(), "--kubeconfig", file]).expect(2);
     assert!(ran.err.contains("--events"), "{}", ran.err);
-    let ran = run(&["run", "--once", "--repo", repo.arg(), "--events", "berth"]).expect(2);
+    let ran = run(&["run", "--once", "--repo", fleet.repo.arg(), "--events", "berth"]).expect(2);
     assert!(ran.err.contains("deployment/NAMESPACE/NAME"), "{}", ran.err);
 }
