@@ -124,7 +124,7 @@ enum Command {
     Review(Box<review::ReviewArgs>),
     Diff(diff::DiffArgs),
     Rollout(Box<rollout::RolloutArgs>),
-    Run(run::RunArgs),
+    Run(Box<run::RunArgs>),
     Sync(Box<sync::SyncArgs>),
     Suspend(suspend::SuspendArgs),
     Resume(suspend::ResumeArgs),
