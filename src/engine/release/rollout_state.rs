@@ -53,25 +53,26 @@ impl RolloutState {
         }
     }
 
-    /// Returns the state at a moment, and its reason, which is empty where there is nothing to explain.
-    pub fn of(
+    /// Returns the state at a moment, and its reason, which is empty where there is nothing to explain. Orders are
+    /// asked for only where a rollout is not done.
+    pub fn of<'f>(
         releases: &Releases,
-        orders: &Orders<'_>,
+        orders: impl FnOnce() -> Orders<'f>,
         standing: Option<&Standing>,
         now: Timestamp,
     ) -> (RolloutState, String) {
-        let halted = releases.halted.as_ref().map(|halt| halt.reason.clone());
         if releases.is_proven() && releases.told.is_empty() {
             return (RolloutState::Done, String::new());
         }
+        let halted = releases.halted.as_ref().map(|halt| halt.reason.clone());
         if releases.taken_back {
-            let aborted = orders.aborted(releases.current.number).map(|abort| abort.reason.clone());
+            let aborted = orders().aborted(releases.current.number).map(|abort| abort.reason.clone());
             return (RolloutState::TakenBack, aborted.or(halted).unwrap_or_default());
         }
         if let Some(reason) = halted {
             return (RolloutState::Halted, reason);
         }
-        if let Some(closed) = orders.closed(now) {
+        if let Some(closed) = orders().closed(now) {
             return (RolloutState::Held, closed.reason);
         }
         match standing {

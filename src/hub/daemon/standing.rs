@@ -41,7 +41,8 @@ impl FleetStanding {
         let releases = rendered.into_iter().flat_map(|rendered| &rendered.state.releases);
         let state = |key: &Key, releases| {
             let standing = built.rollouts.get(key).and_then(|trace| trace.standing.as_ref());
-            RolloutState::of(releases, &Orders::of(&built.fleet, key), standing, clock).0
+            let orders = || Orders::of(&built.fleet, key);
+            RolloutState::of(releases, orders, standing, clock).0
         };
         let member = |(cluster, status): (&String, &ClusterStatus)| {
             let late_from = cache.late_from(cluster)?;

@@ -66,7 +66,7 @@ impl WorkloadLine {
         let picks = current.decisions.get(key).into_iter().flat_map(|decision| decision.picks.iter());
         let clusters: Vec<ClusterLine> = picks.map(cluster).collect();
         let standing = trace.and_then(|trace| trace.standing.as_ref());
-        let (state, reason) = RolloutState::of(releases, &orders, standing, now);
+        let (state, reason) = RolloutState::of(releases, || orders.clone(), standing, now);
         Some(WorkloadLine {
             key: key.clone(),
             strategy: strategy(&orders.strategy()),
