@@ -29,6 +29,7 @@ mod drift;
 mod edges;
 mod editors;
 mod explaining;
+mod failover;
 #[cfg(unix)]
 mod first_starts;
 #[path = "../../benches/fleet/mod.rs"]

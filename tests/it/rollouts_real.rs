@@ -6,7 +6,7 @@ use crate::support::real_fleet::RealFleet;
 use crate::support::remote::Running;
 use crate::support::removals::{GLOBAL_SET, managed};
 use crate::support::wait::until;
-use crate::support::{RENDERED, Repo};
+use crate::support::{RENDERED, Repo, run};
 
 const MEMBERS: [&str; 3] = ["a", "b", "c"];
 
@@ -208,5 +208,39 @@ fn a_workload_of_a_member_that_stops_moves_after_its_toleration_and_not_back() {
     let clusters = |revision: &str| real.fleet.bare(&["rev-parse", &format!("{revision}:clusters")]);
     assert_eq!(clusters(RENDERED), clusters(&moves), "nothing moves back");
     assert_eq!(images(&real), [None, Some(image("1")), None]);
+    real.verify();
+}
+
+#[test]
+fn a_workload_with_its_namespace_comes_up_elsewhere_and_leaves_the_dead_cluster_with_an_approval() {
+    let Some(mut real) = RealFleet::of(fleet(ONE, &web("1")), &MEMBERS) else { return };
+    let often = ["--heartbeat", "4", "--health-timeout", "3600"];
+    for name in MEMBERS {
+        real.start(name, &often);
+    }
+    let _daemon = Running::daemon(&real.fleet, &real.server, &[]);
+    real.member("a").pods_run(&image("1"));
+    until("a is well", || is_well(&real.report("a")));
+    until("all report", || MEMBERS.iter().all(|name| real.report(name).contains("applied:")));
+
+    real.stop("a");
+    until("it comes up elsewhere", || placed(&real, RENDERED) == ["a", "b"]);
+    real.member("b").pods_run(&image("1"));
+    real.start("a", &often);
+    until("its silence ends", || {
+        !real.files(RENDERED).contains("facts/a.yaml") || {
+            !real.fleet.bare(&["show", &format!("{RENDERED}:facts/a.yaml")]).contains("silent")
+        }
+    });
+    assert_eq!(placed(&real, RENDERED), ["a", "b"]);
+    assert_eq!(images(&real), [Some(image("1")), Some(image("1")), None]);
+
+    let status = run(&["status", "--repo", real.fleet.bare_path().to_str().expect("text")]).expect(0).out;
+    let held = status.lines().find_map(|line| line.strip_prefix("held for approval: ")).expect("it is held");
+    let line = held.split_once('(').expect("an approval").1.trim_end_matches(')');
+    real.edit("apps/web.yaml", &web("2"), &format!("web:2, and a may go\n\n{line}"));
+    until("a removes its copy", || real.member("a").image().is_none());
+    until("b has the new one", || real.member("b").image() == Some(image("2")));
+    assert_eq!(placed(&real, RENDERED), ["b"]);
     real.verify();
 }

@@ -44,6 +44,8 @@ pub struct Pick {
     pub pending: bool,
     /// Not picked any more, and it keeps its copy until somebody lets the removal out.
     pub leaving: bool,
+    /// It leaves, and its removal was held for approval when the others went on without it.
+    pub held: bool,
 }
 
 /// A decision group.

@@ -92,7 +92,7 @@ pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
         fleet: &fleet,
         causes: &causes,
         read: &mut |id| read_object(&repo, id),
-        held: &BTreeSet::new(),
+        held: &|_, _| false,
         reasons: &|key, cluster| reasons.get(key, cluster),
     });
     if let Some(cluster) = &args.cluster {

@@ -8,6 +8,7 @@ use super::ui::{Tone, Ui};
 use berth_base::model::LabelKeys;
 use berth_base::text::counted;
 use berth_engine::gate::limits::{Limit, Recall};
+use berth_engine::gate::messages::stays;
 use berth_engine::gate::{Deadline, Held, Limits, Percent, Span, Why};
 
 /// The flags of the gate's limits.
@@ -57,6 +58,7 @@ impl GateArgs {
                 rollback: self.rollback_window,
                 trailers: !self.no_approval_trailers,
                 labels: self.member_labels.clone(),
+                failover: true,
             }),
         }
     }
@@ -66,12 +68,12 @@ impl GateArgs {
 pub(crate) fn held_text(held: &[Held], verbose: u8, ui: &Ui) -> String {
     let workloads = counted(held.len(), "workload");
     let title = ui.tint(&format!("{workloads} held for approval"), Tone::Bad);
-    let mut text = format!("\n{title}: each stays unchanged in every cluster; the rest is published\n");
+    let mut text = format!("\n{title}: {}; the rest is published\n", stays(held));
     for one in held {
         let (key, source) = (ui.tint(&one.key.to_string(), Tone::Strong), &one.source);
         let gone = if one.is_gone { "was in" } else { "in" };
         let _ = writeln!(text, "\n{key} ({gone} {source})");
-        for line in one.why.iter().map(Why::words).chain(one.failed_approvals()) {
+        for line in one.why.iter().map(Why::words).chain(one.notes()) {
             let _ = writeln!(text, "  {line}");
         }
         if !one.pairs.is_empty() {
@@ -139,6 +141,7 @@ pub(crate) fn held_json(held: &[Held]) -> Json {
             "later": held.due.iter().map(|((cluster, object), at)| {
                 json!({"at": at.to_string(), "cluster": cluster, "object": object.to_string()})
             }).collect::<Vec<_>>(),
+            "goesOn": held.goes_on,
             "failedApprovals": held.failed_approvals(),
         })
     };

@@ -1,5 +1,6 @@
 //! A change and its effect: computed for `plan` and `review` alike.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value as Json;
@@ -19,7 +20,7 @@ use super::state::StateArgs;
 use super::trust::{Tip, TrustArgs};
 use super::ui::Ui;
 use berth_base::diag::{Diagnostic, Diagnostics, Severity, harmless_line};
-use berth_base::model::{ContentId, Timestamp};
+use berth_base::model::{ContentId, Key, Timestamp};
 use berth_base::yaml;
 use berth_engine::causes::Causes;
 use berth_engine::consequences::folded::FoldedPlan;
@@ -225,6 +226,7 @@ impl Planned {
     /// Folds some of the changes.
     pub fn fold(&self, repo: &Repo, changes: &Plan) -> FoldedPlan {
         let Planned { causes, reasons, step, .. } = self;
+        let held: BTreeMap<&Key, &Held> = step.held.iter().map(|held| (&held.key, held)).collect();
         fold(ToFold {
             wanted: changes,
             before: &step.inputs.current,
@@ -232,7 +234,7 @@ impl Planned {
             fleet: &step.built.fleet,
             causes,
             read: &mut |id| read_object(repo, id),
-            held: &step.held.iter().map(|held| held.key.clone()).collect(),
+            held: &|key, cluster| held.get(key).is_some_and(|held| held.holds_in(cluster)),
             reasons: &|key, cluster| reasons.get(key, cluster),
         })
     }

@@ -58,6 +58,7 @@ pub fn in_force(fleet: &Fleet, placed: &BTreeMap<Key, Placed>) -> BTreeMap<Key, 
                 group: placed.groups.get(name).cloned(),
                 pending: placed.pending.contains(name),
                 leaving: false,
+                held: false,
             })
             .collect();
         let source = placement.origin.file.to_string();

@@ -30,8 +30,8 @@ pub struct ToFold<'a> {
     pub causes: &'a Causes,
     /// Reads an object by its content's id.
     pub read: &'a mut dyn FnMut(ContentId) -> Option<Json>,
-    /// The workloads that stay as they are until somebody approves.
-    pub held: &'a BTreeSet<Key>,
+    /// Reports whether a workload's change in a cluster waits until somebody approves.
+    pub held: &'a dyn Fn(&Key, &str) -> bool,
     /// The reason why a placement gets or loses a cluster.
     pub reasons: &'a dyn Fn(&Key, &str) -> Option<&'a str>,
 }
@@ -95,7 +95,7 @@ impl<'a> Folder<'a> {
                 if move_ == Move::Changes && objects.is_empty() {
                     continue;
                 }
-                let is_held = self.given.held.contains(key);
+                let is_held = (self.given.held)(key, cluster);
                 let likeness = Likeness { section, move_, is_held, objects };
                 let gathered = alike.entry(likeness).or_default();
                 gathered.places.entry(key).or_default().insert(cluster);
@@ -255,7 +255,7 @@ impl<'a> Folder<'a> {
             clusters.map(|(name, before, after)| (name.to_owned(), before, after)).collect();
         (!clusters.is_empty()).then(|| ReplicaMove {
             key: key.clone(),
-            is_held: self.given.held.contains(key),
+            is_held: clusters.iter().any(|(cluster, ..)| (self.given.held)(key, cluster)),
             before: before.values().sum(),
             after: after.values().sum(),
             clusters,

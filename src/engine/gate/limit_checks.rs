@@ -80,7 +80,15 @@ fn clusters(case: &Case<'_, '_>, key: &Key, removal: &Removal) -> Option<Why> {
     for (cluster, _) in &removal.pairs {
         *loses.entry(cluster).or_default() += 1;
     }
-    let lost = has.iter().filter(|(cluster, had)| loses.get(*cluster) == Some(had)).count();
+    // Where the workload went on without a held removal, nothing that came since makes the removal smaller: neither
+    // its copies elsewhere, nor others' objects that it has as well by now.
+    let decision = question.states.current.decisions.get(key);
+    let waits = |cluster: &str| decision.and_then(|one| one.pick(cluster)).is_some_and(|pick| pick.held);
+    let is_lost = |(cluster, had): &(&&str, &usize)| {
+        loses.get(**cluster).is_some_and(|loses| loses == *had || waits(cluster))
+    };
+    let lost = has.iter().filter(is_lost).count();
+    let of = has.keys().filter(|cluster| !waits(cluster)).count().max(lost);
     let limit = question.limits.clusters;
     let moves = question.limits.recall.is_some() && goes_elsewhere(question, key, removal);
     // One cluster for one other is a move, and no mass removal.
@@ -88,8 +96,8 @@ fn clusters(case: &Case<'_, '_>, key: &Key, removal: &Removal) -> Option<Why> {
     let exceeded = |lost: usize, of: usize| {
         limit.is_exceeded(lost, of) || (is_all(lost, of) && limit.share_is_exceeded(lost, of))
     };
-    if exceeded(lost, has.len()) {
-        return Some(Why::Clusters { lost, of: has.len(), lately: 0 });
+    if exceeded(lost, of) {
+        return Some(Why::Clusters { lost, of, lately: 0 });
     }
     let mut earlier = case.since.iter().filter_map(|since| since.clusters(key, case.after));
     let (total, of) = earlier.find(|(total, of)| exceeded(*total, *of))?;

@@ -48,6 +48,8 @@ pub struct Recall {
     pub trailers: bool,
     /// The labels that members may report.
     pub labels: LabelKeys,
+    /// A workload goes on without the held removals of silent clusters. Off in lines of older versions.
+    pub failover: bool,
 }
 
 /// A length of time in whole seconds.
@@ -160,6 +162,7 @@ impl Default for Recall {
             rollback: Span::hours(24),
             trailers: true,
             labels: LabelKeys::default(),
+            failover: true,
         }
     }
 }
@@ -229,7 +232,8 @@ impl fmt::Display for Limits {
         let Some(recall) = &self.recall else { return Ok(()) };
         let trailers = if recall.trailers { "on" } else { "off" };
         let (window, rollback, labels) = (recall.window, recall.rollback, &recall.labels);
-        write!(f, " window={window} rollback-window={rollback} trailers={trailers} labels={labels}")
+        write!(f, " window={window} rollback-window={rollback} trailers={trailers} labels={labels}")?;
+        if recall.failover { f.write_str(" failover=on") } else { Ok(()) }
     }
 }
 
@@ -261,7 +265,11 @@ impl FromStr for Limits {
             rollback: value("rollback-window")?.parse().map_err(|_| ())?,
             trailers: switch(value("trailers")?)?,
             labels: value("labels")?.parse().map_err(|_| ())?,
+            failover: false,
         });
+        if let (Some(word), Some(recall)) = (words.next(), &mut limits.recall) {
+            recall.failover = switch(setting(Some(word), "failover")?)?;
+        }
         if words.next().is_none() { Ok(limits) } else { Err(()) }
     }
 }

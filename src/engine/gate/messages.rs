@@ -11,6 +11,17 @@ use berth_base::text::some_of;
 /// The trailer of a source commit that approves a removal.
 pub const ALLOW_DELETE: &str = "Berth-Allow-Delete";
 
+/// The words for a workload of which only the removals are held.
+const GOES_ON: &str = "its copies elsewhere do not wait for them";
+
+/// Says how much of held workloads stays as it is.
+pub fn stays(held: &[Held]) -> &'static str {
+    match held.iter().all(|one| one.goes_on) {
+        true => "only removals wait",
+        false => "each stays unchanged in every cluster",
+    }
+}
+
 /// The maximal number of clusters, and of objects, in a list.
 const LONGEST_LIST: usize = 5;
 
@@ -29,8 +40,12 @@ impl Held {
     pub fn diagnostic(&self) -> Diagnostic {
         let mut why: Vec<String> = self.why.iter().map(Why::words).collect();
         why.extend(self.failed_approvals());
-        let message = format!("{} is held back: {}", self.key, why.join("; "));
+        let what = if self.goes_on { ": its removals are held back" } else { " is held back" };
+        let message = format!("{}{what}: {}", self.key, why.join("; "));
         let hint = match (self.is_approvable(), self.cause) {
+            _ if self.goes_on => {
+                format!("{GOES_ON}; approve them: end a commit's message with {}", self.approval_of_all())
+            }
             (false, _) => "approve the other workload: this one passes with it".to_owned(),
             (true, Cause::Source | Cause::Both) => format!(
                 "undo the change, or approve it: end a commit's message with {}",
@@ -42,6 +57,12 @@ impl Held {
             ),
         };
         Diagnostic::warning(Pos::file(self.source.as_str()), message).hint(hint)
+    }
+
+    /// What to know beside the reasons: that the workload goes on, and approvals that did not help.
+    pub fn notes(&self) -> Vec<String> {
+        let goes_on = self.goes_on.then(|| format!("only its removals are held; {GOES_ON}"));
+        goes_on.into_iter().chain(self.failed_approvals()).collect()
     }
 
     /// Approvals that were given and did not help.

@@ -1,16 +1,18 @@
 //! The gate: holds back the removals of workloads that exceed the limits, and gives the state to publish.
 //!
 //! Pure. A held workload keeps its last good form, decision and objects in every cluster; everything else is
-//! the next state's. A removal beyond a limit needs the digest of exactly its objects as an approval, which
-//! counts once.
+//! the next state's. Where only silent clusters lose copies, these alone are kept. A removal beyond a limit needs the
+//! digest of exactly its objects as an approval, which counts once.
 //!
 //! - [`question`]: the inputs. [`limits`]: the settings. [`removal`]: removals by workload, and their digests.
 //! - [`weighing`]: the removals to judge. [`limit_checks`]: the checks. [`verdict`]: the result.
 //! - [`window`]: recent removals, which count too. [`deadlines`]: later removals. [`causes`]: edits,
 //!   statuses and time told apart.
+//! - [`apart`]: workloads that go on without the held removals.
 //! - [`published_state`]: the next state with held workloads put back. [`held_record`]: lines for trailers.
 //!   [`messages`]: the text for people.
 
+mod apart;
 mod causes;
 pub mod deadlines;
 pub(crate) mod held_record;
@@ -69,11 +71,15 @@ pub fn judge(question: &Question<'_>) -> Verdict {
     if !held.is_empty() {
         let digests = held.keys().map(|key| removals[key].digest).collect();
         let all = digest_of_all(&digests).expect("something is held");
-        verdict.state = Some(published_state::merge(question.states, &mut held));
-        verdict.held =
-            held.into_iter().map(|(key, why)| held_one(question, &removals, key, why, all)).collect();
+        let apart = apart::find(question, &removals);
+        verdict.state = Some(published_state::merge(question.states, &apart, &mut held));
+        let one = |(key, why): (Key, Vec<Why>)| {
+            let goes_on = apart::goes_on(&apart, &key, &why);
+            Held { goes_on, ..held_one(question, &removals, key, why, all) }
+        };
+        verdict.held = held.into_iter().map(one).collect();
     }
-    // A held workload keeps everything, so its approvals were not used.
+    // A held workload keeps all its copies, so its approvals were not used.
     let kept: BTreeSet<&Key> = verdict.held.iter().map(|held| &held.key).collect();
     for (key, removal) in removals.iter().chain(&quiet).filter(|(key, _)| !kept.contains(**key)) {
         let digests = approved.get(*key);
@@ -139,6 +145,7 @@ fn held_one(
         due: Due::new(),
         until: None,
         why,
+        goes_on: false,
         is_gone: !question.states.next.decisions.contains_key(&key),
         spent: Vec::new(),
         expired: None,

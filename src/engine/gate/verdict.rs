@@ -40,6 +40,8 @@ pub struct Held {
     /// The digest that one approval of everything held must name.
     pub all: Digest,
     pub why: Vec<Why>,
+    /// Only the removals wait: everything else of the workload is published.
+    pub goes_on: bool,
     /// The source no longer describes the workload.
     pub is_gone: bool,
     /// Approvals that were offered for it and had been used before.
@@ -83,6 +85,11 @@ impl Held {
     /// Reports whether an approval would let the removal pass; otherwise it waits for another workload.
     pub fn is_approvable(&self) -> bool {
         self.why.iter().any(|why| !matches!(why, Why::HandsOver { .. }))
+    }
+
+    /// Reports whether the workload's change in a cluster waits.
+    pub fn holds_in(&self, cluster: &str) -> bool {
+        !self.goes_on || self.pairs.iter().any(|(loses, _)| loses == cluster)
     }
 
     /// Reports whether a policy test holds it.

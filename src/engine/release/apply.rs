@@ -108,7 +108,10 @@ fn mark(advance: &Advance, given: Given<'_>, state: &mut State) {
     }
     let leaves = |pick: &&Pick| advance.fates.get(&pick.cluster) == Some(&Fate::Leaves);
     let leaving = before.into_iter().flat_map(|before| before.picks.iter()).filter(leaves);
-    picks.extend(leaving.map(|pick| Pick { leaving: true, reason: LEAVING.to_owned(), ..pick.clone() }));
+    picks.extend(leaving.map(|pick| match pick.held {
+        true => pick.clone(),
+        false => Pick { leaving: true, reason: LEAVING.to_owned(), ..pick.clone() },
+    }));
     picks.sort_by(|a, b| a.cluster.cmp(&b.cluster));
     if *decision.picks != picks {
         let same = before.map(|before| &before.picks).filter(|before| ***before == picks);

@@ -140,6 +140,7 @@ fn put_pick(encoder: &mut Encoder, pick: &Pick) {
     });
     encoder.flag(pick.pending);
     encoder.flag(pick.leaving);
+    encoder.flag(pick.held);
 }
 
 fn pick(decoder: &mut Decoder<'_>) -> Option<Pick> {
@@ -153,5 +154,6 @@ fn pick(decoder: &mut Decoder<'_>) -> Option<Pick> {
         })?,
         pending: decoder.flag()?,
         leaving: decoder.flag()?,
+        held: decoder.flag()?,
     })
 }

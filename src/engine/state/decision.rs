@@ -87,6 +87,9 @@ struct PickedForm {
     /// Not picked any more; it keeps its copy for now.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     leaving: bool,
+    /// The removal was held for approval.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    held: bool,
     #[serde(flatten)]
     clusters: Names,
 }
@@ -266,7 +269,7 @@ fn picked(picks: &[Pick]) -> Vec<PickedForm> {
     let mut alike: BTreeMap<_, Vec<&Pick>> = BTreeMap::new();
     for pick in picks {
         let group = pick.group.as_ref().map(|group| (group.index, &group.name));
-        let turn = (pick.pending, pick.leaving);
+        let turn = (pick.pending, pick.leaving, pick.held);
         alike.entry((group, &pick.reason, pick.replicas, &pick.scores, turn)).or_default().push(pick);
     }
     let form = |picks: Vec<&Pick>| {
@@ -281,6 +284,7 @@ fn picked(picks: &[Pick]) -> Vec<PickedForm> {
                 .map(|group| GroupForm { index: group.index, name: group.name.clone() }),
             pending: first.pending,
             leaving: first.leaving,
+            held: first.held,
             clusters: Names::of(picks.iter().map(|pick| pick.cluster.as_str()).collect()),
         })
     };
@@ -300,6 +304,7 @@ fn picks(forms: Vec<PickedForm>) -> Result<Vec<Pick>, String> {
                 group: group.clone(),
                 pending: form.pending,
                 leaving: form.leaving,
+                held: form.held,
             });
         }
     }

@@ -173,6 +173,7 @@ fn read_cluster(item: &Json) -> Result<Pick, String> {
         group,
         pending: text(item, "state")? == PENDING,
         leaving: false,
+        held: false,
     })
 }
 

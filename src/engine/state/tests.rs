@@ -66,7 +66,7 @@ fn picks() -> impl Strategy<Value = Vec<Pick>> {
     );
     btree_map(words(), pick, 0..8).prop_map(|by_name| {
         let pick = |(cluster, (reason, replicas, scores, group, pending)): (String, (&str, _, _, _, _))| {
-            Pick { cluster, reason: reason.to_owned(), replicas, scores, group, pending, leaving: false }
+            Pick { cluster, reason: reason.to_owned(), replicas, scores, group, pending, ..Pick::default() }
         };
         by_name.into_iter().map(pick).collect()
     })

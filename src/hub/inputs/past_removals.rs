@@ -42,7 +42,9 @@ pub(super) fn pasts<'c>(
             let has = trees.decision(after.root, &removed.key)?;
             let places = lost(&had, has.as_ref());
             clusters.extend(places.iter().map(|(cluster, _)| cluster.clone()));
-            past.had.insert(removed.key.clone(), whole(&had));
+            let mut whole = whole(&had);
+            whole.clusters.retain(|cluster| had.pick(cluster).is_some_and(|pick| !pick.held));
+            past.had.insert(removed.key.clone(), whole);
             past.took.push(Losses { removed, places });
         }
         past.folders = trees.folders(before.root, &clusters)?;

@@ -36,14 +36,19 @@ pub struct World {
 impl World {
     /// Managed clusters with one workload on `picks` of them, whose placement tolerates `unreachable` for some seconds.
     pub fn of(clusters: usize, picks: usize, tolerated: Option<i64>) -> World {
+        World::with(clusters, &placement(picks, tolerated), &work(1))
+    }
+
+    /// Managed clusters with a workload, whose placement is `web`.
+    pub fn with(clusters: usize, placement: &str, work: &str) -> World {
         let repo = Repo::new();
         let names: Vec<String> = (0..clusters).map(|n| format!("c{n:02}")).collect();
         for name in &names {
             repo.write(&format!("clusters/{name}.yaml"), managed(name, ""));
         }
         repo.write("sets.yaml", GLOBAL_SET);
-        repo.write("apps/placement.yaml", placement(picks, tolerated));
-        repo.write("apps/work.yaml", work(1));
+        repo.write("apps/placement.yaml", placement);
+        repo.write("apps/work.yaml", work);
         repo.commit("start");
         World::over(repo, names)
     }

@@ -132,7 +132,8 @@ impl PlanReport<'_> {
 
     fn held_title(&self) -> String {
         let workloads = berth_base::text::counted(self.held.len(), "workload");
-        format!("{workloads} held for approval: each stays unchanged in every cluster, the rest is published")
+        let stays = berth_engine::gate::messages::stays(self.held);
+        format!("{workloads} held for approval: {stays}, the rest is published")
     }
 
     /// The way to approve what is held, and the line that does it.

@@ -74,7 +74,7 @@ pub(super) fn held_lines(held: &[Held]) -> Vec<Line> {
             }
             other => other.words(),
         });
-        for reason in why.chain(one.failed_approvals()).chain(one.deadlines()) {
+        for reason in why.chain(one.notes()).chain(one.deadlines()) {
             by_reason.entry(reason).or_default().push(&one.key);
         }
     }

@@ -1,5 +1,6 @@
 //! Tests of the pure gate: what is held, what is published, and why.
 
+mod apart;
 mod deadlines;
 mod limit_checks;
 mod properties;
