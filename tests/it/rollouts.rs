@@ -89,3 +89,41 @@ fn list_and_show_tell_how_far_a_rollout_is() {
     let ran = go(&repo, &["rollout", "list"]).expect(0);
     assert!(ran.out.contains("held") && ran.out.contains("paused: waiting for legal"), "{}", ran.out);
 }
+
+/// The release of each cluster, as `rollout show` tells it, and how many have the current one.
+fn told(repo: &Repo) -> (Vec<String>, u64) {
+    let json = go(repo, &["rollout", "show", "web", "-o", "json"]).expect(0).json();
+    let clusters = json["clusters"].as_array().expect("clusters").iter();
+    let releases =
+        clusters.map(|one| format!("{}={}", one["cluster"].as_str().expect("a name"), one["release"]));
+    (releases.collect(), json["reached"].as_u64().expect("a number"))
+}
+
+#[test]
+fn a_cluster_that_a_release_leaves_as_it_is_has_it_and_a_pinned_one_has_its_pin() {
+    let repo = fleet();
+    repo.write("waves.yaml", "");
+    repo.commit("no waves yet");
+    repo.publish().expect(0);
+    // What all clusters have when a strategy comes is proven.
+    repo.write("waves.yaml", WAVES);
+    repo.commit("waves");
+    repo.publish().expect(0);
+    assert_eq!(told(&repo), (["a=1", "b=1", "c=1"].map(str::to_owned).to_vec(), 3));
+    let overrides =
+        "  overrides:\n  - {clusterName: b, clusterOverrides: [{path: /data/text, value: two}]}\n";
+    repo.write("apps/web.yaml", config_map("web", "one", "{clusterSelector: {}}") + overrides);
+    repo.commit("another text for b alone");
+    repo.publish().expect(0);
+    assert_eq!(told(&repo), (["a=2", "b=2", "c=2"].map(str::to_owned).to_vec(), 3));
+    let pins = "  pins: [{clusters: [c], release: 1, reason: an audit}]\n";
+    repo.write("waves.yaml", format!("{WAVES}{pins}"));
+    repo.write("apps/web.yaml", config_map("web", "three", "{clusterSelector: {}}"));
+    repo.commit("the next text, and a pin");
+    repo.publish().expect(0);
+    assert_eq!(told(&repo), (["a=3", "b=2", "c=1"].map(str::to_owned).to_vec(), 1));
+    let said = go(&repo, &["describe", "web"]).expect(0).out;
+    assert!(said.contains("it keeps release 2; release 3 has not reached it yet"), "{said}");
+    assert!(!said.contains("it keeps release 1"), "nobody waits for a pinned cluster: {said}");
+    run(&["verify", "--repo", repo.arg()]).expect(0);
+}

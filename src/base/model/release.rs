@@ -22,6 +22,8 @@ pub struct Releases {
     pub earlier: Vec<Release>,
     /// The clusters that were told of another release than the good one.
     pub told: BTreeMap<String, Told>,
+    /// The clusters that have another release than they were told of, or than the good one.
+    pub stays: BTreeMap<String, Stays>,
     /// The current release was taken back: clusters return to the good one, until there is a newer one.
     pub taken_back: bool,
     /// The number of times that people let the current release's failures and deadlines count anew.
@@ -50,7 +52,25 @@ pub struct Told {
     pub at: Timestamp,
 }
 
+/// A release that a cluster has without being told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stays {
+    pub release: u64,
+    /// People ordered it. Otherwise the cluster had the release's copies already, or keeps them.
+    pub pinned: bool,
+}
+
 impl Releases {
+    /// Returns the number of the release that a cluster with copies has.
+    pub fn of_cluster(&self, cluster: &str) -> Option<u64> {
+        self.stays.get(cluster).map(|stays| stays.release).or_else(|| self.told_to(cluster))
+    }
+
+    /// Returns the number of the release that a cluster was told of last.
+    pub fn told_to(&self, cluster: &str) -> Option<u64> {
+        self.told.get(cluster).map(|told| told.release).or(self.good)
+    }
+
     /// Returns a release that is still kept.
     pub fn get(&self, number: u64) -> Option<&Release> {
         self.all().find(|release| release.number == number)

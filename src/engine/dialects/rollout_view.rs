@@ -23,14 +23,14 @@ impl RolloutView<'_> {
 
     /// The number of the release that a picked cluster has; `None` for a cluster without a copy.
     pub(super) fn release_of(&self, pick: &Pick) -> Option<u64> {
-        let told = self.releases.told.get(&pick.cluster).map(|told| told.release);
-        if pick.pending { None } else { told.or(self.releases.good) }
+        if pick.pending { None } else { self.releases.of_cluster(&pick.cluster) }
     }
 
     /// Says why a picked cluster waits for its turn. `None` for a cluster that does not wait.
     pub(crate) fn wait(&self, pick: &Pick) -> Option<String> {
         let (has, target) = (self.release_of(pick), self.target());
-        if has == Some(target) || pick.leaving {
+        let is_pinned = self.releases.stays.get(&pick.cluster).is_some_and(|stays| stays.pinned);
+        if has == Some(target) || pick.leaving || is_pinned {
             return None;
         }
         let has = match has {
@@ -78,6 +78,7 @@ mod tests {
             good: Some(1),
             earlier: vec![release(1)],
             told: BTreeMap::from([("a".to_owned(), Told { release: 2, at: at(10) })]),
+            stays: BTreeMap::new(),
             taken_back: false,
             restarts: 0,
             halted: None,

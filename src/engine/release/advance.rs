@@ -141,6 +141,7 @@ fn pin(
             let Some(sight) = sights.get_mut(&cluster) else { continue };
             sight.want = match &found {
                 Ok(folders) => {
+                    sight.pinned_to = Some(number);
                     let copies = folders.get(&cluster).map(|folder| folder.iter());
                     copies.into_iter().flatten().map(|(path, id)| (path.clone(), *id)).collect()
                 }

@@ -23,6 +23,7 @@ pub(super) fn with_inputs(
             good: None,
             earlier: Vec::new(),
             told: BTreeMap::new(),
+            stays: BTreeMap::new(),
             taken_back: false,
             restarts: 0,
             halted: None,

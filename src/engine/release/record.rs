@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::model::Timestamp;
-use berth_base::model::release::{Halt, Health, Releases, Told};
+use berth_base::model::release::{Halt, Health, Releases, Stays, Told};
 use berth_base::model::rollout::Strategy;
 use berth_base::model::rollout_policy::OnFailure;
 
 use super::advance::{Asked, Fate};
 use super::changes::seconds_after;
+use super::course::Course;
 use super::next_release::forget_old;
 use super::sight::Sight;
 use super::turn::Has;
@@ -24,6 +25,7 @@ pub(super) fn record(
     let halted = halt(asked, fates, now);
     let target = asked.course.target;
     let releases = &mut asked.course.releases;
+    let had = fates.keys().filter_map(|cluster| Some((cluster, releases.of_cluster(cluster)?))).collect();
     for (cluster, fate) in fates {
         let sight = asked.sights.get(cluster);
         let release = match fate {
@@ -48,11 +50,37 @@ pub(super) fn record(
         releases.told.clear();
     }
     releases.halted = halted;
+    asked.course.releases.stays = stays(asked, fates, joins, &had);
+    let releases = &mut asked.course.releases;
     let mut needed: BTreeSet<u64> = releases.told.values().map(|told| told.release).collect();
     needed.extend(releases.run.as_ref().filter(|run| run.finished.is_none()).map(|run| run.release));
     let policies = asked.course.orders.policies().iter();
     needed.extend(policies.flat_map(|policy| &policy.pins).filter_map(|pin| pin.release));
     forget_old(releases, |number| needed.contains(&number));
+}
+
+/// Finds the clusters that have a release without being told of it. `had` are the releases that they had.
+fn stays(
+    asked: &Asked<'_>,
+    fates: &BTreeMap<String, Fate>,
+    joins: &BTreeSet<String>,
+    had: &BTreeMap<&String, u64>,
+) -> BTreeMap<String, Stays> {
+    let Course { releases, target, .. } = &asked.course;
+    let of_cluster = |(cluster, fate): (&String, &Fate)| {
+        let (sight, had) = (asked.sights.get(cluster)?, had.get(cluster).copied());
+        let pinned = sight.is_pinned;
+        let release = match fate {
+            Fate::Stays | Fate::Leaves => had,
+            Fate::Desired | Fate::Gets(_) if pinned => sight.pinned_to.or(had),
+            Fate::Desired | Fate::Gets(_) if sight.has() == Has::New => *target,
+            // Told just now, or without a copy.
+            Fate::Desired | Fate::Gets(_) | Fate::Waits => None,
+        };
+        let release = release.filter(|release| pinned || Some(*release) != releases.told_to(cluster))?;
+        Some((cluster.clone(), Stays { release, pinned }))
+    };
+    fates.iter().filter(|(cluster, _)| !joins.contains(*cluster)).filter_map(of_cluster).collect()
 }
 
 /// Returns the moment from which the release that clusters go to counts as proven, if nothing changes until then.

@@ -22,6 +22,8 @@ pub(super) struct Sight<'a> {
     pub(super) is_assumed: bool,
     /// People ordered that the cluster keeps a release.
     pub(super) is_pinned: bool,
+    /// That release, where the order names one that can be rendered.
+    pub(super) pinned_to: Option<u64>,
     pub(super) group: Option<&'a Group>,
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::decision::{MetadataForm, NameForm, Names};
-use berth_base::model::release::{Halt, Release, Releases, Told};
+use berth_base::model::release::{Halt, Release, Releases, Stays, Told};
 use berth_base::model::rollout::{Amount, StageTask};
 use berth_base::model::staged::{RunProgress, StageCluster, StageProgress};
 use berth_base::model::{API_VERSION, ContentId, Key, Timestamp, path};
@@ -30,6 +30,8 @@ struct Form {
     earlier: Vec<ReleaseForm>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     told: Vec<ToldForm>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    stays: Vec<StaysForm>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     taken_back: bool,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -51,6 +53,16 @@ struct ReleaseForm {
 struct ToldForm {
     release: u64,
     at: Timestamp,
+    #[serde(flatten)]
+    clusters: Names,
+}
+
+/// The clusters that have one release without being told of it.
+#[derive(Serialize, Deserialize)]
+struct StaysForm {
+    release: u64,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pinned: bool,
     #[serde(flatten)]
     clusters: Names,
 }
@@ -135,10 +147,7 @@ pub fn of_inputs_file(path: &str) -> Option<(String, u64)> {
 /// The text of the file.
 pub fn write(releases: &Releases) -> String {
     let key = &releases.key;
-    let mut told: BTreeMap<Told, Vec<&str>> = BTreeMap::new();
-    for (cluster, one) in &releases.told {
-        told.entry(*one).or_default().push(cluster);
-    }
+    let (told, stays) = (alike(&releases.told), alike(&releases.stays));
     let form = Form {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
@@ -151,6 +160,14 @@ pub fn write(releases: &Releases) -> String {
             .into_iter()
             .map(|(Told { release, at }, names)| ToldForm { release, at, clusters: Names::of(names) })
             .collect(),
+        stays: stays
+            .into_iter()
+            .map(|(Stays { release, pinned }, names)| StaysForm {
+                release,
+                pinned,
+                clusters: Names::of(names),
+            })
+            .collect(),
         taken_back: releases.taken_back,
         restarts: releases.restarts,
         halted: releases
@@ -160,6 +177,15 @@ pub fn write(releases: &Releases) -> String {
         run: releases.run.as_ref().map(RunForm::of),
     };
     yaml::emit(&serde_json::to_value(form).expect("texts, numbers and lists always are JSON"))
+}
+
+/// The clusters by what they have in common.
+fn alike<T: Copy + Ord>(clusters: &BTreeMap<String, T>) -> BTreeMap<T, Vec<&str>> {
+    let mut alike: BTreeMap<T, Vec<&str>> = BTreeMap::new();
+    for (cluster, one) in clusters {
+        alike.entry(*one).or_default().push(cluster);
+    }
+    alike
 }
 
 /// Reads the file, given the ids of the inputs of its releases by number; says in one line why not.
@@ -178,12 +204,17 @@ pub fn read(bytes: &[u8], inputs: &BTreeMap<u64, ContentId>) -> Result<Releases,
         let at = Told { release: one.release, at: one.at };
         told.extend(one.clusters.into_iter().map(|cluster| (cluster, at)));
     }
+    let mut stays = BTreeMap::new();
+    for StaysForm { release, pinned, clusters } in form.stays {
+        stays.extend(clusters.into_iter().map(|cluster| (cluster, Stays { release, pinned })));
+    }
     Ok(Releases {
         key: form.workload.key(),
         current: release(form.current)?,
         good: form.good,
         earlier: form.earlier.into_iter().map(release).collect::<Result<_, _>>()?,
         told,
+        stays,
         taken_back: form.taken_back,
         restarts: form.restarts,
         halted: form.halted.map(|halt| Halt { since: halt.since, reason: halt.reason }),

@@ -132,6 +132,7 @@ mod tests {
             good: Some(1),
             earlier: Vec::new(),
             told: BTreeMap::new(),
+            stays: BTreeMap::new(),
             taken_back: false,
             restarts: 0,
             halted: halted.map(|at| Halt { since: since(at), reason: format!("a failed at {at}") }),

@@ -50,8 +50,7 @@ impl WorkloadLine {
         let orders = Orders::of(&built.fleet, key);
         let name = WorkloadName::of(key);
         let cluster = |pick: &Pick| {
-            let told = releases.told.get(&pick.cluster).map(|told| told.release);
-            let has = told.or(releases.good).unwrap_or(releases.current.number);
+            let has = releases.of_cluster(&pick.cluster).unwrap_or(releases.current.number);
             // The newest verdict is that of the step, which has read the members' reports.
             let facts = [&built.state.facts, &current.facts];
             let report = facts.iter().find_map(|facts| facts.get(&pick.cluster)?.copies.get(&name));

@@ -93,6 +93,7 @@ fn releases(number: u64, recorded: Option<&RunProgress>) -> Releases {
         good: None,
         earlier: Vec::new(),
         told: BTreeMap::new(),
+        stays: BTreeMap::new(),
         taken_back: false,
         restarts: 0,
         halted: None,

@@ -103,6 +103,11 @@ fn a_pinned_cluster_keeps_its_release_and_holds_nobody_up() {
     world.settle();
     assert_eq!(world.shown(), "a=2 b=1 c=2");
     assert!(world.releases().is_proven());
+    assert_eq!(["a", "b"].map(|cluster| world.releases().of_cluster(cluster)), [Some(2), Some(1)]);
+    // Without the pin it has that release until its turn comes.
+    order(&mut world, |policy| (policy.pins, policy.paused) = (Vec::new(), Some("holidays".to_owned())));
+    world.settle();
+    assert_eq!((world.shown(), world.releases().of_cluster("b")), ("a=2 b=1 c=2".to_owned(), Some(1)));
 }
 
 #[test]

@@ -271,6 +271,9 @@ impl Simulation {
         let mut given: Vec<&String> = Vec::new();
         for (name, earlier) in before {
             let version = self.world.version(name);
+            if let (Some(has), Some(says)) = (&version, self.world.version_by_record(name)) {
+                assert_eq!(*has, says, "{seed}: the record has another release for {name}");
+            }
             if version == *earlier {
                 continue;
             }

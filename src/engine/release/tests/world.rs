@@ -8,8 +8,8 @@ use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, Health, Releases};
 use berth_base::model::rollout::Strategy;
 use berth_base::model::{
-    Cluster, ClusterStatus, Decision, Fleet, Group, Key, Object, ObjectId, Pick, Template, Timestamp,
-    Workload,
+    Cluster, ClusterStatus, ContentId, Decision, Fleet, Group, Key, Object, ObjectId, Pick, Template,
+    Timestamp, Workload,
 };
 use serde_json::json;
 
@@ -71,6 +71,7 @@ impl World {
         world.settle();
         assert_eq!(world.shown(), "a=1 b=1 c=1");
         assert!(world.releases().is_proven(), "{:?}", world.releases());
+        assert_eq!(world.version_by_record("a").as_deref(), Some("1"));
         world
     }
 
@@ -172,7 +173,17 @@ impl World {
     /// The version in a cluster's folder.
     pub(super) fn version(&self, cluster: &str) -> Option<String> {
         let id = *self.state.folders.get(cluster)?.values().next()?;
-        let text = String::from_utf8_lossy(self.contents.bytes(&id)?).into_owned();
+        self.version_in(id)
+    }
+
+    /// The version of the release that a cluster has by the record, where its inputs are still kept.
+    pub(super) fn version_by_record(&self, cluster: &str) -> Option<String> {
+        let releases = self.releases();
+        self.version_in(releases.get(releases.of_cluster(cluster)?)?.inputs)
+    }
+
+    fn version_in(&self, content: ContentId) -> Option<String> {
+        let text = String::from_utf8_lossy(self.contents.bytes(&content)?).into_owned();
         let line = text.lines().find_map(|line| line.trim().strip_prefix("version: "))?;
         Some(line.trim_matches('"').to_owned())
     }

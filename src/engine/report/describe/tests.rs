@@ -127,6 +127,7 @@ fn clusters_of_a_rollout_wait_in_each_systems_words() {
             good: Some(1),
             earlier: vec![release(1)],
             told: told.collect(),
+            stays: BTreeMap::new(),
             taken_back: false,
             restarts: 0,
             halted: None,
