@@ -122,8 +122,5 @@ fn a_cluster_that_a_release_leaves_as_it_is_has_it_and_a_pinned_one_has_its_pin(
     repo.commit("the next text, and a pin");
     repo.publish().expect(0);
     assert_eq!(told(&repo), (["a=3", "b=2", "c=1"].map(str::to_owned).to_vec(), 1));
-    let said = go(&repo, &["describe", "web"]).expect(0).out;
-    assert!(said.contains("it keeps release 2; release 3 has not reached it yet"), "{said}");
-    assert!(!said.contains("it keeps release 1"), "nobody waits for a pinned cluster: {said}");
     run(&["verify", "--repo", repo.arg()]).expect(0);
 }

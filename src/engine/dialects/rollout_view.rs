@@ -63,7 +63,7 @@ impl RolloutView<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use berth_base::model::release::{Halt, Release, Told};
+    use berth_base::model::release::{Halt, Release, Stays, Told};
     use berth_base::model::{ContentId, Digest, Key, Timestamp};
 
     fn at(seconds: i64) -> Timestamp {
@@ -102,6 +102,20 @@ mod tests {
         assert_eq!(new, "it has no copy yet; release 2 is halted: a failed");
         releases.taken_back = true;
         assert_eq!(wait(&releases, pick("b", false)), None);
+    }
+
+    #[test]
+    fn a_cluster_that_has_the_release_already_and_a_pinned_one_do_not_wait() {
+        let (mut releases, facts) = (releases(), BTreeMap::new());
+        let stays = |release, pinned| Stays { release, pinned };
+        releases.stays = BTreeMap::from([
+            ("b".to_owned(), stays(2, false)),
+            ("c".to_owned(), stays(1, true)),
+            ("d".to_owned(), stays(1, false)),
+        ]);
+        let view = RolloutView { releases: &releases, facts: &facts };
+        let waits = ["b", "c", "d"].map(|cluster| view.wait(&pick(cluster, false)).is_some());
+        assert_eq!(waits, [false, false, true]);
     }
 
     #[test]
