@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use berth_base::model::Timestamp;
+use berth_engine::plan::Plan;
 use berth_git::{CommitId, Identity, Repo, Writer};
-use berth_hub::daemon::{Cache, PassError, PassResult, Settings, pass, pass_with_cache};
+use berth_hub::daemon::{
+    Cache, Once, PassError, PassOutcome, PassResult, Settings, pass, pass_once, pass_with_cache,
+};
 use proptest::prelude::*;
 
 use crate::archive::Archive;
@@ -146,14 +149,11 @@ impl Side {
     }
 
     /// A pass of a process of its own, which begins with what the last one left, or without.
-    fn process(&self, deleted: bool) -> Result<PassResult, PassError> {
+    fn process(&self, deleted: bool) -> Result<Once, PassError> {
         if deleted {
             let _ = std::fs::remove_dir_all(self.settings.repo.join("berth/cache"));
         }
-        let mut cache = Cache::default();
-        let passed = pass_with_cache(&self.settings, clock(), &mut cache);
-        cache.store(&self.settings);
-        passed
+        pass_once(&self.settings, clock(), None)
     }
 
     fn refs(&self) -> BTreeMap<String, CommitId> {
@@ -192,8 +192,25 @@ proptest! {
                 Ok(passed) => format!("{:?}\n{:?}\n{:?}", passed.outcome, passed.plan, passed.diagnostics),
                 Err(error) => error.to_string(),
             };
+            let found_to_say = |once: Result<Once, PassError>| match once {
+                Ok(Once::Passed(passed)) => said(&Ok(*passed)),
+                Ok(Once::Idle { diagnostics, .. }) => {
+                    format!("{:?}\n{:?}\n{diagnostics:?}", PassOutcome::Unchanged, Plan::default())
+                }
+                Err(error) => error.to_string(),
+            };
             prop_assert_eq!(said(&remembered), said(&forgot), "after {:?}", edit);
-            prop_assert_eq!(said(&found), said(&forgot), "after {:?}", edit);
+            prop_assert_eq!(found_to_say(found), said(&forgot), "after {:?}", edit);
+            if number % 3 == 1 {
+                // The last of these finds that nothing changed since the one before it.
+                let forgot = pass(&cold.settings, clock());
+                let remembered = pass_with_cache(&warm.settings, clock(), &mut cache);
+                prop_assert_eq!(said(&remembered), said(&forgot), "again after {:?}", edit);
+                for _ in 0..2 {
+                    let again = kept.process(false);
+                    prop_assert_eq!(found_to_say(again), said(&forgot), "again after {:?}", edit);
+                }
+            }
             prop_assert_eq!(warm.refs(), cold.refs(), "after {:?}", edit);
             prop_assert_eq!(kept.refs(), cold.refs(), "after {:?}", edit);
         }
@@ -363,4 +380,44 @@ proptest! {
             walk.step(&files, minute, Timestamp::from_second(1_767_225_600 + 60 * minute + 30).unwrap());
         }
     }
+}
+
+/// A repository whose last run had nothing to do, and whose cluster's file cannot be read any more.
+fn idle() -> crate::support::Repo {
+    let repo = crate::support::Repo::new();
+    repo.write("clusters/a.yaml", crate::support::removals::managed("a", ""));
+    repo.commit("start");
+    for _ in 0..2 {
+        repo.publish().expect(0);
+    }
+    let blob = repo.git(&["rev-parse", "HEAD:clusters/a.yaml"]);
+    std::fs::remove_file(repo.path().join(".git/objects").join(&blob[..2]).join(&blob[2..])).unwrap();
+    repo
+}
+
+#[test]
+fn a_run_after_one_that_had_nothing_to_do_reads_nothing() {
+    let repo = idle();
+    assert!(repo.publish().expect(0).out.contains("nothing to publish"));
+}
+
+#[test]
+fn a_run_looks_again_once_anything_differs() {
+    let flags = idle();
+    let other = crate::support::run(&["run", "--once", "--repo", flags.arg(), "--max-removed-clusters", "7"]);
+    assert_ne!(other.code, 0);
+    for name in ["refs/berth/report", "refs/berth/processed"] {
+        let repo = idle();
+        repo.git(&["update-ref", "-d", name]);
+        assert_ne!(repo.publish().code, 0, "without {name}");
+    }
+    let reported = idle();
+    crate::support::removals::report(&reported, "a", 1, "");
+    assert_ne!(reported.publish().code, 0);
+    let damaged = idle();
+    let file = damaged.path().join(".git/berth/cache/idle");
+    let mut bytes = std::fs::read(&file).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    assert_ne!(damaged.publish().code, 0);
 }

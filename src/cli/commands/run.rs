@@ -13,16 +13,18 @@ use super::rollout_events::{EventArgs, RolloutEvents};
 use super::summary::{Length, plan_of_length};
 use super::trust::TrustArgs;
 use super::ui::Ui;
+use berth_base::diag::Diagnostics;
 use berth_base::model::Timestamp;
 use berth_base::progress::Progress;
 use berth_engine::gate::limits::Limit;
 use berth_engine::gate::{Limits, Percent};
-use berth_git::Identity;
+use berth_engine::plan::Plan;
 use berth_git::protocol::Refs;
 use berth_git::signature::Signer;
 use berth_git::transport::Cancel;
+use berth_git::{CommitId, Identity};
 use berth_hub::daemon::pass_metrics::PassMeter;
-use berth_hub::daemon::{self, Cache, Mirror, PassEnd, PassHooks, PassOutcome, Remote, Settings};
+use berth_hub::daemon::{self, Mirror, Once, PassEnd, PassHooks, PassOutcome, Remote, Settings};
 
 /// Watch the fleet repository; decide, render and publish whenever it changes
 #[derive(Debug, clap::Args)]
@@ -139,22 +141,26 @@ pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     }
     let events = args.events.start()?;
     let now = Timestamp::now();
-    let mut cache = Cache::default();
-    let passed = ui.watching("reading the current state", || match mirror {
-        Some(mut mirror) => daemon::pass_remote(&settings, now, &mut cache, &mut mirror),
-        None => daemon::pass_with_cache(&settings, now, &mut cache),
-    })?;
+    let say = |source: &CommitId, diagnostics: &Diagnostics, plan: &Plan| {
+        ui.status(&format!("read commit {source}"));
+        ui.diagnostics(diagnostics);
+        let screen = Length::Screen("see `git show --stat` of the commit below, or run with `-v`");
+        let length = if verbose > 0 { Length::Whole } else { screen };
+        ui.out(&plan_of_length(plan, length, ui));
+    };
+    let once = ui.watching("reading the current state", || daemon::pass_once(&settings, now, mirror))?;
+    let passed = match once {
+        Once::Passed(passed) => passed,
+        Once::Idle { source, diagnostics } => {
+            say(&source, &diagnostics, &Plan::default());
+            ui.out("nothing to publish");
+            return Ok(exit_for(&diagnostics));
+        }
+    };
     if let Some(events) = events {
         events.tell(&passed);
     }
-    cache.store(&settings);
-    // The process ends soon: taking it all apart would only take time.
-    std::mem::forget(cache);
-    ui.status(&format!("read commit {}", passed.source));
-    ui.diagnostics(&passed.diagnostics);
-    let screen = Length::Screen("see `git show --stat` of the commit below, or run with `-v`");
-    let length = if verbose > 0 { Length::Whole } else { screen };
-    ui.out(&plan_of_length(&passed.plan, length, ui));
+    say(&passed.source, &passed.diagnostics, &passed.plan);
     match passed.outcome {
         PassOutcome::Published { commit, seq } => {
             ui.out(&format!("published {} as number {seq} on {}", commit.short(), settings.refs.rendered));

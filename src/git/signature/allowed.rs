@@ -3,6 +3,8 @@
 //! A line that is not understood is a fault of the whole file: a rule that is silently left out could be
 //! the one that matters. Times without a zone are UTC.
 
+use std::fmt;
+
 use super::key::PublicKey;
 use super::{commit, sshsig};
 use berth_base::model::Timestamp;
@@ -19,6 +21,25 @@ struct Allowed {
     namespaces: Option<String>,
     after: Option<Timestamp>,
     before: Option<Timestamp>,
+}
+
+/// All lines, as a file could have them; keys by their fingerprints.
+impl fmt::Display for AllowedSigners {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Allowed { principals, key, namespaces, after, before } in &self.0 {
+            write!(f, "{principals:?} {key}")?;
+            if let Some(namespaces) = namespaces {
+                write!(f, " namespaces={namespaces:?}")?;
+            }
+            for (name, moment) in [("valid-after", after), ("valid-before", before)] {
+                if let Some(moment) = moment {
+                    write!(f, " {name}={moment}")?;
+                }
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
 }
 
 impl AllowedSigners {

@@ -8,6 +8,8 @@ mod cache;
 mod cache_file;
 mod error;
 mod hooks;
+mod idle_pass;
+mod kept_file;
 mod pass;
 pub mod pass_metrics;
 mod ref_watch;
@@ -36,7 +38,7 @@ pub use cache::Cache;
 pub use error::PassError;
 pub use hooks::{PassEnd, PassHooks};
 pub use pass::{PassOutcome, PassResult, pass, pass_with_cache};
-pub use remote::{Mirror, pass_remote};
+pub use remote::{Mirror, Once, pass_once};
 pub use settings::Settings;
 pub use standing::{FleetStanding, MemberStanding};
 

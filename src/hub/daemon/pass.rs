@@ -16,6 +16,7 @@ use crate::publish::rollout_steps::RolloutStep;
 use crate::publish::trusted_commits::{IN_FORCE, remember};
 use crate::publish::{self, Published, cluster_refs};
 use crate::verify::trust;
+use berth_base::codec::Encoder;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use berth_base::model::Timestamp;
 use berth_engine::gate::Held;
@@ -37,6 +38,8 @@ pub struct PassResult {
     pub held: Vec<Held>,
     pub diagnostics: Diagnostics,
     pub next_change: Option<Timestamp>,
+    /// Another pass over the same refs would do nothing and say the same.
+    pub(super) is_steady: bool,
     pub seen: RefSnapshot,
 }
 
@@ -133,6 +136,25 @@ pub(crate) fn snapshot_refs(settings: &Settings) -> Result<RefSnapshot, PassErro
     let (name, source) = find_source(&repo, settings)?;
     let statuses = repo.list_refs(&settings.refs.status)?;
     Ok(RefSnapshot { source: (name, source), statuses, own: OwnRefs::read(&repo, settings)? })
+}
+
+impl RefSnapshot {
+    pub(super) fn source(&self) -> CommitId {
+        self.source.1
+    }
+
+    pub(super) fn encode(&self, encoder: &mut Encoder) {
+        let RefSnapshot { source: (name, source), statuses, own: OwnRefs { rendered, clusters } } = self;
+        encoder.text(name);
+        encoder.raw(&source.0);
+        encoder.maybe(*rendered, |encoder, CommitId(id)| encoder.raw(&id));
+        for refs in [statuses, clusters] {
+            encoder.list(refs.iter(), |encoder, (name, CommitId(id))| {
+                encoder.text(name);
+                encoder.raw(id);
+            });
+        }
+    }
 }
 
 impl OwnRefs {
@@ -234,8 +256,12 @@ fn attempt_pass(
             remember(&repo, IN_FORCE, rendered.commit);
         }
     }
-    diagnostics.extend(trusted.and_then(|trust| trust.note(&refs.rendered)).map(Diagnostic::note));
-    diagnostics.extend(repo.cleared_locks().into_iter().map(cleared));
+    // Said once, where it happened: proofs of what others made, and locks.
+    let proved = trusted.and_then(|trust| trust.note(&refs.rendered)).map(Diagnostic::note);
+    let locks = repo.cleared_locks().into_iter().map(cleared);
+    let once: Vec<Diagnostic> = proved.into_iter().chain(locks).collect();
+    let is_steady = outcome == PassOutcome::Unchanged && held.is_empty() && once.is_empty();
+    diagnostics.extend(once);
     let seen = RefSnapshot { source: (name, source), statuses: asked, own };
     if inputs.silences.outage.is_some() {
         cache.forgive(clock);
@@ -246,7 +272,18 @@ fn attempt_pass(
     let timed = built.next_change.into_iter().chain(next_silence);
     let next_change = timed.chain(beat.map(|(_, next)| next)).min();
     let Made { outcome, plan, rollout_steps } = std::mem::take(made);
-    Ok(PassResult { source, outcome, plan, rollout_steps, standing, held, diagnostics, next_change, seen })
+    Ok(PassResult {
+        source,
+        outcome,
+        plan,
+        rollout_steps,
+        standing,
+        held,
+        diagnostics,
+        next_change,
+        is_steady,
+        seen,
+    })
 }
 
 pub(super) fn cleared(lock: String) -> Diagnostic {

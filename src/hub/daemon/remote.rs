@@ -10,10 +10,11 @@ use tracing::debug;
 
 use super::cache::Cache;
 use super::error::PassError;
+use super::idle_pass;
 use super::pass::{ATTEMPTS, PassResult, cleared, pass_with_cache};
 use super::settings::Settings;
 use berth_base::backoff::{self, Backoff};
-use berth_base::diag::did_you_mean;
+use berth_base::diag::{Diagnostics, did_you_mean};
 use berth_base::model::Timestamp;
 use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy};
 use berth_git::{CommitId, GitError, Repo, is_valid_ref};
@@ -237,18 +238,43 @@ fn refuse_backwards(repo: &Repo, rendered: &str, moves: &[RefPush]) -> Result<()
 /// Pauses before a pass that lost a race is made again.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
 
-/// Fetches, makes a pass and pushes, again where somebody else was quicker.
-pub fn pass_remote(
-    settings: &Settings,
-    clock: Timestamp,
-    cache: &mut Cache,
-    mirror: &mut Mirror,
-) -> Result<PassResult, PassError> {
-    mirror.fetch(settings)?;
-    pass_fetched(settings, clock, cache, mirror)
+/// The one pass of a process.
+#[derive(Debug)]
+pub enum Once {
+    Passed(Box<PassResult>),
+    /// Nothing has changed since a pass that had nothing to do, and said this.
+    Idle {
+        source: CommitId,
+        diagnostics: Diagnostics,
+    },
 }
 
-/// [`pass_remote`], right after a fetch.
+/// Makes the one pass of a process, over the remote if there is one.
+pub fn pass_once(
+    settings: &Settings,
+    clock: Timestamp,
+    mut mirror: Option<Mirror>,
+) -> Result<Once, PassError> {
+    if let Some(mirror) = &mut mirror {
+        mirror.fetch(settings)?;
+    }
+    settings.progress.begin("comparing with the last run");
+    if let Some((source, diagnostics)) = idle_pass::known(settings, clock) {
+        return Ok(Once::Idle { source, diagnostics });
+    }
+    let mut cache = Cache::default();
+    let passed = match &mut mirror {
+        Some(mirror) => pass_fetched(settings, clock, &mut cache, mirror),
+        None => pass_with_cache(settings, clock, &mut cache),
+    }?;
+    cache.store(settings);
+    idle_pass::note(settings, clock, &passed);
+    // The process ends soon: taking it all apart would only take time.
+    std::mem::forget(cache);
+    Ok(Once::Passed(Box::new(passed)))
+}
+
+/// Makes a pass right after a fetch, and pushes; again where somebody else was quicker.
 pub(super) fn pass_fetched(
     settings: &Settings,
     clock: Timestamp,
@@ -268,7 +294,9 @@ pub(super) fn pass_fetched(
             Err(error) => return Err(error),
             Ok(()) => {
                 mirror.tidy();
-                passed.diagnostics.extend(mirror.transport.cleared_locks().into_iter().map(cleared));
+                let cleared_locks = mirror.transport.cleared_locks();
+                passed.is_steady &= cleared_locks.is_empty();
+                passed.diagnostics.extend(cleared_locks.into_iter().map(cleared));
                 return Ok(passed);
             }
         }

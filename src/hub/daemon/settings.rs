@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use crate::next_commit::Exemptions;
 use crate::verify::trust::Anchors;
+use berth_base::codec::Encoder;
 use berth_base::model::Timestamp;
 use berth_base::progress::Progress;
 use berth_engine::gate::Limits;
 use berth_engine::gate::limits::Limit;
-use berth_git::Identity;
 use berth_git::protocol::Refs;
+use berth_git::{CommitId, Identity};
 
 /// The settings of a daemon. They come from flags and environment only, never from the fleet repository.
 #[derive(Clone, Debug)]
@@ -69,6 +70,45 @@ impl Settings {
         let last = clock.as_second().div_euclid(length).checked_mul(length)?;
         let at = |second| Timestamp::from_second(second).ok();
         Some((at(last)?, at(last.checked_add(length)?)?))
+    }
+
+    /// Writes down all that can change what a pass does.
+    pub(super) fn encode(&self, encoder: &mut Encoder) {
+        let Settings {
+            repo: _,
+            source,
+            refs: Refs { rendered, clusters, status, processed, report, root },
+            identity: Identity { name, email, signer, fleet },
+            limits,
+            max_silent,
+            allow_rewind,
+            allow_rewritten,
+            allow_empty,
+            anchors: Anchors { keys, fleet: trusted, root: trusted_root, depth },
+            is_copy,
+            heartbeat,
+            first,
+            progress: _,
+        } = self;
+        for text in [rendered, clusters, status, processed, report, root, name, email] {
+            encoder.text(text);
+        }
+        for text in [source, fleet, trusted] {
+            encoder.maybe(text.as_ref(), |encoder, text| encoder.text(text));
+        }
+        let signer = signer.as_ref().map(|signer| signer.public().to_string());
+        let keys = keys.as_ref().map(ToString::to_string);
+        for text in [signer, keys] {
+            encoder.maybe(text, |encoder, text| encoder.text(&text));
+        }
+        encoder.text(&limits.to_string());
+        encoder.text(&max_silent.to_string());
+        for flag in [allow_rewind, allow_rewritten, allow_empty, is_copy, first] {
+            encoder.flag(*flag);
+        }
+        encoder.maybe(*trusted_root, |encoder, CommitId(id)| encoder.raw(&id));
+        encoder.count(*depth);
+        encoder.maybe(*heartbeat, Encoder::signed);
     }
 
     pub(super) fn exemptions(&self) -> Exemptions {

@@ -1,0 +1,93 @@
+//! A file that a process leaves for the next one, in the repository's own folder: `berth/cache`.
+//!
+//! It begins with a checksum and the build of berth that wrote it. For any other build, and where it is damaged, it
+//! counts as missing. It may be deleted at any time.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+
+use berth_base::codec::{Decoder, Encoder};
+use berth_base::text::hex;
+use berth_git::Repo;
+
+const FOLDER: &str = "berth/cache";
+
+/// The age at which nobody still writes to an unfinished file.
+const UNFINISHED: Duration = Duration::from_secs(3_600);
+
+/// Reads a file's value, which must fill it.
+pub(super) fn read<T>(
+    repo: &Repo,
+    name: &str,
+    decode: impl FnOnce(&mut Decoder<'_>) -> Option<T>,
+) -> Option<T> {
+    let bytes = fs::read(path(repo, name)).ok()?;
+    let (checksum, body) = bytes.split_first_chunk::<32>()?;
+    if *checksum != <[u8; 32]>::from(Sha256::digest(body)) {
+        return None;
+    }
+    let mut decoder = Decoder::new(body);
+    if *decoder.text()? != *build()? {
+        return None;
+    }
+    decode(&mut decoder)
+}
+
+/// Replaces a file. Nothing depends on its success.
+pub(super) fn replace(
+    repo: &Repo,
+    name: &str,
+    encode: impl FnOnce(&mut Encoder) -> Option<()>,
+) -> Option<()> {
+    let mut encoder = Encoder::default();
+    encoder.text(build()?);
+    encode(&mut encoder)?;
+    let body = encoder.into_bytes();
+    let target = path(repo, name);
+    fs::create_dir_all(target.parent()?).ok()?;
+    sweep(target.parent()?);
+    let fresh = target.with_extension(std::process::id().to_string());
+    let _ = fs::remove_file(&fresh);
+    let write = || {
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&fresh)?;
+        file.write_all(&Sha256::digest(&body))?;
+        file.write_all(&body)?;
+        fs::rename(&fresh, &target)
+    };
+    let done = write();
+    if done.is_err() {
+        let _ = fs::remove_file(&fresh);
+    }
+    done.ok()
+}
+
+/// Removes unfinished files of processes that were killed.
+fn sweep(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_unfinished = Path::new(&entry.file_name()).extension().is_some();
+        let age = entry.metadata().and_then(|about| about.modified()).ok().and_then(|at| at.elapsed().ok());
+        if is_unfinished && age.is_some_and(|age| age > UNFINISHED) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn path(repo: &Repo, name: &str) -> PathBuf {
+    repo.shared_path().join(FOLDER).join(name)
+}
+
+/// Returns the version of this build and a digest of its executable. The digest is computed once, since a new build
+/// may take the file's place while this one runs.
+fn build() -> Option<&'static str> {
+    static BUILD: OnceLock<Option<String>> = OnceLock::new();
+    let look = || {
+        let digest = Sha256::digest(fs::read(std::env::current_exe().ok()?).ok()?);
+        Some(format!("{} {}", env!("CARGO_PKG_VERSION"), hex(&digest)))
+    };
+    BUILD.get_or_init(look).as_deref()
+}
