@@ -1,4 +1,4 @@
-//! What happened in the fleet → Events (`events.k8s.io/v1`) in one cluster, for those who look with `kubectl`.
+//! Happenings in the fleet → Events (`events.k8s.io/v1`) in one cluster, for those who look with `kubectl`.
 //!
 //! A thread of its own writes them, so that nobody waits for an API server. An Event has a name that its cause gives:
 //! two processes that tell the same write it once.

@@ -174,7 +174,7 @@ pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     Ok(exit_for(&passed.diagnostics).worst(Exit::Held))
 }
 
-/// Whoever hears of the daemon's passes.
+/// The listeners to the daemon's passes.
 struct Watchers {
     meter: Option<PassMeter>,
     events: Option<RolloutEvents>,

@@ -59,7 +59,7 @@ impl Held {
         Diagnostic::warning(Pos::file(self.source.as_str()), message).hint(hint)
     }
 
-    /// What to know beside the reasons: that the workload goes on, and approvals that did not help.
+    /// Notes beside the reasons: that the workload goes on, and approvals that did not help.
     pub fn notes(&self) -> Vec<String> {
         let goes_on = self.goes_on.then(|| format!("only its removals are held; {GOES_ON}"));
         goes_on.into_iter().chain(self.failed_approvals()).collect()

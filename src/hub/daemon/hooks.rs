@@ -1,4 +1,4 @@
-//! Whoever hears how passes end, beside the log: a page of numbers, Events.
+//! Listeners to the ends of passes, beside the log: a page of numbers, Events.
 
 use std::time::Duration;
 
