@@ -37,10 +37,13 @@ pub fn read_listed(
 ) -> Statuses {
     let mut statuses = Statuses::default();
     for (name, commit) in listed {
-        let read = cache.get(commit).unwrap_or_else(|| {
-            let read = read_commit(repo, *commit).unwrap_or_else(|error| Err(error.to_string()));
-            cache.insert(*commit, read.clone());
-            read
+        let read = cache.get(commit).unwrap_or_else(|| match read_commit(repo, *commit) {
+            Ok(read) => {
+                cache.insert(*commit, read.clone());
+                read
+            }
+            // Reading may go well another time, when the commit has arrived.
+            Err(error) => Err(error.to_string()),
         });
         match read.and_then(|status| checked(refs, name, status)) {
             Ok(status) => drop(statuses.by_cluster.insert(status.cluster.clone(), status)),
