@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 
 use berth_base::model::Timestamp;
+use berth_base::model::release::RecordFormat;
 use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::decide::decide;
 use berth_engine::load::{self, FileCache, History};
@@ -91,6 +92,7 @@ fn stages(c: &mut Criterion) {
             current: &nothing,
             statuses: &statuses,
             now: now(),
+            format: RecordFormat::NEWEST,
         };
         let built = build(inputs, &mut MemoryContents::default()).expect("memory takes it");
         let mut group = c.benchmark_group("plan from nothing");

@@ -11,6 +11,7 @@ use crate::release::{self, labels::ClusterLabels};
 use crate::render;
 use crate::state::State;
 use berth_base::diag::Diagnostics;
+use berth_base::model::release::RecordFormat;
 use berth_base::model::{
     ClusterStatus, ContentError, Contents, Decision, Fleet, Folders, Key, Shared, Timestamp,
 };
@@ -25,6 +26,8 @@ pub struct Inputs<'a> {
     pub current: &'a State,
     pub statuses: &'a BTreeMap<String, ClusterStatus>,
     pub now: Timestamp,
+    /// The rules for records of releases.
+    pub format: RecordFormat,
 }
 
 impl std::fmt::Debug for Inputs<'_> {
@@ -162,10 +165,10 @@ pub fn build_loaded(
         releases: BTreeMap::new(),
         kept,
     };
-    let Inputs { current, statuses, now, .. } = inputs;
+    let Inputs { current, statuses, now, format, .. } = inputs;
     let clusters = decide::overlay(&loaded.fleet, &state.facts);
     let labels = &ClusterLabels::of(clusters.iter().map(|cluster| &**cluster));
-    let given = release::Given { fleet: &loaded.fleet, labels, current, statuses, now };
+    let given = release::Given { fleet: &loaded.fleet, labels, current, statuses, now, format };
     let released = release::release(given, &mut state, contents)?;
     diagnostics.extend(released.diagnostics);
     diagnostics.sort();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use berth_base::diag::Diagnostics;
 use berth_base::model::Timestamp;
+use berth_base::model::release::RecordFormat;
 use berth_base::source::{SourceFile, SourceTree, wanted};
 use berth_engine::decide::Decided;
 use berth_engine::load::{self, History, Loaded};
@@ -57,7 +58,14 @@ fn with_inputs<T>(
     current: &State,
     run: impl FnOnce(Inputs<'_>) -> T,
 ) -> T {
-    run(Inputs { tree, history: History::None, current, statuses: &BTreeMap::new(), now: now(case) })
+    run(Inputs {
+        tree,
+        history: History::None,
+        current,
+        statuses: &BTreeMap::new(),
+        now: now(case),
+        format: RecordFormat::NEWEST,
+    })
 }
 
 /// The moment of a case.

@@ -87,6 +87,7 @@ mod review;
 mod rollback;
 mod rollout_next;
 mod rollout_orders;
+mod rollout_removals;
 mod rollout_units;
 mod rollouts;
 #[cfg(unix)]

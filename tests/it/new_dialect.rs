@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::support::harbour::HARBOUR;
 use berth_base::model::Timestamp;
+use berth_base::model::release::RecordFormat;
 use berth_base::source::{RulesFrom, SourceFile, SourceTree};
 use berth_base::yaml::emit;
 use berth_engine::dialects::{Dialects, NewCluster, kubefed, kubefleet, ocm};
@@ -59,7 +60,14 @@ fn errors(tree: &SourceTree) -> Vec<String> {
 
 fn build(tree: &SourceTree) -> (Built, MemoryContents) {
     let (current, statuses, now) = (State::default(), BTreeMap::new(), Timestamp::UNIX_EPOCH);
-    let inputs = Inputs { tree, history: History::None, current: &current, statuses: &statuses, now };
+    let inputs = Inputs {
+        tree,
+        history: History::None,
+        current: &current,
+        statuses: &statuses,
+        now,
+        format: RecordFormat::NEWEST,
+    };
     let mut contents = MemoryContents::default();
     let (built, _) = pipeline::build_loaded(load(tree), inputs, None, &mut contents).unwrap();
     (built, contents)

@@ -1,10 +1,11 @@
 //! Rollouts and failover of the real thing: a Git server, the binary, members with control planes.
 
 use berth_base::model::Timestamp;
+use serde_json::json;
 
 use crate::support::real_fleet::RealFleet;
 use crate::support::remote::Running;
-use crate::support::removals::{GLOBAL_SET, managed};
+use crate::support::removals::{GLOBAL_SET, label, managed};
 use crate::support::wait::until;
 use crate::support::{RENDERED, Repo, run};
 
@@ -244,3 +245,45 @@ fn a_workload_with_its_namespace_comes_up_elsewhere_and_leaves_the_dead_cluster_
     assert_eq!(placed(&real, RENDERED), ["b"]);
     real.verify();
 }
+
+#[test]
+fn a_cluster_picked_again_waits_for_the_end_of_its_removal() {
+    let repo = fleet(&label("web", "none"), &web_alone().replace(STRATEGY, ""));
+    repo.write("apps/base.yaml", namespace());
+    repo.write("policy.yaml", BUDGET);
+    repo.commit("a budget");
+    let Some(mut real) = RealFleet::of(repo, &MEMBERS) else { return };
+    for name in MEMBERS {
+        real.start(name, &["--health-timeout", "3600"]);
+    }
+    real.pass().expect(0);
+    for name in MEMBERS {
+        real.member(name).pods_run(&image("1"));
+        real.until_reported(name, is_well);
+    }
+    real.pass().expect(0);
+
+    real.member("c").hold_back(&json!(["example.com/backup"]));
+    let without = managed("c", "").replace("{name: c}", "{name: c, labels: {web: none}}");
+    real.edit("clusters/c.yaml", &without, "web leaves c");
+    real.pass().expect(0);
+    real.until_reported("c", |report| report.contains("removing:"));
+    real.edit("clusters/c.yaml", &managed("c", ""), "web comes back to c");
+    let waits = "c: the copies that are being removed must be gone first: c";
+    let ran = real.pass().expect(0);
+    assert!(ran.err.contains(waits), "{}", ran.err);
+    assert_eq!(placed(&real, RENDERED), ["a", "b"]);
+
+    real.member("c").hold_back(&json!(null));
+    real.until_reported("c", |report| !report.contains("removing:"));
+    real.pass().expect(0);
+    assert_eq!(placed(&real, RENDERED), MEMBERS);
+    real.member("c").pods_run(&image("1"));
+    real.verify();
+}
+
+const STRATEGY: &str = "\n    rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1}}";
+
+const BUDGET: &str = "apiVersion: berth.dev/v1alpha1\nkind: RolloutPolicy\nmetadata: {name: web, namespace: shop}\n\
+     spec:\n  workloads: [{kind: ManifestWorkReplicaSet, name: web}]\n  \
+     strategy: {rollingUpdate: {maxUnavailable: 1, maxSurge: 0}}\n";

@@ -32,6 +32,25 @@ pub struct Releases {
     pub halted: Option<Halt>,
     /// The progress of a staged rollout.
     pub run: Option<RunProgress>,
+    /// The clusters that have lost their copies and did not report yet that these are gone, with the moment at which
+    /// the copies left their folders.
+    pub removing: BTreeMap<String, Timestamp>,
+    /// The rules by which the record was written.
+    pub format: RecordFormat,
+}
+
+/// The rules by which a record of releases is written, oldest first. A proof repeats a step by the rules of its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RecordFormat {
+    /// Without a mark in the record: removals are forgotten as soon as copies leave the folders.
+    #[default]
+    First,
+    /// Removals are remembered until members report that the copies are gone.
+    Removals,
+}
+
+impl RecordFormat {
+    pub const NEWEST: RecordFormat = RecordFormat::Removals;
 }
 
 /// One version of a workload.

@@ -113,6 +113,10 @@ pub struct Applied {
     pub progressing: bool,
     /// The objects of which that is so; none where they are too many to name.
     pub waiting: Vec<ObjectId>,
+    /// Objects that the folder does not have any more and that are still there, to be removed.
+    pub removing: Vec<ObjectId>,
+    /// The number of further such objects, which are not named.
+    pub more_removing: usize,
     /// The fault that keeps the member from its folder. All other fields are then those of the last sync.
     pub failing: Option<Failing>,
 }

@@ -90,6 +90,12 @@ fn applied_to_json(applied: &Applied) -> Json {
     if !applied.waiting.is_empty() {
         form["waiting"] = applied.waiting.iter().map(|id| Json::Object(object_to_json(id))).collect();
     }
+    if !applied.removing.is_empty() {
+        form["removing"] = applied.removing.iter().map(|id| Json::Object(object_to_json(id))).collect();
+    }
+    if applied.more_removing > 0 {
+        form["moreRemoving"] = json!(applied.more_removing);
+    }
     if let Some(failing) = &applied.failing {
         form["failing"] = json!({ "since": failing.since.to_string(), "message": failing.message });
     }
@@ -218,6 +224,9 @@ fn applied(mut fields: Fields<'_>) -> Applied {
         suspended: fields.fields("suspended").map(suspension),
         progressing: fields.bool("progressing").unwrap_or_default(),
         waiting: fields.each("waiting").into_iter().filter_map(object).collect(),
+        removing: fields.each("removing").into_iter().filter_map(object).collect(),
+        more_removing: usize::try_from(count(fields.int_in("moreRemoving", 0..=i64::MAX)))
+            .unwrap_or(usize::MAX),
         failing: fields.fields("failing").and_then(failing),
     };
     fields.finish();

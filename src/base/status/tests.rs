@@ -24,7 +24,15 @@ fn what_is_written_is_read_back() {
         cluster: "eu-1".to_owned(),
         reported: Some(at(1_000)),
         next_due: Some(at(1_600)),
-        applied: Some(Applied { sequence: 7, tree, objects: 3, problems, ..Applied::default() }),
+        applied: Some(Applied {
+            sequence: 7,
+            tree,
+            objects: 3,
+            problems,
+            removing: vec![ObjectId::new("", "ConfigMap", "shop", "old")],
+            more_removing: 2,
+            ..Applied::default()
+        }),
         ..ClusterStatus::default()
     };
     written.labels.insert("region".to_owned(), "eu".to_owned());

@@ -9,6 +9,7 @@ use super::fleet::Format;
 use super::ui::Ui;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::Timestamp;
+use berth_base::model::release::RecordFormat;
 use berth_base::source::{self, RulesFrom, SourceFile, SourceTree};
 use berth_base::text::counted;
 use berth_base::yaml::Limits;
@@ -119,6 +120,7 @@ fn given(tree: &SourceTree, folder: &str) -> Result<GivenFleet, Diagnostics> {
         current: &current,
         statuses: &statuses,
         now: Timestamp::now(),
+        format: RecordFormat::NEWEST,
     };
     let (loaded, decided, diagnostics) = pipeline::decide(inputs);
     if diagnostics.has_errors() {

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::first::{first_state, in_force};
 use super::{Placed, Standing};
+use berth_base::model::release::RecordFormat;
 use berth_base::model::{Key, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::decide;
@@ -73,8 +74,14 @@ spec:
     let said: String = first.diagnostics.iter().map(|one| format!("{one}\n")).collect();
     assert!(said.contains("the host has 1 object on `gone`, which is not a cluster of the fleet"), "{said}");
     assert!(said.contains("FederatedClusterRole r0 is not propagated"), "{said}");
-    let inputs =
-        Inputs { tree: &tree, history: History::None, current: &first.state, statuses: &statuses, now };
+    let inputs = Inputs {
+        tree: &tree,
+        history: History::None,
+        current: &first.state,
+        statuses: &statuses,
+        now,
+        format: RecordFormat::NEWEST,
+    };
     let next = pipeline::build(inputs, &mut contents).expect("memory").state;
     assert_eq!(next, first.state);
 }
@@ -110,7 +117,7 @@ proptest! {
                 prop_assert_eq!(there, set.contains(&number), "{} on {}", path, cluster);
             }
         }
-        let inputs = Inputs { tree: &tree, history: History::None, current: &first.state, statuses: &statuses, now };
+        let inputs = Inputs { tree: &tree, history: History::None, current: &first.state, statuses: &statuses, now, format: RecordFormat::NEWEST };
         let next = pipeline::build(inputs, &mut contents).expect("memory").state;
         let plan = plan(&first.state, &next);
         let differ: BTreeSet<Key> =

@@ -63,7 +63,7 @@ impl RolloutView<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use berth_base::model::release::{Halt, Release, Stays, Told};
+    use berth_base::model::release::{Halt, RecordFormat, Release, Stays, Told};
     use berth_base::model::{ContentId, Digest, Key, Timestamp};
 
     fn at(seconds: i64) -> Timestamp {
@@ -83,6 +83,8 @@ mod tests {
             restarts: 0,
             halted: None,
             run: None,
+            removing: BTreeMap::new(),
+            format: RecordFormat::default(),
         }
     }
 

@@ -105,6 +105,9 @@ fn keep(states: &Comparison<'_>, key: &Key, pairs: &Pairs, state: &mut State) {
     let mut picks: Vec<Pick> = decision.picks.iter().cloned().chain(kept).collect();
     picks.sort_by(|a, b| a.cluster.cmp(&b.cluster));
     decision.picks = picks.into();
+    if let Some(releases) = state.releases.get_mut(key) {
+        releases.removing.retain(|cluster, _| !clusters.contains(cluster));
+    }
 }
 
 fn put_copy_back(states: &Comparison<'_>, cluster: &str, path: Arc<str>, state: &mut State) {

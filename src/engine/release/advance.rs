@@ -185,6 +185,9 @@ impl Asked<'_> {
             }
         }
         record::record(&mut self, &fates, &joins, settles, given.now);
+        if given.current.releases.get(&key) != Some(&self.course.releases) {
+            self.course.releases.format = given.format;
+        }
         if let Some(halt) = &self.course.releases.halted {
             let number = self.course.releases.current.number;
             let message = format!("{key}: release {number} is halted: {}", halt.reason);
@@ -236,7 +239,10 @@ impl Asked<'_> {
     /// Reports whether nothing moved and nothing will, so that no report matters.
     fn is_settled(&self, given: Given<'_>) -> bool {
         let releases = &self.course.releases;
-        let is_same = |sight: &Sight<'_>| sight.picked && sight.serves && sight.have == sight.want;
+        let is_same = |sight: &Sight<'_>| match sight.removing {
+            Some(_) => !sight.picked,
+            None => sight.picked && sight.serves && sight.have == sight.want,
+        };
         given.current.releases.get(&releases.key) == Some(releases)
             && releases.is_proven()
             && releases.told.is_empty()
@@ -247,7 +253,7 @@ impl Asked<'_> {
     /// whatever the strategy says of newcomers.
     fn joins(&self) -> impl Iterator<Item = &String> {
         let joins = self.sights.iter().filter(|(_, sight)| sight.picked && sight.has() == Has::Nothing);
-        joins.filter(|(_, sight)| !sight.is_pinned).map(|(cluster, _)| cluster)
+        joins.filter(|(_, sight)| !sight.is_pinned && sight.removing.is_none()).map(|(cluster, _)| cluster)
     }
 
     /// Reports whether newcomers go straight to a proven release.
@@ -266,6 +272,7 @@ impl Asked<'_> {
             };
             let fate = match (sight.picked, sight.has()) {
                 (true, _) if sight.is_pinned => wanted(),
+                (true, _) if sight.removing.is_some() => Fate::Waits,
                 (true, Has::New) => wanted(),
                 (true, Has::Nothing) if joins.contains(cluster) => Fate::Waits,
                 (true, Has::Old) if self.is_lost => Fate::Stays,
@@ -274,6 +281,7 @@ impl Asked<'_> {
                 // A proven release reaches newcomers whatever is frozen: to them nothing about it is new.
                 (true, Has::Nothing) if self.closed.is_some() && self.begins_proven() => wanted(),
                 (true, Has::Nothing) => Fate::Waits,
+                (false, Has::Nothing) => continue,
                 (false, _) if self.answer.remove.contains(cluster) => continue,
                 (false, _) => Fate::Leaves,
             };

@@ -73,7 +73,13 @@ pub(super) fn ask(
             break;
         }
         answer.remove.extend(remove.iter().map(|cluster| (*cluster).to_owned()));
-        turns.retain(|turn| !remove.contains(turn.cluster));
+        let is_slow = |cluster: &str| {
+            course.remembers_removals() && sights.get(cluster).is_some_and(Sight::is_removed_slowly)
+        };
+        turns.retain(|turn| !remove.contains(turn.cluster) || is_slow(turn.cluster));
+        for turn in turns.iter_mut().filter(|turn| remove.contains(turn.cluster)) {
+            (turn.removing, turn.health, turn.since) = (true, Health::Applying, None);
+        }
         go_on(&mut turns, &give, &mut answer);
     }
     for (cluster, _) in sights.iter().filter(|(cluster, sight)| is_on_its_way(cluster, sight, course)) {
@@ -108,21 +114,27 @@ fn turns<'s>(sights: &'s BTreeMap<String, Sight<'_>>, course: &Course<'_>) -> Ve
     let is_rolling = matches!(course.strategy, Strategy::Rolling(_));
     let good = releases.good.filter(|good| Some(*good) != course.target);
     let begins = |cluster: &str, sight: &Sight<'_>| match sight.has() {
-        Has::Nothing => good.is_some(),
+        Has::Nothing => good.is_some() && sight.removing.is_none(),
         Has::Old => is_on_its_way(cluster, sight, course),
         Has::New => false,
     };
-    let turn = |(cluster, sight): (&'s String, &'s Sight<'_>)| Turn {
-        cluster,
-        group: sight.group,
-        picked: sight.picked,
-        has: if begins(cluster, sight) { Has::New } else { sight.has() },
-        health: sight.health(),
-        since: sight.since(),
-        measured: course.is_measured,
-        removing: false,
+    let turn = |(cluster, sight): (&'s String, &'s Sight<'_>)| {
+        let turn = Turn {
+            cluster,
+            group: sight.group,
+            picked: sight.picked,
+            has: if begins(cluster, sight) { Has::New } else { sight.has() },
+            health: sight.health(),
+            since: sight.since(),
+            measured: course.is_measured,
+            removing: false,
+        };
+        match sight.removing {
+            Some(_) => Turn { has: Has::Old, health: Health::Applying, since: None, removing: true, ..turn },
+            None => turn,
+        }
     };
-    let free = sights.iter().filter(|(_, sight)| !sight.is_pinned);
+    let free = sights.iter().filter(|(_, sight)| sight.counts() && !sight.is_pinned);
     let asked = free.filter(|(cluster, sight)| is_rolling || !begins(cluster, sight));
     asked.map(turn).collect()
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_base::model::cluster::WorkloadName;
+use berth_base::model::release::{RecordFormat, Releases};
 use berth_base::model::{ClusterStatus, ContentId, Decision, Folder, Pick, differences};
 
 use super::advance::{Advance, Fate};
@@ -36,22 +37,50 @@ pub(super) fn apply(advances: Vec<Advance>, given: Given<'_>, state: &mut State)
             }),
         }
     }
+    let unchanged: BTreeSet<WorkloadName> =
+        advances.iter().filter(|advance| keeps_reports(advance, given)).map(name).collect();
     for advance in advances {
         released.diagnostics.extend(advance.diagnostics.iter().cloned());
         released.next_change = released.next_change.into_iter().chain(advance.next_change).min();
         mark(&advance, given, state);
-        let name = WorkloadName::of(&advance.key);
+        let name = name(&advance);
         for (cluster, report) in advance.reports {
-            let fact = state
-                .facts
-                .entry(cluster.clone())
-                .or_insert_with(|| ClusterStatus { cluster, ..ClusterStatus::default() });
-            fact.copies.insert(name.clone(), report);
+            fact_of(&cluster, state).copies.insert(name.clone(), report);
         }
         released.traces.insert(advance.key.clone(), advance.trace);
         state.releases.extend(advance.releases.map(|releases| (advance.key, releases)));
     }
+    keep_reports(&unchanged, given, state);
     released
+}
+
+fn name(advance: &Advance) -> WorkloadName {
+    WorkloadName::of(&advance.key)
+}
+
+fn keeps_reports(advance: &Advance, given: Given<'_>) -> bool {
+    let is_as_before = |releases: &Releases| given.current.releases.get(&advance.key) == Some(releases);
+    let releases = advance.releases.as_ref();
+    releases.is_some_and(|releases| releases.format >= RecordFormat::Removals && is_as_before(releases))
+}
+
+/// Keeps the last reports from clusters that lost their copies until the record changes: to drop them is no reason
+/// for a publication.
+fn keep_reports(unchanged: &BTreeSet<WorkloadName>, given: Given<'_>, state: &mut State) {
+    let facts = given.current.facts.iter();
+    for (cluster, earlier) in facts.filter(|(cluster, _)| given.fleet.clusters.contains_key(*cluster)) {
+        for (name, report) in earlier.copies.iter().filter(|(name, _)| unchanged.contains(*name)) {
+            let fact = fact_of(cluster, state);
+            if !fact.copies.contains_key(name) {
+                fact.copies.insert(name.clone(), report.clone());
+            }
+        }
+    }
+}
+
+fn fact_of<'s>(cluster: &str, state: &'s mut State) -> &'s mut ClusterStatus {
+    let new = || ClusterStatus { cluster: cluster.to_owned(), ..ClusterStatus::default() };
+    state.facts.entry(cluster.to_owned()).or_insert_with(new)
 }
 
 /// Reports whether these changes make one folder another one.
@@ -117,7 +146,8 @@ fn mark(advance: &Advance, given: Given<'_>, state: &mut State) {
         let same = before.map(|before| &before.picks).filter(|before| ***before == picks);
         decision.picks = same.cloned().unwrap_or_else(|| picks.into());
     }
-    if advance.fates.values().any(|fate| !matches!(fate, Fate::Desired)) {
+    let is_removing = advance.releases.as_ref().is_some_and(|releases| !releases.removing.is_empty());
+    if is_removing || advance.fates.values().any(|fate| !matches!(fate, Fate::Desired)) {
         keep_objects(decision, before);
     }
 }

@@ -1,7 +1,7 @@
 //! The course of one workload: its strategy, what people ordered, and the release that clusters go to.
 
 use berth_base::diag::{Diagnostic, Diagnostics};
-use berth_base::model::release::{Halt, Releases};
+use berth_base::model::release::{Halt, RecordFormat, Releases};
 use berth_base::model::rollout::{Stage, Strategy};
 use berth_base::model::rollout_policy::OnFailure;
 use berth_base::model::staged::{Side, StageGate};
@@ -27,6 +27,8 @@ pub(super) struct Course<'f> {
     pub(super) is_measured: bool,
     /// The workload's inputs as the files have them.
     stored: ContentId,
+    /// The rules for the record.
+    format: RecordFormat,
     pub(super) diagnostics: Diagnostics,
 }
 
@@ -67,8 +69,12 @@ pub(super) fn course<'f>(
         staged: None,
         is_measured: measure::is_measured(workload),
         stored,
+        format: given.format,
         diagnostics: Diagnostics::new(),
     };
+    if !course.remembers_removals() {
+        course.releases.removing.clear();
+    }
     match course.strategy.clone() {
         Strategy::Runs => course.follow_run(workload, given, decision, stored),
         Strategy::Stages(stages) => course.follow_stages(workload, given, decision, stages),
@@ -96,6 +102,12 @@ impl Course<'_> {
     pub(super) fn goes_to_files(&self) -> bool {
         let target = self.target.and_then(|target| self.releases.get(target));
         target.is_none_or(|target| target.inputs == self.stored)
+    }
+
+    /// Reports whether a removal counts until members report its end. Only the strategies of KubeFleet ask for that.
+    pub(super) fn remembers_removals(&self) -> bool {
+        self.format >= RecordFormat::Removals
+            && matches!(self.strategy, Strategy::Rolling(_) | Strategy::Stages(_) | Strategy::Runs)
     }
 
     /// Sends all clusters back to the last good release, if there is another one.

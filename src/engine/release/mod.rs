@@ -48,6 +48,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::diag::Diagnostics;
+use berth_base::model::release::RecordFormat;
 use berth_base::model::rollout::{Pace, Strategy};
 use berth_base::model::staged::Standing;
 use berth_base::model::{
@@ -67,6 +68,8 @@ pub struct Given<'a> {
     pub current: &'a State,
     pub statuses: &'a BTreeMap<String, ClusterStatus>,
     pub now: Timestamp,
+    /// The rules for records that change.
+    pub format: RecordFormat,
 }
 
 /// The outcome of a step beside the state.

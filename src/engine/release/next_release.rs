@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use berth_base::model::release::{Release, Releases};
+use berth_base::model::release::{RecordFormat, Release, Releases};
 use berth_base::model::{ContentId, Key, Timestamp};
 
 /// The earlier releases that are kept beside the good one, for pins and for a look back.
@@ -28,6 +28,8 @@ pub(super) fn with_inputs(
             restarts: 0,
             halted: None,
             run: None,
+            removing: BTreeMap::new(),
+            format: RecordFormat::First,
         };
     };
     if before.current.inputs == inputs {

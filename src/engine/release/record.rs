@@ -23,6 +23,7 @@ pub(super) fn record(
     now: Timestamp,
 ) {
     let halted = halt(asked, fates, now);
+    let removing = removing(asked, fates, now);
     let target = asked.course.target;
     let releases = &mut asked.course.releases;
     let had = fates.keys().filter_map(|cluster| Some((cluster, releases.of_cluster(cluster)?))).collect();
@@ -42,6 +43,7 @@ pub(super) fn record(
         }
     }
     releases.told.retain(|cluster, _| fates.contains_key(cluster));
+    releases.removing = removing;
     if let Some(staged) = asked.course.staged.take() {
         releases.run = Some(staged.progress);
     }
@@ -57,6 +59,22 @@ pub(super) fn record(
     let policies = asked.course.orders.policies().iter();
     needed.extend(policies.flat_map(|policy| &policy.pins).filter_map(|pin| pin.release));
     forget_old(releases, |number| needed.contains(&number));
+}
+
+/// Finds the clusters whose copies are being removed: those whose removal goes on, and those that lose them now.
+fn removing(
+    asked: &Asked<'_>,
+    fates: &BTreeMap<String, Fate>,
+    now: Timestamp,
+) -> BTreeMap<String, Timestamp> {
+    let is_lost = |cluster: &String| match fates.get(cluster) {
+        None | Some(Fate::Waits) => asked.course.remembers_removals(),
+        Some(Fate::Desired | Fate::Stays | Fate::Gets(_) | Fate::Leaves) => false,
+    };
+    let begins = |sight: &Sight<'_>| (sight.serves && sight.is_removed_slowly()).then_some(now);
+    let since = |sight: &Sight<'_>| sight.removing.or_else(|| begins(sight));
+    let lost = asked.sights.iter().filter(|(cluster, _)| is_lost(cluster));
+    lost.filter_map(|(cluster, sight)| Some((cluster.clone(), since(sight)?))).collect()
 }
 
 /// Finds the clusters that have a release without being told of it. `had` are the releases that they had.

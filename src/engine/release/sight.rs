@@ -25,6 +25,10 @@ pub(super) struct Sight<'a> {
     /// That release, where the order names one that can be rendered.
     pub(super) pinned_to: Option<u64>,
     pub(super) group: Option<&'a Group>,
+    /// Since when its copies are being removed, where nobody reported yet that they are gone.
+    pub(super) removing: Option<Timestamp>,
+    /// Its member reports on the workload, so that it will report the end of a removal.
+    pub(super) answers: bool,
 }
 
 /// Looks at every cluster that is picked or has a copy.
@@ -48,9 +52,18 @@ pub(super) fn sights<'a>(
         let sight: &mut Sight<'_> = sights.entry(pick.cluster.clone()).or_default();
         (sight.picked, sight.want, sight.group) = (true, want, pick.group.as_ref());
     }
+    for (cluster, since) in &releases.removing {
+        if given.fleet.clusters.contains_key(cluster) && !is_silent(cluster, desired) {
+            let sight: &mut Sight<'_> = sights.entry(cluster.clone()).or_default();
+            sight.removing = Some(*since).filter(|_| !sight.serves);
+        }
+    }
     let name = WorkloadName::of(key);
     let mut known: BTreeMap<CopySet, Digest> = BTreeMap::new();
     for (cluster, sight) in &mut sights {
+        let earlier = given.current.facts.get(cluster).and_then(|fact| fact.copies.get(&name));
+        let is_silent = is_silent(cluster, desired);
+        sight.answers = !is_silent && earlier.is_some();
         let Some(status) = given.statuses.get(cluster) else { continue };
         let Some(report) = status.copies.get(&name) else { continue };
         if !known.contains_key(&sight.have) {
@@ -59,19 +72,27 @@ pub(super) fn sights<'a>(
         }
         let since = report.since.or(status.reported).unwrap_or(given.now).min(given.now);
         // A report from before the cluster was told is about the same copies at an earlier time.
-        let told = releases.told.get(cluster).map(|told| told.at);
+        let told = sight.removing.or(releases.told.get(cluster).map(|told| told.at));
         let is_stale = |since: Timestamp| told.is_some_and(|told| since < told);
         if is_stale(since) || known.get(&sight.have) != Some(&report.digest) {
             continue;
         }
-        let earlier = given.current.facts.get(cluster).and_then(|fact| fact.copies.get(&name));
         let same = earlier.filter(|one| one.digest == report.digest && one.health == report.health);
         let same = same.filter(|same| same.since.is_some_and(|since| !is_stale(since)));
         let message = if report.health == Health::Failed { report.message.clone() } else { String::new() };
         let fresh = CopyReport { since: Some(since), message, ..report.clone() };
+        if report.health == Health::Succeeded {
+            sight.removing = None;
+        }
         sight.report = Some(same.cloned().unwrap_or(fresh));
+        sight.answers = !is_silent;
     }
     sights
+}
+
+/// Reports whether a member is silent, and so removes nothing that anybody could wait for.
+fn is_silent(cluster: &str, desired: &Places<'_>) -> bool {
+    desired.state.facts.get(cluster).is_some_and(|fact| fact.silence().is_some())
 }
 
 /// Takes copies of the proven release as a success where no report says otherwise: they were one.
@@ -88,6 +109,16 @@ pub(super) fn assume(sights: &mut BTreeMap<String, Sight<'_>>, releases: &Releas
 }
 
 impl Sight<'_> {
+    /// Reports whether the strategy is to know of it.
+    pub(super) fn counts(&self) -> bool {
+        self.picked || self.serves || self.removing.is_some()
+    }
+
+    /// Reports whether a removal of its copies takes until its member reports the end.
+    pub(super) fn is_removed_slowly(&self) -> bool {
+        self.answers && !self.have.is_empty()
+    }
+
     pub(super) fn has(&self) -> Has {
         match (self.serves, self.have == self.want) {
             (false, _) => Has::Nothing,
@@ -97,10 +128,15 @@ impl Sight<'_> {
     }
 
     pub(super) fn health(&self) -> Health {
-        self.report.as_ref().map(|report| report.health).unwrap_or_default()
+        self.report_on_copies().map(|report| report.health).unwrap_or_default()
     }
 
     pub(super) fn since(&self) -> Option<Timestamp> {
-        self.report.as_ref()?.since
+        self.report_on_copies()?.since
+    }
+
+    /// A report that the cluster has no copies says nothing of those that it is about to get.
+    fn report_on_copies(&self) -> Option<&CopyReport> {
+        self.report.as_ref().filter(|_| self.serves)
     }
 }

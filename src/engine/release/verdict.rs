@@ -19,6 +19,9 @@ pub struct Account<'a> {
     waiting: BTreeSet<&'a ObjectId>,
     /// Some objects are not named, so that nobody knows the health of those that are not named either.
     incomplete: bool,
+    removing: BTreeSet<&'a ObjectId>,
+    /// Some objects that are being removed are not named.
+    more_removing: bool,
 }
 
 impl<'a> Account<'a> {
@@ -34,7 +37,20 @@ impl<'a> Account<'a> {
             problems: problems.map(|problem| (&problem.object, &*problem.message)).collect(),
             waiting: applied.waiting.iter().collect(),
             incomplete: applied.lacks_problems() || applied.progressing && applied.waiting.is_empty(),
+            removing: applied.removing.iter().collect(),
+            more_removing: applied.more_removing > 0,
         })
+    }
+
+    /// Judges whether copies of these objects are gone, where the folder that the account is about has none of them.
+    pub fn verdict_on_removal<'o>(&self, objects: impl IntoIterator<Item = &'o ObjectId>) -> CopyReport {
+        let is_left = self.more_removing || objects.into_iter().any(|object| self.removing.contains(object));
+        CopyReport {
+            digest: copies::digest([]),
+            health: if is_left { Health::Progressing } else { Health::Succeeded },
+            since: None,
+            message: String::new(),
+        }
     }
 
     /// Judges a workload's copies, which must be those of the folder that the account is about.
@@ -144,6 +160,21 @@ mod tests {
         assert_eq!(health(&Applied { problems: many, ..Applied::default() }), Some(Health::Succeeded));
         let notes = Applied { problems: vec![problem("blog", "no")], left_out: 4, ..Applied::default() };
         assert_eq!(health(&notes), Some(Health::Succeeded));
+    }
+
+    #[test]
+    fn copies_are_gone_when_the_member_names_none_of_them_and_leaves_none_out() {
+        let gone = |removing: &[&str], more_removing| {
+            let removing = removing.iter().map(|name| object(name)).collect();
+            let applied = Applied { removing, more_removing, ..Applied::default() };
+            let report = Account::of(&applied)?.verdict_on_removal(&[object("web"), object("cart")]);
+            assert_eq!(report.digest, copies::digest([]));
+            Some(report.health == Health::Succeeded)
+        };
+        assert_eq!(gone(&[], 0), Some(true));
+        assert_eq!(gone(&["blog"], 0), Some(true));
+        assert_eq!(gone(&["blog", "cart"], 0), Some(false));
+        assert_eq!(gone(&["blog"], 3), Some(false), "any object may be among those left out");
     }
 
     #[test]

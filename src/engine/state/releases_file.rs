@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::decision::{MetadataForm, NameForm, Names};
-use berth_base::model::release::{Halt, Release, Releases, Stays, Told};
+use berth_base::model::release::{Halt, RecordFormat, Release, Releases, Stays, Told};
 use berth_base::model::rollout::{Amount, StageTask};
 use berth_base::model::staged::{RunProgress, StageCluster, StageProgress};
 use berth_base::model::{API_VERSION, ContentId, Key, Timestamp, path};
@@ -21,6 +21,8 @@ const KIND: &str = "Releases";
 struct Form {
     api_version: String,
     kind: String,
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    format: u64,
     metadata: MetadataForm,
     workload: NameForm,
     current: ReleaseForm,
@@ -40,6 +42,8 @@ struct Form {
     halted: Option<HaltForm>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     run: Option<RunForm>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    removing: Vec<RemovingForm>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -63,6 +67,14 @@ struct StaysForm {
     release: u64,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pinned: bool,
+    #[serde(flatten)]
+    clusters: Names,
+}
+
+/// The clusters that lost their copies at one moment, and may have them still.
+#[derive(Serialize, Deserialize)]
+struct RemovingForm {
+    at: Timestamp,
     #[serde(flatten)]
     clusters: Names,
 }
@@ -126,6 +138,14 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+fn first() -> u64 {
+    1
+}
+
+fn is_first(format: &u64) -> bool {
+    *format == first()
+}
+
 /// Returns the path of a workload's releases in their folder.
 pub fn file(key: &Key) -> String {
     path::of_key(key)
@@ -147,10 +167,14 @@ pub fn of_inputs_file(path: &str) -> Option<(String, u64)> {
 /// The text of the file.
 pub fn write(releases: &Releases) -> String {
     let key = &releases.key;
-    let (told, stays) = (alike(&releases.told), alike(&releases.stays));
+    let (told, stays, removing) = (alike(&releases.told), alike(&releases.stays), alike(&releases.removing));
     let form = Form {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
+        format: match releases.format {
+            RecordFormat::First => first(),
+            RecordFormat::Removals => 2,
+        },
         metadata: MetadataForm::of(key),
         workload: NameForm::of_key(key),
         current: ReleaseForm::of(&releases.current),
@@ -175,6 +199,10 @@ pub fn write(releases: &Releases) -> String {
             .as_ref()
             .map(|halt| HaltForm { since: halt.since, reason: halt.reason.clone() }),
         run: releases.run.as_ref().map(RunForm::of),
+        removing: removing
+            .into_iter()
+            .map(|(at, names)| RemovingForm { at, clusters: Names::of(names) })
+            .collect(),
     };
     yaml::emit(&serde_json::to_value(form).expect("texts, numbers and lists always are JSON"))
 }
@@ -208,6 +236,15 @@ pub fn read(bytes: &[u8], inputs: &BTreeMap<u64, ContentId>) -> Result<Releases,
     for StaysForm { release, pinned, clusters } in form.stays {
         stays.extend(clusters.into_iter().map(|cluster| (cluster, Stays { release, pinned })));
     }
+    let mut removing = BTreeMap::new();
+    for RemovingForm { at, clusters } in form.removing {
+        removing.extend(clusters.into_iter().map(|cluster| (cluster, at)));
+    }
+    let format = match form.format {
+        1 => RecordFormat::First,
+        2 => RecordFormat::Removals,
+        other => return Err(format!("it has the format {other}, which this berth does not know")),
+    };
     Ok(Releases {
         key: form.workload.key(),
         current: release(form.current)?,
@@ -219,6 +256,8 @@ pub fn read(bytes: &[u8], inputs: &BTreeMap<u64, ContentId>) -> Result<Releases,
         restarts: form.restarts,
         halted: form.halted.map(|halt| Halt { since: halt.since, reason: halt.reason }),
         run: form.run.map(RunForm::read).transpose()?,
+        removing,
+        format,
     })
 }
 

@@ -4,12 +4,12 @@
 //! usually the cluster's current folder, otherwise one read from the repository. A tree that is missing there is no
 //! report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::publish::CurrentState;
 use berth_base::model::cluster::WorkloadName;
-use berth_base::model::{ClusterStatus, ContentId, Fleet, Folder, Timestamp};
+use berth_base::model::{ClusterStatus, ContentId, Fleet, Folder, ObjectId, Timestamp};
 use berth_engine::release;
 use berth_engine::release::copies::ObjectPaths;
 use berth_engine::release::verdict::Account;
@@ -38,11 +38,20 @@ pub(super) fn add(
         let Some(applied) = &status.applied else { continue };
         let (Some(account), Ok(tree)) = (Account::of(applied), applied.tree.parse()) else { continue };
         let Some(mut folder) = AppliedFolder::find(&mut trees, current, cluster, tree) else { continue };
-        for Asking { name, paths, .. } in asked {
-            if !status.copies.contains_key(name) {
-                let verdict = account.verdict(&paths.copies(|path| folder.content_at(path)));
-                status.copies.insert(name.clone(), verdict);
+        let published = current.state.folders.get(cluster);
+        for one in asked {
+            if status.copies.contains_key(&one.name) {
+                continue;
             }
+            // A copy that is there although the cluster lost this workload's belongs to another one.
+            let is_theirs =
+                |path: &str| one.is_leaving(cluster) && published.is_some_and(|now| now.contains_key(path));
+            let copies = one.paths.copies(|path| folder.content_at(path).filter(|_| !is_theirs(path)));
+            let verdict = match copies.is_empty() {
+                true if one.is_leaving(cluster) => account.verdict_on_removal(one.objects),
+                _ => account.verdict(&copies),
+            };
+            status.copies.insert(one.name.clone(), verdict);
         }
     }
 }
@@ -50,18 +59,32 @@ pub(super) fn add(
 /// A workload that waits for verdicts.
 struct Asking<'a> {
     name: WorkloadName,
+    objects: &'a [ObjectId],
     paths: ObjectPaths<'a>,
-    clusters: Vec<&'a str>,
+    clusters: BTreeSet<&'a str>,
+    removing: Option<&'a BTreeMap<String, Timestamp>>,
+}
+
+impl Asking<'_> {
+    /// Reports whether the cluster has lost its copies, and its member may still have them.
+    fn is_leaving(&self, cluster: &str) -> bool {
+        self.removing.is_some_and(|removing| removing.contains_key(cluster))
+    }
 }
 
 fn workloads<'a>(fleet: &Fleet, current: &'a CurrentState) -> Vec<Asking<'a>> {
     let asking = release::observed(fleet).filter_map(|observed| {
         let workload = observed.workload;
         let decision = current.state.decisions.get(&workload.key)?;
+        let removing = current.state.releases.get(&workload.key).map(|releases| &releases.removing);
+        let picked = decision.picks.iter().map(|pick| &*pick.cluster);
+        let leaving = removing.into_iter().flat_map(|removing| removing.keys().map(String::as_str));
         Some(Asking {
             name: WorkloadName::of(&workload.key),
+            objects: &decision.objects,
             paths: ObjectPaths::of(&decision.objects),
-            clusters: decision.picks.iter().map(|pick| &*pick.cluster).collect(),
+            clusters: picked.chain(leaving).collect(),
+            removing,
         })
     });
     asking.collect()

@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 
 use crate::publish::CurrentState;
 use berth_base::diag::Diagnostics;
+use berth_base::model::release::RecordFormat;
 use berth_base::model::{
     ClusterStatus, ContentError, ContentId, Contents, Decision, Key, LabelKeys, Timestamp,
 };
@@ -64,6 +65,8 @@ pub struct PassInputs {
     pub current: State,
     pub statuses: BTreeMap<String, ClusterStatus>,
     pub now: Timestamp,
+    /// The rules for records of releases: the newest, or those that a commit was made by.
+    pub(crate) format: RecordFormat,
     /// Faults of the rendered branch.
     pub diagnostics: Diagnostics,
     /// Faults of the reports. They are shown but not published: nobody could repeat them later.
@@ -124,6 +127,7 @@ impl PassInputs {
                 current: State::default(),
                 statuses: BTreeMap::new(),
                 now,
+                format: RecordFormat::NEWEST,
                 diagnostics: Diagnostics::new(),
                 odd_reports: Diagnostics::new(),
                 silences: Silences::default(),
@@ -268,6 +272,7 @@ impl PassInputs {
             current: current.map(|current| current.state.clone()).unwrap_or_default(),
             statuses: BTreeMap::new(),
             now: Timestamp::UNIX_EPOCH,
+            format: RecordFormat::NEWEST,
             diagnostics: current.map(|current| current.foreign.clone()).unwrap_or_default(),
             odd_reports: Diagnostics::new(),
             silences: Silences::default(),
@@ -354,8 +359,9 @@ impl PassInputs {
     }
 
     fn inputs<T>(&self, run: impl FnOnce(Inputs<'_>) -> T) -> T {
-        let PassInputs { tree, current, statuses, now, .. } = self;
-        self.history.with(|history| run(Inputs { tree, history, current, statuses, now: *now }))
+        let PassInputs { tree, current, statuses, now, format, .. } = self;
+        self.history
+            .with(|history| run(Inputs { tree, history, current, statuses, now: *now, format: *format }))
     }
 
     /// The bytes of a copy that keeps its last good form.

@@ -9,6 +9,7 @@ use crate::inputs::{BuildCache, InputError, PassInputs, PolicyReport, Reports, S
 use crate::publish::rollout_steps::{self, RolloutStep};
 use crate::publish::{self, CurrentState, PublishError, Published, Stamp, Summary, Trailers};
 use berth_base::diag::Diagnostics;
+use berth_base::model::release::RecordFormat;
 use berth_base::model::{ClusterStatus, ContentError, Timestamp};
 use berth_engine::gate::{Deadline, Held, HeldRecord, Outlook};
 use berth_engine::pipeline::Built;
@@ -41,7 +42,8 @@ pub enum Outside {
         cache: Box<BuildCache>,
     },
     /// As a commit has it: in its facts, and in its trailers. No cache has a part in it.
-    Recorded { facts: BTreeMap<String, ClusterStatus>, trailers: Trailers },
+    /// `format` is that of its records of releases.
+    Recorded { facts: BTreeMap<String, ClusterStatus>, trailers: Trailers, format: RecordFormat },
 }
 
 /// The next commit with its inputs and intermediate results.
@@ -235,6 +237,11 @@ impl Unjudged<'_> {
     }
 }
 
+/// Returns the newest format of a state's records of releases.
+pub(crate) fn newest_format(state: &State) -> RecordFormat {
+    state.releases.values().map(|releases| releases.format).max().unwrap_or_default()
+}
+
 fn read_and_build(
     repo: &Repo,
     given: &mut CommitInputs<'_>,
@@ -260,11 +267,13 @@ fn read_and_build(
             };
             Ok((inputs, built, rules))
         }
-        Outside::Recorded { facts, trailers } => {
+        Outside::Recorded { facts, trailers, format } => {
             let now = trailers.now.unwrap_or(Timestamp::UNIX_EPOCH);
             let rules = given.current.and_then(|_| gate_inputs::rules_of(trailers, given.source));
             let facts = mem::take(facts);
-            let inputs = PassInputs::recorded(source(rules), facts, now)?;
+            let mut inputs = PassInputs::recorded(source(rules), facts, now)?;
+            // Nobody goes back to earlier rules.
+            inputs.format = newest_format(&inputs.current).max(*format);
             let built = inputs.build(contents)?;
             Ok((inputs, built, rules))
         }

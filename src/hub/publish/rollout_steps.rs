@@ -112,6 +112,11 @@ fn step(key: &Key, before: Option<&Releases>, after: &Releases) -> RolloutStep {
     if after.is_proven() && before.is_some_and(|before| before.good != after.good) {
         parts.push("proven".to_owned());
     }
+    let gone = before.into_iter().flat_map(|before| before.removing.keys());
+    let gone: Vec<&String> = gone.filter(|cluster| !after.removing.contains_key(*cluster)).collect();
+    if !gone.is_empty() {
+        others.push(format!("no more waiting for the end of removals: {}", some_of(gone, SHOWN)));
+    }
     let own = (!parts.is_empty()).then(|| format!("release {number} {}", parts.join("; ")));
     let told: Vec<String> = own.into_iter().chain(others).collect();
     let line = (!told.is_empty()).then(|| format!("{key}: {}", told.join("; ")));
@@ -121,7 +126,7 @@ fn step(key: &Key, before: Option<&Releases>, after: &Releases) -> RolloutStep {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use berth_base::model::release::{Halt, Release};
+    use berth_base::model::release::{Halt, RecordFormat, Release};
     use berth_base::model::{ContentId, Timestamp};
 
     fn releases(number: u64, halted: Option<i64>) -> Releases {
@@ -137,6 +142,8 @@ mod tests {
             restarts: 0,
             halted: halted.map(|at| Halt { since: since(at), reason: format!("a failed at {at}") }),
             run: None,
+            removing: BTreeMap::new(),
+            format: RecordFormat::default(),
         }
     }
 

@@ -7,7 +7,7 @@
 use super::bounds::{self, Claims, Expected};
 use super::compare::{Difference, compare};
 use super::error::VerifyError;
-use crate::next_commit::{CommitInputs, NextCommitError, Outside, compute};
+use crate::next_commit::{CommitInputs, NextCommitError, Outside, compute, newest_format};
 use crate::publish::{self, PublishError, Published, Trailers};
 use berth_engine::state::layout;
 use berth_git::protocol::Refs;
@@ -140,7 +140,8 @@ impl<'r> Verifier<'r> {
             },
             None => None,
         };
-        let facts = publish::read_state(self.repo, info.id)?.state.facts;
+        let committed = publish::read_state(self.repo, info.id)?.state;
+        let (format, facts) = (newest_format(&committed), committed.facts);
         let claims = Claims { info, trailers, facts: &facts };
         let bounds = bounds::check(self.repo, &self.expected, claims, current.as_ref())?;
         let claims = bounds.findings.into_iter().map(Difference::Claim);
@@ -153,7 +154,7 @@ impl<'r> Verifier<'r> {
                 signer: None,
                 fleet: trailers.fleet().map(str::to_owned),
             },
-            outside: Outside::Recorded { facts, trailers: trailers.clone() },
+            outside: Outside::Recorded { facts, trailers: trailers.clone(), format },
         };
         let next = match compute(self.scratch.repo(), given) {
             Err(NextCommitError::Publish(PublishError::Git(error))) => return Err(error.into()),

@@ -150,11 +150,13 @@ pub(crate) fn sync_set(
         plan.prunes.retain(|prune| done.pruned.contains(&prune.id));
         done
     };
+    let (removing, unknown) = plan_result::removing(Planned { plan: &plan, desired, live: &live }, &done);
     // During a suspension the folder applied before stays in effect.
     let record = if suspended.is_some() { earlier.unwrap_or_default() } else { record };
     let mut outcome = outcome(plan, done, record);
     outcome.applied.problems.extend(local.problems);
     outcome.applied.suspended = suspended;
+    (outcome.applied.removing, outcome.applied.more_removing) = (removing, unknown);
     outcome.resumes_at = resumes_at;
     if options.dry_run {
         outcome.notes = touched;

@@ -22,8 +22,9 @@ pub fn of(cluster: &str, applied: Applied, now: Timestamp, heartbeat_seconds: i6
     }
 }
 
-/// The number of notes in a status, and the length of a message.
+/// The number of notes and of unfinished removals in a status, and the length of a message.
 const MOST_NOTES: usize = 25;
+const MOST_REMOVING: usize = 100;
 const LONGEST_MESSAGE: usize = 1_000;
 
 /// Cuts a status to a size for a repository that thousands share, and counts the parts left out.
@@ -35,6 +36,9 @@ fn bounded(mut applied: Applied) -> Applied {
             cut(&mut problem.message);
         }
     }
+    let unnamed = applied.removing.len().saturating_sub(MOST_REMOVING);
+    applied.more_removing = applied.more_removing.saturating_add(unnamed);
+    applied.removing.truncate(MOST_REMOVING);
     if let Some(failing) = &mut applied.failing {
         cut(&mut failing.message);
     }

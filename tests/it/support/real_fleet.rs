@@ -142,6 +142,12 @@ impl Member {
         web["spec"]["template"]["spec"]["containers"][0]["image"].as_str().map(str::to_owned)
     }
 
+    /// Sets or takes off finalizers of the Deployment `web`.
+    pub fn hold_back(&self, finalizers: &Json) {
+        let patch = json!({"metadata": { "finalizers": finalizers }}).to_string();
+        self.kubectl(&["patch", "deployment", "web", "-n", "shop", "--type=merge", "-p", &patch]).expect(0);
+    }
+
     /// Waits for an image, and writes what the Deployment's controller would write when its pods are ready.
     #[track_caller]
     pub fn pods_run(&self, image: &str) {

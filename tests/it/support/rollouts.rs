@@ -70,7 +70,8 @@ impl Rollouts {
         self.say(cluster, &format!("  problems: [{{{object}}}]\n"));
     }
 
-    fn say(&self, cluster: &str, more: &str) {
+    /// This member applied its folder, with what else it says of that.
+    pub fn say(&self, cluster: &str, more: &str) {
         self.wait(1);
         report(&self.repo, cluster, self.minute.get(), &format!("{}{more}", self.applied(cluster)));
     }

@@ -1,4 +1,5 @@
 mod orders;
+mod removals;
 mod simulation;
 mod staged;
 mod stories;

@@ -10,7 +10,7 @@ pub(super) fn one_at_a_time() -> Strategy {
     Strategy::Progressive(vec![Rollout { pace, ..Rollout::TOGETHER }])
 }
 
-fn rolling(max_unavailable: usize) -> Strategy {
+pub(super) fn rolling(max_unavailable: usize) -> Strategy {
     Strategy::Rolling(Rolling {
         max_unavailable: Amount::Count(max_unavailable),
         max_surge: Amount::Count(0),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use berth_base::diag::Pos;
 use berth_base::model::cluster::WorkloadName;
-use berth_base::model::release::{CopyReport, Health, Releases};
+use berth_base::model::release::{CopyReport, Health, RecordFormat, Releases};
 use berth_base::model::rollout::Strategy;
 use berth_base::model::{
     Cluster, ClusterStatus, ContentId, Decision, Fleet, Group, Key, Object, ObjectId, Pick, Template,
@@ -27,10 +27,15 @@ pub(super) struct World {
     /// The reports that the hub has, by cluster.
     pub(super) statuses: BTreeMap<String, ClusterStatus>,
     pub(super) warnings: Vec<String>,
+    /// The reasons of the clusters that wait.
+    pub(super) waits: BTreeMap<String, String>,
     /// The next moment at which something happens by itself.
     pub(super) next_change: Option<Timestamp>,
     /// The decision groups by cluster.
     pub(super) groups: BTreeMap<String, usize>,
+    /// The clusters of the fleet that are not picked.
+    pub(super) unpicked: BTreeSet<String>,
+    pub(super) format: RecordFormat,
 }
 
 pub(super) fn key() -> Key {
@@ -50,8 +55,11 @@ impl World {
             now: 0,
             statuses: BTreeMap::new(),
             warnings: Vec::new(),
+            waits: BTreeMap::new(),
             next_change: None,
             groups: BTreeMap::new(),
+            unpicked: BTreeSet::new(),
+            format: RecordFormat::NEWEST,
         };
         let workload = Workload { strategy, ..Workload::new(key(), Pos::file("web.yaml"), Vec::new()) };
         world.fleet.workloads.insert(key(), workload.into());
@@ -113,7 +121,7 @@ impl World {
 
     /// The state that a pass would publish.
     pub(super) fn next_state(&mut self) -> State {
-        let picks = self.fleet.clusters.keys();
+        let picks = self.fleet.clusters.keys().filter(|name| !self.unpicked.contains(*name));
         let group = |name| self.groups.get(name).map(|index| Group { index: *index, name: String::new() });
         let picks = picks.map(|name| Pick { cluster: name.clone(), group: group(name), ..Pick::default() });
         let picks: Vec<Pick> = picks.collect();
@@ -125,10 +133,11 @@ impl World {
         let mut next = State { decisions: decisions.into(), folders, ..State::default() };
         let labels = &ClusterLabels::of(self.fleet.clusters.values().map(|cluster| &**cluster));
         let (fleet, current, statuses) = (&self.fleet, &self.state, &self.statuses);
-        let given = Given { fleet, labels, current, statuses, now: at(self.now) };
+        let given = Given { fleet, labels, current, statuses, now: at(self.now), format: self.format };
         let released = release::release(given, &mut next, &mut self.contents).expect("memory never fails");
         self.warnings = released.diagnostics.iter().map(ToString::to_string).collect();
         self.next_change = released.next_change;
+        self.waits = released.traces.get(&key()).map(|trace| trace.waits.clone()).unwrap_or_default();
         next
     }
 

@@ -110,7 +110,7 @@ fn other_systems_placements_come_in_their_own_words() {
 fn clusters_of_a_rollout_wait_in_each_systems_words() {
     use crate::state::State;
     use berth_base::model::ContentId;
-    use berth_base::model::release::{Release, Releases, Told};
+    use berth_base::model::release::{RecordFormat, Release, Releases, Told};
     let object = ObjectId::new("apps", "Deployment", "shop", "web");
     let statuses: BTreeMap<String, ClusterStatus> =
         [status("a", "new", vec![]), status("b", "new", vec![])].into();
@@ -132,6 +132,8 @@ fn clusters_of_a_rollout_wait_in_each_systems_words() {
             restarts: 0,
             halted: None,
             run: None,
+            removing: BTreeMap::new(),
+            format: RecordFormat::default(),
         };
         let state = State { releases: [(key, releases)].into(), ..State::default() };
         let known =

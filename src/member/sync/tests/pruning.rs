@@ -31,11 +31,18 @@ fn namespaces_definitions_and_volume_claims_are_held_without_an_approval() {
     assert_eq!((outcome.pruned, outcome.held.len()), (1, 3));
     assert_eq!(messages(&outcome).len(), 3, "people have to decide, so they are told");
     assert_eq!(files(dir.path()), expected(&risky));
+    let left: Vec<ObjectId> = risky.iter().filter_map(ObjectId::of).collect();
+    assert_eq!(sorted(outcome.applied.removing), sorted(left), "the hub hears what is still there");
     let approved = Options { allow_risky_prune: true, ..options() };
     let outcome = sync_with(dir.path(), &folder(2, &[]), &approved).unwrap();
     let kinds: Vec<&str> = outcome.plan.prunes.iter().map(|prune| &*prune.id.kind).collect();
     assert_eq!(kinds, ["PersistentVolumeClaim", "CustomResourceDefinition", "Namespace"]);
-    assert!(files(dir.path()).is_empty());
+    assert!(files(dir.path()).is_empty() && outcome.applied.removing.is_empty());
+}
+
+fn sorted(mut ids: Vec<ObjectId>) -> Vec<ObjectId> {
+    ids.sort();
+    ids
 }
 
 #[test]
@@ -46,6 +53,7 @@ fn an_object_that_must_not_be_pruned_stays_berths_own() {
     let outcome = sync(dir.path(), &folder(2, &[]));
     assert_eq!((outcome.pruned, outcome.held.len(), messages(&outcome).len()), (1, 1, 0));
     assert_eq!(files(dir.path()), expected(&[kept]));
+    assert!(outcome.applied.removing.is_empty(), "nobody waits for what stays for good");
     assert_eq!(sync(dir.path(), &folder(3, &[map("a", "2")])).written, 1, "no conflict with itself");
 }
 
@@ -59,6 +67,9 @@ fn pruning_waits_for_the_workload_and_only_for_that_one() {
     let outcome = sync(dir.path(), &folder(2, &next));
     assert_eq!((outcome.written, outcome.pruned, outcome.held.len()), (1, 1, 1));
     assert!(dir.path().join(place(&map("old-web", ""))).exists());
+    assert_eq!(outcome.applied.removing, [ObjectId::of(&map("old-web", "1")).unwrap()]);
+    // The next sync finds the same, although it may have nothing to do.
+    assert_eq!(sync(dir.path(), &folder(2, &next)).applied.removing, outcome.applied.removing);
     fs::remove_file(dir.path().join(place(&next[0]))).unwrap();
     let outcome = sync(dir.path(), &folder(2, &next));
     assert_eq!((outcome.written, outcome.pruned, outcome.held.len()), (1, 1, 0));

@@ -148,3 +148,14 @@ fn rounds_follow_the_ref_correct_drift_and_survive_a_bad_one() {
     let applied = read_status(&repo, &Refs::default(), "eu-1").unwrap().unwrap().applied.unwrap();
     assert_eq!((applied.sequence, applied.problems.len()), (9, 0));
 }
+
+#[test]
+fn a_status_names_so_many_unfinished_removals_and_counts_the_others() {
+    let removing: Vec<ObjectId> =
+        (0..130).map(|n| ObjectId::new("", "ConfigMap", "shop", &format!("m{n}"))).collect();
+    let applied = Applied { removing, ..Applied::default() };
+    let said = status::of("eu-1", applied, at(1_000), 600).applied.unwrap();
+    assert_eq!((said.removing.len(), said.more_removing), (100, 30));
+    let again = status::of("eu-1", said.clone(), at(1_000), 600).applied.unwrap();
+    assert_eq!(again, said, "a status that is repeated counts them once");
+}
