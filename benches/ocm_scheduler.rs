@@ -5,12 +5,11 @@
 
 #![allow(clippy::print_stdout, reason = "a bench prints what it measured")]
 
-use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use berth_base::model::{Decision, Fleet, Key, Shared, Timestamp};
+use berth_base::model::{Decision, Fleet, Key, Map, Shared, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::decide::decide;
 use berth_engine::load::{self, History};
@@ -57,12 +56,12 @@ fn fleet(placements: usize, clusters: usize, predicates: &str) -> Shared<Fleet> 
 }
 
 /// Microseconds for each placement, the best of some runs, and what was decided.
-fn measure(fleet: &Fleet, previous: &BTreeMap<Key, Decision>, runs: usize) -> (f64, BTreeMap<Key, Decision>) {
+fn measure(fleet: &Fleet, previous: &Map<Key, Decision>, runs: usize) -> (f64, Map<Key, Decision>) {
     let now: Timestamp = "2027-01-01T00:00:00Z".parse().expect("a moment");
-    let (mut best, mut last) = (f64::INFINITY, BTreeMap::new());
+    let (mut best, mut last) = (f64::INFINITY, Map::new());
     for _ in 0..runs {
         let start = clock();
-        let decided = black_box(decide(fleet, previous, &BTreeMap::new(), now));
+        let decided = black_box(decide(fleet, previous, &Map::new(), now));
         best = best.min((clock() - start).as_secs_f64() * 1e6 / fleet.placements.len() as f64);
         last = decided.decisions;
     }
@@ -102,8 +101,8 @@ fn main() {
         let clusters = if measured { clusters } else { clusters / 50 };
         for (index, (name, predicates)) in [("none", ""), ("matchLabels", labelled)].into_iter().enumerate() {
             let fleet = fleet(placements, clusters, predicates);
-            let (first, decided) = measure(&fleet, &BTreeMap::new(), runs);
-            let undigested: BTreeMap<Key, Decision> = decided
+            let (first, decided) = measure(&fleet, &Map::new(), runs);
+            let undigested: Map<Key, Decision> = decided
                 .iter()
                 .map(|(key, one)| (key.clone(), Decision { digest: None, ..one.clone() }))
                 .collect();

@@ -5,11 +5,10 @@ mod fleet;
 
 use berth_git::protocol::Refs;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::hint::black_box;
 
-use berth_base::model::Timestamp;
 use berth_base::model::release::RecordFormat;
+use berth_base::model::{Map, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::decide::decide;
 use berth_engine::load::{self, FileCache, History};
@@ -43,7 +42,7 @@ fn now() -> Timestamp {
 }
 
 fn stages(c: &mut Criterion) {
-    let (nothing, statuses) = (State::default(), BTreeMap::new());
+    let (nothing, statuses) = (State::default(), Map::new());
     for (name, shape) in shapes() {
         let tree = tree(&shape);
         let files = Throughput::Elements(tree.files.len() as u64);
@@ -64,7 +63,7 @@ fn stages(c: &mut Criterion) {
         group.finish();
 
         let loaded = load::load(&tree, History::None);
-        let decided = || decide(&loaded.fleet, &BTreeMap::new(), &statuses, now());
+        let decided = || decide(&loaded.fleet, &Map::new(), &statuses, now());
         let mut group = c.benchmark_group("decide");
         group.throughput(Throughput::Elements(loaded.fleet.placements.len() as u64));
         group.bench_function(size(), |b| b.iter(|| black_box(decided())));

@@ -3,10 +3,9 @@
 //!
 //! Run as a test, it decides a small fleet once.
 
-use std::collections::BTreeMap;
 use std::hint::black_box;
 
-use berth_base::model::{Fleet, Shared, Timestamp};
+use berth_base::model::{Fleet, Map, Shared, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::decide::decide;
 use berth_engine::load::{self, History};
@@ -66,7 +65,7 @@ fn now() -> Timestamp {
 
 fn scheduler(c: &mut Criterion) {
     let (placements, sizes) = sizes();
-    let (nothing, statuses) = (BTreeMap::new(), BTreeMap::new());
+    let (nothing, statuses) = (Map::new(), Map::new());
     let mut group = c.benchmark_group("scheduler");
     group.throughput(Throughput::Elements(placements as u64));
     group.sample_size(10);

@@ -13,7 +13,7 @@ use crate::state::State;
 use berth_base::diag::Diagnostics;
 use berth_base::model::release::RecordFormat;
 use berth_base::model::{
-    ClusterStatus, ContentError, Contents, Decision, Fleet, Folders, Key, Shared, Timestamp,
+    ClusterStatus, ContentError, Contents, Decision, Fleet, Folders, Key, Map, Shared, Timestamp,
 };
 use berth_base::source::SourceTree;
 
@@ -24,7 +24,7 @@ pub struct Inputs<'a> {
     /// The last good form of files that are broken in the tree.
     pub history: History<'a>,
     pub current: &'a State,
-    pub statuses: &'a BTreeMap<String, ClusterStatus>,
+    pub statuses: &'a Map<String, Shared<ClusterStatus>>,
     pub now: Timestamp,
     /// The rules for records of releases.
     pub format: RecordFormat,
@@ -70,14 +70,14 @@ fn decide_after(
     let mut diagnostics = Diagnostics::new();
     diagnostics.extend(std::mem::take(&mut loaded.diagnostics));
     diagnostics.extend(std::mem::take(&mut decided.diagnostics));
-    decided.decisions.values_mut().for_each(release::forget_turns);
+    release::forget_turns(&mut decided.decisions);
     diagnostics.sort();
     (loaded, decided, diagnostics, cache)
 }
 
 /// Decides without rendering. Returns the decisions with their objects, and the next moment at which they
 /// change by themselves.
-pub fn place(loaded: Loaded, inputs: Inputs<'_>) -> (BTreeMap<Key, Decision>, Option<Timestamp>) {
+pub fn place(loaded: Loaded, inputs: Inputs<'_>) -> (Map<Key, Decision>, Option<Timestamp>) {
     let (loaded, mut decided, _, _) = decide_after(loaded, inputs, None);
     let current = render::Previous { decisions: &inputs.current.decisions, folders: &inputs.current.folders };
     render::objects(&loaded.fleet, &mut decided.decisions, current);
@@ -121,12 +121,12 @@ impl PipelineCache {
 /// Returns the statuses with the moments of taints that the current state records.
 pub fn with_first_seen<'s>(
     current: &State,
-    statuses: &'s BTreeMap<String, ClusterStatus>,
-) -> Cow<'s, BTreeMap<String, ClusterStatus>> {
+    statuses: &'s Map<String, Shared<ClusterStatus>>,
+) -> Cow<'s, Map<String, Shared<ClusterStatus>>> {
     let remembers = |status: &ClusterStatus| !status.taints.is_empty();
     let mut seen = Cow::Borrowed(statuses);
     for (cluster, fact) in current.facts.iter().filter(|(_, fact)| remembers(fact)) {
-        let status = seen.to_mut().entry(cluster.clone()).or_default();
+        let status = seen.to_mut().or_default(cluster);
         status.cluster.clone_from(cluster);
         status.taints.clone_from(&fact.taints);
     }
@@ -158,13 +158,8 @@ pub fn build_loaded(
     for (path, bytes) in loaded.kept {
         kept.insert(path, contents.put(&bytes)?);
     }
-    let mut state = State {
-        decisions: decisions.into(),
-        folders: rendered.folders,
-        facts: decided.facts,
-        releases: BTreeMap::new(),
-        kept,
-    };
+    let mut state =
+        State { decisions, folders: rendered.folders, facts: decided.facts, releases: Map::new(), kept };
     let Inputs { current, statuses, now, format, .. } = inputs;
     let clusters = decide::overlay(&loaded.fleet, &state.facts);
     let labels = &ClusterLabels::of(clusters.iter().map(|cluster| &**cluster));

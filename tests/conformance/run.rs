@@ -1,10 +1,8 @@
 //! A case's fleet, decided and rendered in this process.
 
-use std::collections::BTreeMap;
-
 use berth_base::diag::Diagnostics;
-use berth_base::model::Timestamp;
 use berth_base::model::release::RecordFormat;
+use berth_base::model::{Map, Timestamp};
 use berth_base::source::{SourceFile, SourceTree, wanted};
 use berth_engine::decide::Decided;
 use berth_engine::load::{self, History, Loaded};
@@ -32,7 +30,7 @@ pub fn decide_fleet(case: &Archive, previous: Option<&str>) -> (Loaded, Decided,
     if let Some(text) = previous {
         let printed = serde_json::from_str(text).expect("previous.json is JSON");
         let decisions = state::decisions_from_json(&printed).expect("previous.json has decisions");
-        state.decisions = state::adopt(decisions, loaded.fleet.placements.keys()).into();
+        state.decisions = state::adopt(decisions, loaded.fleet.placements.keys());
     }
     with_inputs(case, &tree, &state, |inputs| pipeline::decide_loaded(loaded, inputs))
 }
@@ -62,7 +60,7 @@ fn with_inputs<T>(
         tree,
         history: History::None,
         current,
-        statuses: &BTreeMap::new(),
+        statuses: &Map::new(),
         now: now(case),
         format: RecordFormat::NEWEST,
     })

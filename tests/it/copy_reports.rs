@@ -2,7 +2,7 @@
 
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, Health};
-use berth_base::model::{ClusterStatus, Timestamp};
+use berth_base::model::{ClusterStatus, Map, Shared, Timestamp};
 use berth_engine::release::copies::{ObjectPaths, digest};
 use berth_hub::inputs::{PassInputs, Search};
 use berth_hub::publish;
@@ -41,7 +41,7 @@ fn applied(tree: &str, more: &str) -> String {
     format!("applied:\n  sequence: 1\n  tree: {tree}\n  objects: 1\n{more}")
 }
 
-fn statuses(repo: &Repo) -> std::collections::BTreeMap<String, ClusterStatus> {
+fn statuses(repo: &Repo) -> Map<String, Shared<ClusterStatus>> {
     let inputs = PassInputs::revision(repo.path(), "HEAD", None, None, &Search::default()).expect("inputs");
     inputs.statuses
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::support::harbour::HARBOUR;
-use berth_base::model::Timestamp;
 use berth_base::model::release::RecordFormat;
+use berth_base::model::{Map, Timestamp};
 use berth_base::source::{RulesFrom, SourceFile, SourceTree};
 use berth_base::yaml::emit;
 use berth_engine::dialects::{Dialects, NewCluster, kubefed, kubefleet, ocm};
@@ -59,7 +59,7 @@ fn errors(tree: &SourceTree) -> Vec<String> {
 }
 
 fn build(tree: &SourceTree) -> (Built, MemoryContents) {
-    let (current, statuses, now) = (State::default(), BTreeMap::new(), Timestamp::UNIX_EPOCH);
+    let (current, statuses, now) = (State::default(), Map::new(), Timestamp::UNIX_EPOCH);
     let inputs = Inputs {
         tree,
         history: History::None,
@@ -105,7 +105,7 @@ fn a_joining_cluster_is_described_in_its_words() {
 #[test]
 fn a_placement_is_described_in_its_words() {
     let (built, _) = build(&tree(&[("quays.yaml", QUAYS), ("fish.yaml", &freight(FISH))]));
-    let (statuses, published) = (BTreeMap::new(), BTreeMap::new());
+    let (statuses, published) = (Map::new(), BTreeMap::new());
     let known = ReportInputs {
         fleet: Some(&built.fleet),
         dialects: WITH_HARBOUR,

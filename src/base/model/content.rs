@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
+use super::map::Map;
 use super::shared::Shared;
 use crate::text::hex;
 
@@ -53,7 +54,7 @@ pub struct ContentError(pub String);
 pub type Folder = Shared<BTreeMap<Arc<str>, ContentId>>;
 
 /// All clusters' folders by cluster name.
-pub type Folders = BTreeMap<String, Folder>;
+pub type Folders = Map<String, Folder>;
 
 /// A path whose content is not the same in two folders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::approval::Approval;
 use super::cluster::Cluster;
 use super::key::Key;
+use super::map::Map;
 use super::placement::Placement;
 use super::placement_ref::PlacementRef;
 use super::rollout_policy::{PolicyName, RolloutPolicy, WorkloadPattern};
@@ -17,16 +18,16 @@ use super::workload::Workload;
 /// A fleet as its repository describes it.
 #[derive(Clone, Debug, Default)]
 pub struct Fleet {
-    pub clusters: BTreeMap<String, Shared<Cluster>>,
-    pub placements: BTreeMap<Key, Shared<Placement>>,
-    pub workloads: BTreeMap<Key, Shared<Workload>>,
+    pub clusters: Map<String, Shared<Cluster>>,
+    pub placements: Map<Key, Shared<Placement>>,
+    pub workloads: Map<Key, Shared<Workload>>,
     /// The labels of the documents that describe workloads.
     pub labels: BTreeMap<Key, Labels>,
     /// `ClusterStatus` documents of the source tree.
-    pub statuses: BTreeMap<String, ClusterStatus>,
+    pub statuses: Map<String, Shared<ClusterStatus>>,
     /// The removals that people approved.
     pub approvals: Vec<Approval>,
-    pub rollout_policies: BTreeMap<Key, Shared<RolloutPolicy>>,
+    pub rollout_policies: Map<Key, Shared<RolloutPolicy>>,
     /// The rollout policies that workloads name by annotation.
     pub named_policies: BTreeMap<Key, PolicyName>,
     /// The staged rollouts that people ask for.
@@ -45,7 +46,7 @@ impl Fleet {
     pub fn find(&self, wanted: &PlacementRef) -> Option<&Placement> {
         // Keys order by kind, namespace, name and only then by group.
         let first = Key::new("", &wanted.kind, &wanted.namespace, &wanted.name);
-        let (key, placement) = self.placements.range(first..).next()?;
+        let (key, placement) = self.placements.range_from(&first).next()?;
         let same =
             *key.kind == *wanted.kind && *key.namespace == *wanted.namespace && *key.name == *wanted.name;
         same.then_some(placement)
@@ -99,7 +100,7 @@ impl Fleet {
     /// Returns the workloads that a pattern matches.
     pub fn workloads_of(&self, pattern: &WorkloadPattern) -> Vec<&Key> {
         let first = pattern.first_key();
-        let keys = self.workloads.range(first.clone().unwrap_or_else(Key::lowest)..).map(|(key, _)| key);
+        let keys = self.workloads.range_from(&first.clone().unwrap_or_else(Key::lowest)).map(|(key, _)| key);
         let is_near = |key: &&Key| {
             first.as_ref().is_none_or(|first| {
                 (&key.kind, &key.namespace, &key.name) == (&first.kind, &first.namespace, &first.name)

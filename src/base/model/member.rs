@@ -6,6 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::decision::rows_among;
+use super::map::Map;
+use super::shared::Shared;
 use super::status::Problem;
 use super::{ClusterStatus, Decision, ObjectId, Timestamp};
 
@@ -20,14 +22,17 @@ pub struct Published {
 
 /// Returns all clusters with a folder or a report, by name.
 pub fn members<'s>(
-    statuses: &'s BTreeMap<String, ClusterStatus>,
+    statuses: &'s Map<String, Shared<ClusterStatus>>,
     published: &'s BTreeMap<String, Published>,
     now: Timestamp,
 ) -> Vec<Member<'s>> {
     let names: BTreeSet<&String> = published.keys().chain(statuses.keys()).collect();
     let member = |name: &'s String| {
-        let (status, published) = (statuses.get(name), published.get(name));
-        Member { name, status, published, state: state(status, published, now) }
+        let (status, published) = (statuses.get(name).map(|status| &**status), published.get(name));
+        let state = state(status, published, now);
+        let tree = status.and_then(|status| status.applied.as_ref()).map(|applied| &applied.tree);
+        let is_there = published.is_none() || tree == published.map(|published| &published.tree);
+        Member { name, status, published, state, has_folder: state.is_heard() && is_there }
     };
     names.into_iter().map(member).collect()
 }
@@ -39,6 +44,8 @@ pub struct Member<'s> {
     pub status: Option<&'s ClusterStatus>,
     pub published: Option<&'s Published>,
     pub state: MemberState,
+    /// The member reports, and has the published folder.
+    pub has_folder: bool,
 }
 
 impl<'s> Member<'s> {
@@ -46,12 +53,6 @@ impl<'s> Member<'s> {
     pub fn problems(&self) -> &'s [Problem] {
         let applied = self.status.and_then(|status| status.applied.as_ref());
         applied.map(|applied| applied.problems.as_slice()).unwrap_or_default()
-    }
-
-    /// Reports whether the member reports, and has the published folder.
-    pub fn has_folder(&self) -> bool {
-        let tree = self.status.and_then(|status| status.applied.as_ref()).map(|applied| &applied.tree);
-        self.state.is_heard() && (self.published.is_none() || tree == self.published.map(|it| &it.tree))
     }
 
     /// Reports whether some of these objects may still have to become as wanted.

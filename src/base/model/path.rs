@@ -77,6 +77,13 @@ pub fn of_object(id: &ObjectId) -> String {
     file(&id.namespace, &id.kind, &id.group, &id.name)
 }
 
+/// Returns the name of the object at a path; none where the path does not tell, since it was cut.
+pub fn object_name(path: &str) -> Option<String> {
+    let (_, file) = path.rsplit_once('/')?;
+    let (_, name) = file.strip_suffix(".yaml").filter(|stem| !is_cut(stem))?.split_once('_')?;
+    decode_text(name)
+}
+
 /// Reports whether this is the path of a Secret, whose content must never be shown.
 pub fn is_of_secret(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|file| file.starts_with("Secret_"))

@@ -4,7 +4,7 @@ use super::exit::Outcome;
 use super::fleet::{FleetArgs, Format, exit_for};
 use super::table::table;
 use super::ui::{Tone, Ui};
-use berth_base::model::{Decision, Key};
+use berth_base::model::{Decision, Key, Map};
 use berth_base::text::some_of;
 use berth_engine::state;
 
@@ -32,7 +32,7 @@ pub(crate) fn cmd_decide(args: &DecideArgs, ui: &Ui) -> Outcome {
 }
 
 /// Returns a table with one row for each decision.
-pub(crate) fn decisions_table(decisions: &std::collections::BTreeMap<Key, Decision>, ui: &Ui) -> String {
+pub(crate) fn decisions_table(decisions: &Map<Key, Decision>, ui: &Ui) -> String {
     let row = |(key, decision): (&Key, &Decision)| {
         let condition = decision.condition.as_ref();
         vec![

@@ -229,10 +229,10 @@ impl Fleet {
         let mut inputs = PassInputs::folder(&self.path, import.now, None, &Search::leniently())?;
         let (loaded, _, _) = inputs.decide();
         let live = in_force(&loaded.fleet, &gathered.placed);
-        inputs.current.decisions = live.clone().into();
+        inputs.current.decisions = live.clone();
         let (_, decided, _) = inputs.decide();
         let live = adopt(&loaded.fleet, &decided.decisions, live, import.now);
-        inputs.current.decisions = live.clone().into();
+        inputs.current.decisions = live.clone();
         let (loaded, decided, found) = inputs.decide();
         let mut contents = GitContents::writing(&self.repo)?;
         let mut first = first_state(&loaded.fleet, decided, live, &gathered.placed, &mut contents)?;

@@ -11,7 +11,7 @@ use super::exit::CommandError;
 use super::publications;
 use super::ui::{Tone, Ui};
 use berth_base::diag::harmless_line;
-use berth_base::model::{Decision, Fleet, Key, Shared, Timestamp};
+use berth_base::model::{Decision, Fleet, Key, Map, Shared, Timestamp};
 use berth_base::text::{counted, some_of};
 use berth_engine::decide::{self, Trace};
 use berth_engine::pipeline;
@@ -32,7 +32,7 @@ pub(super) struct Then {
     sequence: Option<u64>,
     inputs: PassInputs,
     fleet: Shared<Fleet>,
-    decisions: BTreeMap<Key, Decision>,
+    decisions: Map<Key, Decision>,
 }
 
 /// One placement's changes.
@@ -81,7 +81,7 @@ impl Then {
             Some(CurrentState { state, trailers, .. }) => {
                 (state.facts.clone(), trailers.now.unwrap_or_default(), rules_of(trailers, commit))
             }
-            None => (BTreeMap::new(), Timestamp::MIN, None),
+            None => (Map::new(), Timestamp::MIN, None),
         };
         let source = SourceCommit { repo: &repo, commit, rules, current: published.as_ref() };
         let inputs = PassInputs::recorded(source, facts, now)?;

@@ -17,7 +17,7 @@ use super::state::StateArgs;
 use super::table::table;
 use super::ui::{Tone, Ui};
 use berth_base::diag::harmless_line;
-use berth_base::model::{ClusterStatus, Decision, Digest, Key, Shared, Timestamp};
+use berth_base::model::{ClusterStatus, Decision, Digest, Key, Map, Shared, Timestamp};
 use berth_engine::gate::{HeldRecord, digest_of_all, messages::ALLOW_DELETE};
 use berth_engine::report::{self, ClusterLine, Detail, FleetReport, ReportInputs, WorkloadLine};
 use berth_git::{CommitId, Repo};
@@ -105,16 +105,16 @@ pub fn status_of(repo: &Repo, ui: &Ui) -> Result<String, CommandError> {
 
 /// Members' reports, and the folders published for them.
 struct Gathered {
-    statuses: BTreeMap<String, ClusterStatus>,
+    statuses: Map<String, Shared<ClusterStatus>>,
     folders: BTreeMap<String, report::Published>,
-    decisions: Shared<BTreeMap<Key, Decision>>,
+    decisions: Map<Key, Decision>,
 }
 
 impl Gathered {
     fn read(repo: &Repo, located: &LocatedState, ui: &Ui) -> Result<Gathered, CommandError> {
         let Statuses { by_cluster: statuses, diagnostics, .. } = read_statuses(repo, &located.refs)?;
         ui.diagnostics(&diagnostics);
-        let mut decisions = Shared::default();
+        let mut decisions = Map::new();
         if let Some(current) = &located.current {
             ui.diagnostics(&current.foreign);
             decisions = current.state.decisions.clone();

@@ -1,5 +1,6 @@
 //! `berth test`: the examples of policy tests.
 
+use berth_base::model::Map;
 use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
@@ -113,7 +114,7 @@ fn given(tree: &SourceTree, folder: &str) -> Result<GivenFleet, Diagnostics> {
         return Err(missing);
     }
     let tree = SourceTree { files, rules_from: RulesFrom::Nowhere, ..SourceTree::default() };
-    let (current, statuses) = (State::default(), std::collections::BTreeMap::new());
+    let (current, statuses) = (State::default(), Map::new());
     let inputs = Inputs {
         tree: &tree,
         history: History::None,

@@ -6,18 +6,16 @@
 //! reason to
 //! move anything. berth decides anew only where a cluster is no longer eligible or another number is required.
 
-use std::collections::BTreeMap;
-
-use berth_base::model::{Decision, Fleet, Key, Source, Timestamp};
+use berth_base::model::{Decision, Fleet, Key, Map, Source, Timestamp};
 use berth_engine::decide;
 
 /// The hub's decisions, those that stand with a digest. `decided` is what berth decides after them.
 pub fn adopt(
     fleet: &Fleet,
-    decided: &BTreeMap<Key, Decision>,
-    live: BTreeMap<Key, Decision>,
+    decided: &Map<Key, Decision>,
+    live: Map<Key, Decision>,
     now: Timestamp,
-) -> BTreeMap<Key, Decision> {
+) -> Map<Key, Decision> {
     let stands = |live: &Decision, wanted: &Decision| {
         live.picks.len() == wanted.picks.len()
             && (live.picks.iter().all(|pick| wanted.has(&pick.cluster))
@@ -39,18 +37,18 @@ fn ranks(fleet: &Fleet, key: &Key) -> bool {
     matches!(source, Some(Source::Own(policy)) if !policy.scorers.is_empty() && policy.division.is_none())
 }
 
-fn all_of(key: &Key, live: &Decision) -> BTreeMap<Key, Decision> {
-    BTreeMap::from_iter([(key.clone(), live.clone())])
+fn all_of(key: &Key, live: &Decision) -> Map<Key, Decision> {
+    Map::from([(key.clone(), live.clone())])
 }
 
 /// Reports whether every cluster of the hub's decision passes berth's filters.
 fn is_only_ranked_otherwise(
     fleet: &Fleet,
-    hub: &BTreeMap<Key, Decision>,
+    hub: &Map<Key, Decision>,
     wanted: &Decision,
     now: Timestamp,
 ) -> bool {
-    let Some(trace) = decide::explain(fleet, hub, &BTreeMap::new(), now, &wanted.key) else { return false };
+    let Some(trace) = decide::explain(fleet, hub, &Map::new(), now, &wanted.key) else { return false };
     let is_fit = |name: &str| {
         let cluster = trace.clusters.iter().find(|one| one.cluster == name);
         cluster.is_some_and(|one| one.rank.is_some() && one.steps.iter().all(|step| step.passed))

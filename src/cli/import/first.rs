@@ -10,7 +10,7 @@ use std::fmt;
 
 use super::{Placed, some_of};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
-use berth_base::model::{ContentError, Contents, Decision, Fleet, Folders, Key, Pick, Shared, Source};
+use berth_base::model::{ContentError, Contents, Decision, Fleet, Folders, Key, Map, Pick, Shared, Source};
 use berth_base::text::counted;
 use berth_engine::decide::Decided;
 use berth_engine::release;
@@ -41,7 +41,7 @@ pub struct Move {
 }
 
 /// Returns the hub's current decisions in the form of berth's own.
-pub fn in_force(fleet: &Fleet, placed: &BTreeMap<Key, Placed>) -> BTreeMap<Key, Decision> {
+pub fn in_force(fleet: &Fleet, placed: &BTreeMap<Key, Placed>) -> Map<Key, Decision> {
     let decision = |(key, placed): (&Key, &Placed)| {
         let placement = fleet.placements.get(key)?;
         let divided = matches!(&placement.source, Source::Own(policy) if policy.division.is_some());
@@ -71,13 +71,13 @@ pub fn in_force(fleet: &Fleet, placed: &BTreeMap<Key, Placed>) -> BTreeMap<Key, 
 pub(crate) fn first_state(
     fleet: &Fleet,
     mut decided: Decided,
-    live: BTreeMap<Key, Decision>,
+    live: Map<Key, Decision>,
     placed: &BTreeMap<Key, Placed>,
     contents: &mut dyn Contents,
 ) -> Result<First, ContentError> {
     let asked = release::asked(fleet);
     let mut moves = Vec::new();
-    let mut decisions = BTreeMap::new();
+    let mut decisions = Map::new();
     for (key, live) in live {
         let Some(mut wanted) = decided.decisions.remove(&key) else { continue };
         // Clusters that the hub's rollout has not reached wait on, where somebody asked for that rollout.
@@ -90,7 +90,7 @@ pub(crate) fn first_state(
         decisions.insert(key, if found.is_some() { live } else { wanted });
         moves.extend(found);
     }
-    let (no_decisions, no_folders) = (BTreeMap::new(), Folders::default());
+    let (no_decisions, no_folders) = (Map::new(), Folders::default());
     let previous = render::Previous { decisions: &no_decisions, folders: &no_folders };
     let rendered = render::render(fleet, &mut decisions, previous, contents)?;
     let mut diagnostics = rendered.diagnostics;
@@ -99,7 +99,7 @@ pub(crate) fn first_state(
     diagnostics.sort();
     let state = State {
         releases: Default::default(),
-        decisions: decisions.into(),
+        decisions,
         folders: rendered.folders,
         facts: decided.facts,
         kept: BTreeMap::new(),

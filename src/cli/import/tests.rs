@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::first::{first_state, in_force};
 use super::{Placed, Standing};
 use berth_base::model::release::RecordFormat;
-use berth_base::model::{Key, Timestamp};
+use berth_base::model::{Key, Map, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::decide;
 use berth_engine::load::{self, History};
@@ -65,7 +65,7 @@ spec:
     let placed = BTreeMap::from([(key(0), Placed { clusters, ..Placed::default() })]);
     let loaded = load::load(&tree, History::None);
     let in_force = in_force(&loaded.fleet, &placed);
-    let (now, statuses) = (Timestamp::UNIX_EPOCH, BTreeMap::new());
+    let (now, statuses) = (Timestamp::UNIX_EPOCH, Map::new());
     let decided = decide::decide(&loaded.fleet, &in_force, &statuses, now);
     let mut contents = MemoryContents::default();
     let first = first_state(&loaded.fleet, decided, in_force, &placed, &mut contents).expect("memory");
@@ -103,7 +103,7 @@ proptest! {
                 (key(index), Placed { clusters: set.iter().map(standing).collect(), ..Placed::default() })
             })
             .collect();
-        let (now, statuses) = (Timestamp::UNIX_EPOCH, BTreeMap::new());
+        let (now, statuses) = (Timestamp::UNIX_EPOCH, Map::new());
         let loaded = load::load(&tree, History::None);
         prop_assert!(!loaded.diagnostics.has_errors());
         let in_force = in_force(&loaded.fleet, &placed);

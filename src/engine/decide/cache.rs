@@ -2,20 +2,18 @@
 //!
 //! Losing it costs time only.
 
-use std::collections::BTreeMap;
-
 use super::status_overlay::{self, Spoken};
 use berth_base::diag::Diagnostic;
-use berth_base::model::{Cluster, ClusterStatus, Decision, Fleet, Key, Placement, Shared, Timestamp};
+use berth_base::model::{Cluster, ClusterStatus, Decision, Fleet, Key, Map, Placement, Shared, Timestamp};
 
 /// The cached decisions of one pass, with the inputs that all of them share.
 #[derive(Clone, Debug, Default)]
 pub struct DecisionCache {
-    clusters: BTreeMap<String, Shared<Cluster>>,
+    clusters: Map<String, Shared<Cluster>>,
     /// The parts of statuses that a decision could read: of those in files, and of the members' own.
     spoken: [Spoken; 2],
     now: Timestamp,
-    entries: BTreeMap<Key, Shared<CacheEntry>>,
+    entries: Map<Key, Shared<CacheEntry>>,
 }
 
 /// A decision that depends on nothing but its placement and the world, until the moment given.
@@ -33,14 +31,14 @@ impl DecisionCache {
     /// Makes an empty cache for these clusters and statuses.
     pub(super) fn of(
         fleet: &Fleet,
-        statuses: &BTreeMap<String, ClusterStatus>,
+        statuses: &Map<String, Shared<ClusterStatus>>,
         now: Timestamp,
     ) -> DecisionCache {
         DecisionCache {
             clusters: fleet.clusters.clone(),
             spoken: [&fleet.statuses, statuses].map(status_overlay::spoken),
             now,
-            entries: BTreeMap::new(),
+            entries: Map::new(),
         }
     }
 

@@ -9,7 +9,7 @@ use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::PlacementRef;
 use berth_base::model::decision::Outcome;
 use berth_base::model::placement::Follow;
-use berth_base::model::{Condition, Decision, Fleet, Key, Pick, Source};
+use berth_base::model::{Condition, Decision, Fleet, Key, Map, Pick, Source};
 
 /// The picks of a placement that follows others.
 pub(super) struct Followed {
@@ -28,7 +28,7 @@ pub(super) struct Union<'d> {
 pub(super) fn union<'d>(
     fleet: &Fleet,
     table: &Table<'_>,
-    decisions: &'d BTreeMap<Key, Decision>,
+    decisions: &'d Map<Key, Decision>,
     follow: &Follow,
     diagnostics: &mut Diagnostics,
 ) -> Union<'d> {
@@ -87,7 +87,7 @@ impl Following<'_> {
 /// Finds the decision of a reference: made in this pass, or kept because it is uncertain.
 fn find<'d>(
     fleet: &Fleet,
-    decisions: &'d BTreeMap<Key, Decision>,
+    decisions: &'d Map<Key, Decision>,
     wanted: &PlacementRef,
     diagnostics: &mut Diagnostics,
 ) -> Option<&'d Decision> {
@@ -104,7 +104,7 @@ fn find<'d>(
         );
         return None;
     }
-    if let Some((key, decision)) = decisions.range(first.clone()..).next()
+    if let Some((key, decision)) = decisions.range_from(&first).next()
         && same(key)
     {
         return Some(decision);

@@ -40,7 +40,7 @@ use std::collections::BTreeMap;
 
 use berth_base::diag::Diagnostics;
 use berth_base::model::fleet::Doubt;
-use berth_base::model::{ClusterStatus, Decision, Fleet, Key, Source, Timestamp};
+use berth_base::model::{ClusterStatus, Decision, Fleet, Key, Map, Shared, Source, Timestamp};
 
 pub use cache::DecisionCache;
 pub use status_overlay::overlay;
@@ -49,9 +49,9 @@ pub use trace::{ClusterTrace, DivisionTrace, ReplicaTrace, ScorePart, Stage, Ste
 /// The result of one pass over all placements.
 #[derive(Clone, Debug, Default)]
 pub struct Decided {
-    pub decisions: BTreeMap<Key, Decision>,
+    pub decisions: Map<Key, Decision>,
     /// The part of the statuses that some policy looks at.
-    pub facts: BTreeMap<String, ClusterStatus>,
+    pub facts: Map<String, Shared<ClusterStatus>>,
     pub diagnostics: Diagnostics,
     /// Counts of new decisions, and of sticky ones.
     pub decided: usize,
@@ -63,8 +63,8 @@ pub struct Decided {
 /// Decides every placement of the fleet.
 pub fn decide(
     fleet: &Fleet,
-    previous: &BTreeMap<Key, Decision>,
-    statuses: &BTreeMap<String, ClusterStatus>,
+    previous: &Map<Key, Decision>,
+    statuses: &Map<String, Shared<ClusterStatus>>,
     now: Timestamp,
 ) -> Decided {
     decide_after(None, fleet, previous, statuses, now).0
@@ -74,8 +74,8 @@ pub fn decide(
 pub(crate) fn decide_after(
     cache: Option<&DecisionCache>,
     fleet: &Fleet,
-    previous: &BTreeMap<Key, Decision>,
-    statuses: &BTreeMap<String, ClusterStatus>,
+    previous: &Map<Key, Decision>,
+    statuses: &Map<String, Shared<ClusterStatus>>,
     now: Timestamp,
 ) -> (Decided, DecisionCache) {
     let previous = &*without_leaving(previous);
@@ -107,8 +107,8 @@ pub(crate) fn decide_after(
 /// Explains for each cluster why one placement picks it or not; `None` for an unknown placement.
 pub fn explain(
     fleet: &Fleet,
-    previous: &BTreeMap<Key, Decision>,
-    statuses: &BTreeMap<String, ClusterStatus>,
+    previous: &Map<Key, Decision>,
+    statuses: &Map<String, Shared<ClusterStatus>>,
     now: Timestamp,
     key: &Key,
 ) -> Option<Trace> {
@@ -118,8 +118,8 @@ pub fn explain(
 /// [`explain`], for several placements in one pass. Placements that the fleet does not have are left out.
 pub fn explain_all<'k>(
     fleet: &Fleet,
-    previous: &BTreeMap<Key, Decision>,
-    statuses: &BTreeMap<String, ClusterStatus>,
+    previous: &Map<Key, Decision>,
+    statuses: &Map<String, Shared<ClusterStatus>>,
     now: Timestamp,
     keys: impl IntoIterator<Item = &'k Key>,
 ) -> BTreeMap<Key, Trace> {
@@ -137,7 +137,7 @@ pub fn explain_all<'k>(
 }
 
 /// Earlier decisions without the clusters that only keep a copy: no decision goes on from these.
-fn without_leaving(previous: &BTreeMap<Key, Decision>) -> Cow<'_, BTreeMap<Key, Decision>> {
+fn without_leaving(previous: &Map<Key, Decision>) -> Cow<'_, Map<Key, Decision>> {
     let mut previous = Cow::Borrowed(previous);
     let has_some = |decision: &Decision| decision.picks.iter().any(|pick| pick.leaving);
     let keys: Vec<Key> =

@@ -20,7 +20,7 @@ use berth_base::diag::Diagnostics;
 use berth_base::model::PlacementRef;
 use berth_base::model::fleet::Doubt;
 use berth_base::model::placement::{Follow, Placement, Policy, Retention, ScoreRule, Source};
-use berth_base::model::{Decision, Digest, Fleet, Key, Refused, Shared, Timestamp};
+use berth_base::model::{Decision, Digest, Fleet, Key, Map, Refused, Shared, Timestamp};
 
 const IN_DOUBT: &str = "kept: a file that it depends on cannot be read";
 const UNRESOLVED: &str = "kept: a placement that is followed cannot be found";
@@ -28,7 +28,7 @@ const UNRESOLVED: &str = "kept: a placement that is followed cannot be found";
 /// One pass over all placements: its inputs and its results so far.
 pub(super) struct Pass<'f, 't> {
     pub(super) fleet: &'f Fleet,
-    previous: &'f BTreeMap<Key, Decision>,
+    previous: &'f Map<Key, Decision>,
     table: &'t Table<'t>,
     sets: CandidateSets,
     digests: Digests<'f>,
@@ -37,7 +37,7 @@ pub(super) struct Pass<'f, 't> {
     balances: bool,
     /// The placements to trace.
     watched: BTreeSet<&'f Key>,
-    pub(super) decisions: BTreeMap<Key, Decision>,
+    pub(super) decisions: Map<Key, Decision>,
     pub(super) diagnostics: Diagnostics,
     pub(super) decided: usize,
     pub(super) sticky: usize,
@@ -58,7 +58,7 @@ struct Lasting {
 impl<'f, 't> Pass<'f, 't> {
     pub(super) fn new(
         fleet: &'f Fleet,
-        previous: &'f BTreeMap<Key, Decision>,
+        previous: &'f Map<Key, Decision>,
         table: &'t Table<'t>,
         next_cache: DecisionCache,
     ) -> Pass<'f, 't> {
@@ -73,7 +73,7 @@ impl<'f, 't> Pass<'f, 't> {
             load: Load::new(table.len()),
             balances,
             watched: BTreeSet::new(),
-            decisions: BTreeMap::new(),
+            decisions: Map::new(),
             diagnostics: Diagnostics::new(),
             decided: 0,
             sticky: 0,

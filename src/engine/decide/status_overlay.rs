@@ -10,10 +10,10 @@ use super::policy_reads::{Read, Reads};
 use berth_base::model::cluster::{Silence, Standing};
 use berth_base::model::selector::{Labels, Measure};
 use berth_base::model::status::TaintName;
-use berth_base::model::{Cluster, ClusterStatus, Fleet, Shared, Taint};
+use berth_base::model::{Cluster, ClusterStatus, Fleet, Map, Shared, Taint};
 
 /// Returns the clusters with the values of their statuses, by name ascending.
-pub fn overlay<'a>(fleet: &'a Fleet, statuses: &BTreeMap<String, ClusterStatus>) -> Vec<Cow<'a, Cluster>> {
+pub fn overlay<'a>(fleet: &'a Fleet, statuses: &Map<String, Shared<ClusterStatus>>) -> Vec<Cow<'a, Cluster>> {
     let one = |(name, cluster): (&String, &'a Shared<Cluster>)| {
         let reports = [fleet.statuses.get(name), statuses.get(name)];
         reports.into_iter().flatten().fold(Cow::Borrowed(&**cluster), |mut cluster, status| {
@@ -40,8 +40,8 @@ fn says_nothing(status: &ClusterStatus) -> bool {
 /// Notes which members have reported since the status in their file was written.
 pub(super) fn heard<'s>(
     fleet: &Fleet,
-    statuses: &'s BTreeMap<String, ClusterStatus>,
-) -> Cow<'s, BTreeMap<String, ClusterStatus>> {
+    statuses: &'s Map<String, Shared<ClusterStatus>>,
+) -> Cow<'s, Map<String, Shared<ClusterStatus>>> {
     let mut noted = Cow::Borrowed(statuses);
     for (name, status) in statuses.iter().filter(|(_, status)| !status.heard && status.silent.is_none()) {
         let Some(reported) = status.reported else { continue };
@@ -59,9 +59,9 @@ pub(super) fn heard<'s>(
 }
 
 /// Returns the parts of each status that are not empty.
-pub(super) type Spoken = BTreeMap<String, ClusterStatus>;
+pub(super) type Spoken = Map<String, Shared<ClusterStatus>>;
 
-pub(super) fn spoken(statuses: &BTreeMap<String, ClusterStatus>) -> Spoken {
+pub(super) fn spoken(statuses: &Map<String, Shared<ClusterStatus>>) -> Spoken {
     let speaking = statuses.iter().filter(|(_, status)| !says_nothing(status) || !status.taints.is_empty());
     let stripped = |status: &ClusterStatus| ClusterStatus {
         cluster: status.cluster.clone(),
@@ -76,7 +76,7 @@ pub(super) fn spoken(statuses: &BTreeMap<String, ClusterStatus>) -> Spoken {
         heard: status.heard,
         ..ClusterStatus::default()
     };
-    speaking.map(|(name, status)| (name.clone(), stripped(status))).collect()
+    speaking.map(|(name, status)| (name.clone(), stripped(status).into())).collect()
 }
 
 fn add(cluster: &mut Cluster, of_file: Option<&Labels>, status: &ClusterStatus) {
@@ -110,10 +110,10 @@ fn fall_silent(cluster: &mut Cluster, silence: Silence) {
 /// The part of the members' statuses that some policy looks at. Clusters without such a part are left out.
 pub(super) fn facts(
     fleet: &Fleet,
-    statuses: &BTreeMap<String, ClusterStatus>,
+    statuses: &Map<String, Shared<ClusterStatus>>,
     reads: &Reads<'_>,
-) -> BTreeMap<String, ClusterStatus> {
-    let mut facts = BTreeMap::new();
+) -> Map<String, Shared<ClusterStatus>> {
+    let mut facts = Map::new();
     for (name, status) in statuses {
         let Some(cluster) = fleet.clusters.get(name) else { continue };
         let mut fact = ClusterStatus { cluster: name.clone(), ..ClusterStatus::default() };
@@ -159,7 +159,7 @@ pub(super) fn facts(
             }
         }
         if !says_nothing(&fact) {
-            facts.insert(name.clone(), fact);
+            facts.insert(name.clone(), fact.into());
         }
     }
     facts

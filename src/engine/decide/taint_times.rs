@@ -4,18 +4,17 @@
 //! that later passes, and proofs, count from the same moment.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use super::filter::may_expire;
 use super::policy_reads::{Read, Reads};
 use berth_base::model::status::TaintName;
-use berth_base::model::{Cluster, ClusterStatus, Timestamp};
+use berth_base::model::{Cluster, ClusterStatus, Map, Shared, Timestamp};
 
 /// Gives each undated taint its moment; `statuses` hold the moments known already. Reports whether a taint is
 /// seen for the first time.
 pub(super) fn date(
     clusters: &mut [Cow<'_, Cluster>],
-    statuses: &BTreeMap<String, ClusterStatus>,
+    statuses: &Map<String, Shared<ClusterStatus>>,
     reads: &Reads<'_>,
     now: Timestamp,
 ) -> bool {
@@ -37,7 +36,7 @@ pub(super) fn date(
 
 /// Adds the moments that [`date`] gave to the facts; `fleet` are the clusters as files describe them.
 pub(super) fn note<'c>(
-    facts: &mut BTreeMap<String, ClusterStatus>,
+    facts: &mut Map<String, Shared<ClusterStatus>>,
     fleet: impl Iterator<Item = &'c Cluster>,
     dated: &[Cow<'_, Cluster>],
     reads: &Reads<'_>,
@@ -45,9 +44,8 @@ pub(super) fn note<'c>(
     for (cluster, dated) in fleet.zip(dated) {
         for (index, name) in undated(cluster, reads) {
             if let Some(since) = dated.taints[index].since {
-                let fact = facts.entry(cluster.name.clone()).or_insert_with(|| ClusterStatus {
-                    cluster: cluster.name.clone(),
-                    ..ClusterStatus::default()
+                let fact = facts.or_insert_with(&cluster.name, || {
+                    ClusterStatus { cluster: cluster.name.clone(), ..ClusterStatus::default() }.into()
                 });
                 fact.taints.insert(name, since);
             }

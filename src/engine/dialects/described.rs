@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use super::rollout_view::RolloutView;
-use berth_base::model::{Condition, Decision, Fleet, Key, Member, Pick};
+use berth_base::model::{Condition, Decision, Fleet, Key, Map, Member, Pick};
 
 /// A placement to describe. Facts that only a hub with a watch on members' objects could know are never
 /// claimed.
@@ -15,11 +15,13 @@ pub struct Described<'a> {
     /// The fleet behind the decision, if it can still be read.
     pub fleet: Option<&'a Fleet>,
     /// All decisions, if they are known: those of placements that the decision follows are among them.
-    pub decisions: Option<&'a BTreeMap<Key, Decision>>,
-    /// All members by name.
-    pub members: &'a [Member<'a>],
+    pub decisions: Option<&'a Map<Key, Decision>>,
+    /// The members with problems, by name.
+    pub with_problems: &'a [&'a Member<'a>],
     /// The decision's clusters, each with its member if known.
     pub placed: Vec<(&'a str, Option<&'a Member<'a>>)>,
+    /// For each pick, true where it waits for its turn.
+    pub waiting: Vec<bool>,
     /// The workload's rollout, if it goes step by step.
     pub rollout: Option<RolloutView<'a>>,
     pub detail: Detail,

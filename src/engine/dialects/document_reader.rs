@@ -116,7 +116,7 @@ fn keep(lowered: &mut Lowered, index: usize, reading: &Reading) {
         lowered.placements.extend_from_slice(&made.placements);
         lowered.workloads.extend_from_slice(&made.workloads);
         for (cluster, status) in &made.statuses {
-            let known = lowered.statuses.entry(cluster.clone()).or_default();
+            let known = lowered.statuses.or_default(cluster);
             known.cluster.clone_from(cluster);
             known.scores.extend(status.scores.clone());
         }

@@ -18,7 +18,7 @@ mod rollout_view;
 mod staged_runs;
 mod written_strategy;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ use berth_base::diag::{Diagnostics, Pos, Severity};
 use berth_base::model::rollout_policy::RolloutPolicy;
 use berth_base::model::staged::{Run, RunProgress, StageApproval, StageStrategy, Standing};
 use berth_base::model::{
-    Approval, Cluster, ClusterStatus, ContentId, Key, Object, Placement, Shared, Workload,
+    Approval, Cluster, ClusterStatus, ContentId, Key, Map, Object, Placement, Shared, Workload,
 };
 use berth_base::yaml::{Asked, Node, Scope};
 
@@ -199,7 +199,7 @@ pub struct Lowered {
     pub clusters: Vec<Shared<Cluster>>,
     pub placements: Vec<Shared<Placement>>,
     pub workloads: Vec<Shared<Workload>>,
-    pub statuses: BTreeMap<String, ClusterStatus>,
+    pub statuses: Map<String, Shared<ClusterStatus>>,
     pub approvals: Vec<Approval>,
     pub rollout_policies: Vec<RolloutPolicy>,
     pub runs: Vec<Run>,

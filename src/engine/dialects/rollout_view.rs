@@ -1,16 +1,14 @@
 //! A workload's rollout as its system's status shows it: the clusters that wait, and the verdicts on the others.
 
-use std::collections::BTreeMap;
-
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, Health, Releases};
-use berth_base::model::{ClusterStatus, Pick};
+use berth_base::model::{ClusterStatus, Map, Pick, Shared};
 
 /// A workload's releases, with the verdicts that the last step read.
 #[derive(Clone, Copy, Debug)]
 pub struct RolloutView<'a> {
     pub releases: &'a Releases,
-    pub facts: &'a BTreeMap<String, ClusterStatus>,
+    pub facts: &'a Map<String, Shared<ClusterStatus>>,
 }
 
 impl RolloutView<'_> {
@@ -26,14 +24,19 @@ impl RolloutView<'_> {
         if pick.pending { None } else { self.releases.of_cluster(&pick.cluster) }
     }
 
+    /// Reports whether a picked cluster waits for its turn.
+    pub(crate) fn waits(&self, pick: &Pick) -> bool {
+        let is_pinned = || self.releases.stays.get(&pick.cluster).is_some_and(|stays| stays.pinned);
+        !pick.leaving && self.release_of(pick) != Some(self.target()) && !is_pinned()
+    }
+
     /// Says why a picked cluster waits for its turn. `None` for a cluster that does not wait.
     pub(crate) fn wait(&self, pick: &Pick) -> Option<String> {
-        let (has, target) = (self.release_of(pick), self.target());
-        let is_pinned = self.releases.stays.get(&pick.cluster).is_some_and(|stays| stays.pinned);
-        if has == Some(target) || pick.leaving || is_pinned {
+        if !self.waits(pick) {
             return None;
         }
-        let has = match has {
+        let target = self.target();
+        let has = match self.release_of(pick) {
             Some(has) => format!("it keeps release {has}"),
             None => "it has no copy yet".to_owned(),
         };
@@ -62,6 +65,8 @@ impl RolloutView<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use berth_base::model::release::{Halt, RecordFormat, Release, Stays, Told};
     use berth_base::model::{ContentId, Digest, Key, Timestamp};
@@ -94,7 +99,7 @@ mod tests {
 
     #[test]
     fn clusters_wait_until_they_are_told_and_a_halt_is_the_reason() {
-        let (mut releases, facts) = (releases(), BTreeMap::new());
+        let (mut releases, facts) = (releases(), Map::new());
         let wait = |releases: &Releases, pick: Pick| RolloutView { releases, facts: &facts }.wait(&pick);
         assert_eq!(wait(&releases, pick("a", false)), None);
         let old = wait(&releases, pick("b", false)).unwrap();
@@ -108,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_cluster_that_has_the_release_already_and_a_pinned_one_do_not_wait() {
-        let (mut releases, facts) = (releases(), BTreeMap::new());
+        let (mut releases, facts) = (releases(), Map::new());
         let stays = |release, pinned| Stays { release, pinned };
         releases.stays = BTreeMap::from([
             ("b".to_owned(), stays(2, false)),
@@ -132,11 +137,11 @@ mod tests {
             };
             let copies = BTreeMap::from([(WorkloadName::of(&releases.key), report)]);
             let facts = ClusterStatus { copies, ..ClusterStatus::default() };
-            let facts = BTreeMap::from([("a".to_owned(), facts)]);
+            let facts = Map::from([("a".to_owned(), facts.into())]);
             RolloutView { releases: &releases, facts: &facts }.health("a")
         };
         assert_eq!((health(9), health(10)), (Health::Applying, Health::Failed));
-        let nothing = BTreeMap::new();
+        let nothing = Map::new();
         assert_eq!(RolloutView { releases: &releases, facts: &nothing }.health("b"), Health::Succeeded);
     }
 }

@@ -2,17 +2,15 @@
 //!
 //! A second decision, with the new source and the old statuses and time, tells edits from statuses and time.
 
-use std::collections::BTreeMap;
-
 use super::held_record::HeldRecord;
 use super::question::Question;
 use super::removal::{Cause, Pairs};
 use crate::state::PlaceOwners;
-use berth_base::model::{Decision, Digest, Key, ObjectId, path};
+use berth_base::model::{Decision, Digest, Key, Map, ObjectId, path};
 
 /// The decisions of the edit alone: with the new source, and the old statuses and time. Several where the old
 /// ones are not known exactly.
-pub type EditAlone = Vec<BTreeMap<Key, Decision>>;
+pub type EditAlone = Vec<Map<Key, Decision>>;
 
 /// Determines the causes of removals.
 #[derive(Debug)]

@@ -10,13 +10,13 @@ use std::str::FromStr;
 use super::held_record::{key_of_words, words_of_key};
 use super::removal::Pairs;
 use crate::state::{Comparison, PlaceOwners};
-use berth_base::model::{Decision, Key, ObjectId, Timestamp, path};
+use berth_base::model::{Decision, Key, Map, ObjectId, Timestamp, path};
 
 /// The decisions of one later moment, with all other inputs unchanged.
 #[derive(Clone, Debug)]
 pub struct LaterDecisions {
     pub at: Timestamp,
-    pub decisions: BTreeMap<Key, Decision>,
+    pub decisions: Map<Key, Decision>,
 }
 
 /// The moments to come at which decisions change by time alone.
@@ -84,7 +84,7 @@ pub(super) fn due(states: &Comparison<'_>, moments: &[LaterDecisions]) -> BTreeM
     let mut due: BTreeMap<Key, Due> = BTreeMap::new();
     for ahead in moments {
         let mut claims: Option<PlaceOwners<'_>> = None;
-        for (key, decision) in &*states.current.decisions {
+        for (key, decision) in &states.current.decisions {
             let then = ahead.decisions.get(key);
             if then.is_some_and(|then| then.picks == decision.picks && then.objects == decision.objects) {
                 continue;

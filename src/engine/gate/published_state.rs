@@ -114,7 +114,7 @@ fn put_copy_back(states: &Comparison<'_>, cluster: &str, path: Arc<str>, state: 
     let content = states.current.folders.get(cluster).and_then(|folder| folder.get(&path));
     let folder = match state.folders.get_mut(cluster) {
         Some(folder) => folder,
-        None => state.folders.entry(cluster.to_owned()).or_default(),
+        None => state.folders.or_default(cluster),
     };
     folder.extend(content.map(|content| (path, *content)));
 }

@@ -7,7 +7,7 @@ use super::held_record::HeldRecord;
 use super::limits::Limits;
 use super::window::PastPublication;
 use crate::state::Comparison;
-use berth_base::model::{Decision, Digest, Key};
+use berth_base::model::{Decision, Digest, Key, Map};
 
 /// The inputs of a verdict.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub struct Question<'a> {
     /// The source differs from the one that was processed last.
     pub source_changed: bool,
     /// Tells edits from statuses and time; empty where only one of them has changed.
-    pub edit_alone: &'a [BTreeMap<Key, Decision>],
+    pub edit_alone: &'a [Map<Key, Decision>],
     /// The deadlines to come; without any moment where the change cannot bring one.
     pub outlook: &'a Outlook,
     /// Deadlines of earlier changes that the gate let pass, and that have passed by now.

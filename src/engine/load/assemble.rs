@@ -176,14 +176,14 @@ fn labels(documents: &[Document], fleet: &Fleet) -> BTreeMap<Key, Labels> {
 fn take(done: &mut Assembled, lowered: Lowered) {
     done.diagnostics.extend(lowered.diagnostics);
     for placement in lowered.placements {
-        done.fleet.placements.entry(placement.key.clone()).or_insert(placement);
+        done.fleet.placements.or_insert(placement.key.clone(), placement);
     }
     for workload in lowered.workloads {
-        done.fleet.workloads.entry(workload.key.clone()).or_insert(workload);
+        done.fleet.workloads.or_insert(workload.key.clone(), workload);
     }
     done.fleet.approvals.extend(lowered.approvals);
     for policy in lowered.rollout_policies {
-        done.fleet.rollout_policies.entry(policy.key.clone()).or_insert(policy.into());
+        done.fleet.rollout_policies.or_insert(policy.key.clone(), policy.into());
     }
     for run in lowered.runs {
         done.fleet.runs.entry(run.key.clone()).or_insert(run);
@@ -197,9 +197,9 @@ fn take(done: &mut Assembled, lowered: Lowered) {
     done.fleet.list_kinds.extend(lowered.list_kinds);
     for (cluster, status) in lowered.statuses {
         // Scores come from objects of their own, separate from the cluster's status.
-        let known = done.fleet.statuses.entry(cluster).or_insert_with(|| status.clone());
-        for (named, score) in status.scores {
-            known.scores.entry(named).or_insert(score);
+        let known = done.fleet.statuses.or_insert(cluster, status.clone());
+        for (named, score) in &status.scores {
+            known.scores.entry(named.clone()).or_insert(*score);
         }
     }
 }

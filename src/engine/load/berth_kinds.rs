@@ -103,7 +103,7 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
             out.rollout_policies.extend(policy.filter(|_| !scope.has_errors()));
         } else if let Some(mut status) = status::from_node(&scope, &document.root) {
             status.keep_what_people_write();
-            out.statuses.insert(status.cluster.clone(), status);
+            out.statuses.insert(status.cluster.clone(), status.into());
         }
         if scope.has_errors() {
             out.faulty.insert(index);

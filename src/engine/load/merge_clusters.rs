@@ -5,15 +5,15 @@ use std::fmt::Debug;
 
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::cluster::{Report, Standing};
-use berth_base::model::{Cluster, Shared};
+use berth_base::model::{Cluster, Map, Shared};
 
 /// Merges clusters of one name. Where two files contradict each other, the first one counts.
 pub(super) fn merge(
     mut clusters: Vec<Shared<Cluster>>,
     found: &mut Diagnostics,
-) -> BTreeMap<String, Shared<Cluster>> {
+) -> Map<String, Shared<Cluster>> {
     clusters.sort_by(|a, b| (&a.name, &a.origins).cmp(&(&b.name, &b.origins)));
-    let mut merged: BTreeMap<String, Shared<Cluster>> = BTreeMap::new();
+    let mut merged: Map<String, Shared<Cluster>> = Map::new();
     for cluster in clusters {
         match merged.get_mut(&cluster.name) {
             Some(first) => add(first, (*cluster).clone(), found),

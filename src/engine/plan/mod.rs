@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub use mentions::{Mention, mentions};
 
 use crate::state::{Comparison, PlaceOwners, State};
-use berth_base::model::{ContentId, Decision, Key, ObjectId, Pick, Shared};
+use berth_base::model::{ContentId, Decision, Key, ObjectId, Pick, map};
 
 /// Everything that differs between two states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -151,7 +151,8 @@ pub fn plan(current: &State, next: &State) -> Plan {
 /// The differences of two states that were compared already, as a plan.
 pub fn plan_of(states: &Comparison<'_>) -> Plan {
     let (current, next) = (states.current, states.next);
-    let owners_after = PlaceOwners::of(&next.decisions);
+    let there_after = states.files.iter().filter(|file| file.after.is_some()).map(|file| &*file.path);
+    let owners_after = PlaceOwners::at(&next.decisions, there_after);
     let mut workloads: BTreeMap<&Key, Vec<ObjectChange>> = BTreeMap::new();
     let mut unaccounted = Vec::new();
     for file in &states.files {
@@ -176,27 +177,37 @@ pub fn plan_of(states: &Comparison<'_>) -> Plan {
         workloads: workloads.into_iter().map(|(key, changes)| (key.clone(), changes)).collect(),
         unaccounted,
         placements: changed_placements(current, next),
-        clusters: ClusterChange::between(with_objects(current), with_objects(next)),
+        clusters: changed_clusters(current, next),
     }
 }
 
-/// An empty folder leaves no trace in Git, so only these compare alike wherever a state comes from.
-fn with_objects(state: &State) -> impl Iterator<Item = &str> {
-    state.folders.iter().filter(|(_, folder)| !folder.is_empty()).map(|(name, _)| name.as_str())
+/// An empty folder leaves no trace in Git, so that only those with objects compare alike wherever a state comes from.
+fn changed_clusters(current: &State, next: &State) -> ClusterChange {
+    let mut change = ClusterChange::default();
+    for one in current.folders.changes(&next.folders) {
+        let [had, has] = [one.before, one.after].map(|side| side.is_some_and(|folder| !folder.is_empty()));
+        match (had, has) {
+            (true, false) => change.lost.push(one.key.clone()),
+            (false, true) => change.gained.push(one.key.clone()),
+            _ => {}
+        }
+    }
+    change
 }
 
 fn changed_placements(current: &State, next: &State) -> BTreeMap<Key, ClusterChange> {
-    let keys: BTreeSet<&Key> = current.decisions.keys().chain(next.decisions.keys()).collect();
-    let nowhere: Shared<Vec<Pick>> = Shared::new();
-    let picks = |decision: Option<&Decision>| decision.map_or(nowhere.clone(), |one| one.picks.clone());
-    let change = |key: &Key| {
-        let (before, after) = (picks(current.decisions.get(key)), picks(next.decisions.get(key)));
-        if before == after {
-            return ClusterChange::default();
-        }
-        ClusterChange::between(names(&before), names(&after))
+    let picks = |decision: Option<&Decision>| decision.map(|one| one.picks.clone()).unwrap_or_default();
+    let change = |one: map::Change<'_, Key, Decision>| {
+        let (before, after) = (picks(one.before), picks(one.after));
+        let is_same = before == after;
+        let change = if is_same {
+            ClusterChange::default()
+        } else {
+            ClusterChange::between(names(&before), names(&after))
+        };
+        (!change.is_empty()).then(|| (one.key.clone(), change))
     };
-    keys.into_iter().map(|key| (key.clone(), change(key))).filter(|(_, change)| !change.is_empty()).collect()
+    current.decisions.changes(&next.decisions).filter_map(change).collect()
 }
 
 fn names(picks: &[Pick]) -> impl Iterator<Item = &str> {

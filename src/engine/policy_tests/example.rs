@@ -13,7 +13,7 @@ use super::policy_test::PolicyTest;
 use super::side::Side;
 use berth_base::diag::{Diagnostics, Pos};
 use berth_base::model::cluster::{Cluster, Effect, Taint};
-use berth_base::model::{Decision, Fleet, Key, Object, ObjectId, Pick, Template, Workload};
+use berth_base::model::{Decision, Fleet, Key, Map, Object, ObjectId, Pick, Template, Workload};
 use berth_base::yaml::node::Value;
 use berth_base::yaml::{Fields, Form, Node, Scope};
 
@@ -41,7 +41,7 @@ pub enum Given {
 #[derive(Clone, Debug, Default)]
 pub struct GivenFleet {
     pub fleet: Fleet,
-    pub decisions: BTreeMap<Key, Decision>,
+    pub decisions: Map<Key, Decision>,
 }
 
 /// An item that must fail.

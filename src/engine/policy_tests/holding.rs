@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::judge::{Item, PolicyFinding};
-use berth_base::model::{Decision, Key};
+use berth_base::model::{Decision, Key, Map};
 
 /// The names of failed tests, with their messages.
 pub type Failed = BTreeMap<String, String>;
@@ -12,8 +12,8 @@ pub type Failed = BTreeMap<String, String>;
 /// that a finding is about. An unchanged placement is not what makes a test fail.
 pub fn failing_workloads(
     findings: &[PolicyFinding],
-    before: &BTreeMap<Key, Decision>,
-    after: &BTreeMap<Key, Decision>,
+    before: &Map<Key, Decision>,
+    after: &Map<Key, Decision>,
 ) -> BTreeMap<Key, Failed> {
     let mut failing: BTreeMap<Key, Failed> = BTreeMap::new();
     let holding: Vec<&PolicyFinding> = findings.iter().filter(|finding| finding.holds).collect();

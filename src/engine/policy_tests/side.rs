@@ -1,10 +1,9 @@
 //! The fleet with its decisions, before or after a change.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use berth_base::model::selector::Labels;
-use berth_base::model::{Action, Cluster, Decision, Fleet, Key, Pick, Verb, Workload};
+use berth_base::model::{Action, Cluster, Decision, Fleet, Key, Map, Pick, Verb, Workload};
 
 /// A fleet and the decisions made for it.
 #[derive(Debug)]
@@ -12,14 +11,14 @@ pub struct Side<'a> {
     /// The clusters with what their members report, by name ascending.
     pub(super) clusters: Vec<Cow<'a, Cluster>>,
     pub(super) fleet: &'a Fleet,
-    pub(super) decisions: &'a BTreeMap<Key, Decision>,
+    pub(super) decisions: &'a Map<Key, Decision>,
 }
 
 impl<'a> Side<'a> {
     pub fn new(
         clusters: Vec<Cow<'a, Cluster>>,
         fleet: &'a Fleet,
-        decisions: &'a BTreeMap<Key, Decision>,
+        decisions: &'a Map<Key, Decision>,
     ) -> Side<'a> {
         Side { clusters, fleet, decisions }
     }

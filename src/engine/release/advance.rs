@@ -6,7 +6,9 @@ use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, Releases};
 use berth_base::model::rollout::Strategy;
-use berth_base::model::{ContentError, Contents, Decision, Folders, Key, Pick, Shared, Timestamp, Workload};
+use berth_base::model::{
+    ContentError, Contents, Decision, Folders, Key, Map, Pick, Shared, Timestamp, Workload,
+};
 
 use super::answer::{self, Answer};
 use super::course::{self, Course, Way};
@@ -117,7 +119,7 @@ fn pin(
     course: &mut Course<'_>,
     workload: &Workload,
     (given, contents): (Given<'_>, &mut dyn Contents),
-    desired: &BTreeMap<Key, Decision>,
+    desired: &Map<Key, Decision>,
 ) {
     let mut by_release: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
     for (cluster, sight) in sights.iter_mut().filter(|(_, sight)| sight.picked) {
@@ -163,7 +165,7 @@ impl Asked<'_> {
     pub(super) fn finish(
         mut self,
         given: Given<'_>,
-        desired: &BTreeMap<Key, Decision>,
+        desired: &Map<Key, Decision>,
         settles: Option<Timestamp>,
         contents: &mut dyn Contents,
     ) -> Advance {
@@ -185,7 +187,7 @@ impl Asked<'_> {
             }
         }
         record::record(&mut self, &fates, &joins, settles, given.now);
-        if given.current.releases.get(&key) != Some(&self.course.releases) {
+        if given.current.releases.get(&key).is_none_or(|one| **one != self.course.releases) {
             self.course.releases.format = given.format;
         }
         if let Some(halt) = &self.course.releases.halted {
@@ -243,7 +245,7 @@ impl Asked<'_> {
             Some(_) => !sight.picked,
             None => sight.picked && sight.serves && sight.have == sight.want,
         };
-        given.current.releases.get(&releases.key) == Some(releases)
+        given.current.releases.get(&releases.key).is_some_and(|one| **one == *releases)
             && releases.is_proven()
             && releases.told.is_empty()
             && self.sights.values().all(is_same)
@@ -328,11 +330,7 @@ fn lost(workload: &Workload, number: u64, fault: &str) -> Diagnostic {
     Diagnostic::warning(workload.origin.clone(), message)
 }
 
-fn picks_of(
-    decisions: &BTreeMap<Key, Decision>,
-    key: &Key,
-    wanted: impl Fn(&str) -> bool,
-) -> Shared<Vec<Pick>> {
+fn picks_of(decisions: &Map<Key, Decision>, key: &Key, wanted: impl Fn(&str) -> bool) -> Shared<Vec<Pick>> {
     let picked = decisions.get(key).into_iter().flat_map(Decision::picked);
     picked.filter(|pick| wanted(&pick.cluster)).cloned().collect::<Vec<_>>().into()
 }

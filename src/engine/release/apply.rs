@@ -27,7 +27,7 @@ pub(super) fn apply(advances: Vec<Advance>, given: Given<'_>, state: &mut State)
     }
     for (cluster, changes) in by_cluster {
         let before = given.current.folders.get(cluster);
-        let folder = state.folders.entry(cluster.clone()).or_default();
+        let folder = state.folders.or_default(cluster);
         match before.filter(|before| becomes(folder, &changes, before)) {
             // The rest of berth sees at once that such a cluster is as before.
             Some(before) => *folder = before.clone(),
@@ -48,7 +48,7 @@ pub(super) fn apply(advances: Vec<Advance>, given: Given<'_>, state: &mut State)
             fact_of(&cluster, state).copies.insert(name.clone(), report);
         }
         released.traces.insert(advance.key.clone(), advance.trace);
-        state.releases.extend(advance.releases.map(|releases| (advance.key, releases)));
+        state.releases.extend(advance.releases.map(|releases| (advance.key, releases.into())));
     }
     keep_reports(&unchanged, given, state);
     released
@@ -59,7 +59,8 @@ fn name(advance: &Advance) -> WorkloadName {
 }
 
 fn keeps_reports(advance: &Advance, given: Given<'_>) -> bool {
-    let is_as_before = |releases: &Releases| given.current.releases.get(&advance.key) == Some(releases);
+    let is_as_before =
+        |releases: &Releases| given.current.releases.get(&advance.key).is_some_and(|one| **one == *releases);
     let releases = advance.releases.as_ref();
     releases.is_some_and(|releases| releases.format >= RecordFormat::Removals && is_as_before(releases))
 }
@@ -70,9 +71,8 @@ fn keep_reports(unchanged: &BTreeSet<WorkloadName>, given: Given<'_>, state: &mu
     let facts = given.current.facts.iter();
     for (cluster, earlier) in facts.filter(|(cluster, _)| given.fleet.clusters.contains_key(*cluster)) {
         for (name, report) in earlier.copies.iter().filter(|(name, _)| unchanged.contains(*name)) {
-            let fact = fact_of(cluster, state);
-            if !fact.copies.contains_key(name) {
-                fact.copies.insert(name.clone(), report.clone());
+            if state.facts.get(cluster).is_none_or(|fact| !fact.copies.contains_key(name)) {
+                fact_of(cluster, state).copies.insert(name.clone(), report.clone());
             }
         }
     }
@@ -80,7 +80,7 @@ fn keep_reports(unchanged: &BTreeSet<WorkloadName>, given: Given<'_>, state: &mu
 
 fn fact_of<'s>(cluster: &str, state: &'s mut State) -> &'s mut ClusterStatus {
     let new = || ClusterStatus { cluster: cluster.to_owned(), ..ClusterStatus::default() };
-    state.facts.entry(cluster.to_owned()).or_insert_with(new)
+    state.facts.or_insert_with(cluster, || new().into())
 }
 
 /// Reports whether these changes make one folder another one.
@@ -101,16 +101,16 @@ fn changes<'a>(
     desired: &Places<'_>,
 ) -> Vec<(&'a String, Change)> {
     let key = &advance.key;
-    let (paths_now, paths_next) = (current.paths(key), desired.paths(key));
+    let (had, wanted) = (current.of_workload(key), desired.of_workload(key));
     let mut changes = Vec::new();
     for (cluster, fate) in &advance.fates {
         let instead: CopySet = match fate {
             Fate::Desired => continue,
-            Fate::Stays | Fate::Leaves => current.copies(key, cluster, &paths_now),
+            Fate::Stays | Fate::Leaves => had.copies(cluster),
             Fate::Gets(copies) => copies.clone(),
             Fate::Waits => CopySet::new(),
         };
-        let own = desired.copies(key, cluster, &paths_next);
+        let own = wanted.copies(cluster);
         let stays: BTreeSet<&Arc<str>> = instead.iter().map(|(path, _)| path).collect();
         let gone = own.iter().filter(|(path, _)| !stays.contains(path));
         changes.extend(gone.map(|(path, _)| (cluster, Change { path: path.clone(), content: None })));

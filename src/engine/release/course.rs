@@ -54,7 +54,7 @@ pub(super) fn course<'f>(
     let key = &workload.key;
     let orders = Orders::of(given.fleet, key);
     let strategy = orders.strategy();
-    let before = given.current.releases.get(key);
+    let before = given.current.releases.get(key).map(|before| &**before);
     let anew = before.filter(|before| way == Way::Anew && before.taken_back).map(anew);
     let before = anew.as_ref().or(before);
     let mut course = Course {

@@ -52,7 +52,7 @@ use berth_base::model::release::RecordFormat;
 use berth_base::model::rollout::{Pace, Strategy};
 use berth_base::model::staged::Standing;
 use berth_base::model::{
-    ClusterStatus, ContentError, Contents, Decision, Fleet, Key, Pick, Timestamp, Workload,
+    ClusterStatus, ContentError, Contents, Decision, Fleet, Key, Map, Pick, Shared, Timestamp, Workload,
     cluster::WorkloadName,
 };
 
@@ -66,7 +66,7 @@ pub struct Given<'a> {
     pub fleet: &'a Fleet,
     pub labels: &'a ClusterLabels<'a>,
     pub current: &'a State,
-    pub statuses: &'a BTreeMap<String, ClusterStatus>,
+    pub statuses: &'a Map<String, Shared<ClusterStatus>>,
     pub now: Timestamp,
     /// The rules for records that change.
     pub format: RecordFormat,
@@ -95,12 +95,16 @@ pub struct Trace {
     pub next: Option<Timestamp>,
 }
 
-/// Forgets which clusters waited for their turn when a decision was made that stands.
-pub fn forget_turns(decision: &mut Decision) {
-    if decision.picks.iter().any(|pick| pick.pending || pick.leaving) {
+/// Forgets which clusters waited for their turn when decisions were made that stand.
+pub fn forget_turns(decisions: &mut Map<Key, Decision>) {
+    decisions.update(|_, decision| {
+        if !decision.picks.iter().any(|pick| pick.pending || pick.leaving) {
+            return None;
+        }
         let picked = decision.picked().cloned();
-        decision.picks = picked.map(|pick| Pick { pending: false, ..pick }).collect::<Vec<_>>().into();
-    }
+        let picks = picked.map(|pick| Pick { pending: false, ..pick }).collect::<Vec<_>>().into();
+        Some(Decision { picks, ..decision.clone() })
+    });
 }
 
 /// Turns the desired state into the one that clusters get now.

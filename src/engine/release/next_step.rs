@@ -1,15 +1,15 @@
 //! The next step of every workload on given facts, for people and programs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use super::policy::{Closed, Orders};
 use super::strategies;
 use super::turn::{Has, Step, Turn};
 use super::works::Works;
 use berth_base::model::rollout::Strategy;
-use berth_base::model::{Decision, Fleet, Key, Timestamp, Workload};
+use berth_base::model::{Decision, Fleet, Key, Map, Timestamp, Workload};
 
 /// A workload's clusters, and its strategy's answer.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct NextStep<'a> {
 /// Asks the strategy of each workload.
 pub fn next_steps<'a>(
     fleet: &'a Fleet,
-    decisions: &'a BTreeMap<Key, Decision>,
+    decisions: &'a Map<Key, Decision>,
     works: &'a Works,
     now: Timestamp,
 ) -> Vec<NextStep<'a>> {
@@ -63,7 +63,7 @@ impl NextStep<'_> {
             let clusters = self.turns.iter().filter(|turn| turn.picked && is_meant(turn));
             clusters.map(|turn| turn.cluster).collect::<Vec<_>>()
         };
-        let mut form = Map::new();
+        let mut form = serde_json::Map::new();
         let mut put = |name: &str, value: Json| form.insert(name.to_owned(), value);
         put("kind", json!(&*key.kind));
         put("namespace", json!(&*key.namespace));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::model::rollout::{GroupRef, Pace, Rolling, Rollout, Stage, StageTask, Strategy};
-use berth_base::model::{Decision, Fleet, Key, Pick, Timestamp};
+use berth_base::model::{Decision, Fleet, Key, Map, Pick, Timestamp};
 use berth_base::text::{counted, some_of};
 
 use super::labels::ClusterLabels;
@@ -55,7 +55,7 @@ impl Outlook {
 pub fn outlook(
     orders: &Orders<'_>,
     labels: &ClusterLabels<'_>,
-    decisions: &BTreeMap<Key, Decision>,
+    decisions: &Map<Key, Decision>,
     now: Timestamp,
 ) -> Option<Outlook> {
     let (fleet, key) = (orders.fleet(), orders.workload());
@@ -99,7 +99,7 @@ fn progressive(
     fleet: &Fleet,
     rollouts: &[Rollout],
     decision: &Decision,
-    decisions: &BTreeMap<Key, Decision>,
+    decisions: &Map<Key, Decision>,
 ) -> Outlook {
     let one = |rollout: &Rollout| {
         let followed = rollout.placement.as_ref().and_then(|one| fleet.find(one));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use berth_base::model::{ContentId, Key, path};
+use berth_base::model::{ContentId, Decision, Key, path};
 
 use crate::state::{PlaceOwners, State};
 
@@ -21,16 +21,40 @@ impl<'a> Places<'a> {
         Places { state, owners: PlaceOwners::of(&state.decisions) }
     }
 
-    /// Returns the paths of a workload's objects.
-    pub(super) fn paths(&self, key: &Key) -> Vec<Arc<str>> {
-        let objects = self.state.decisions.get(key).map(|decision| decision.objects.as_slice());
-        objects.unwrap_or_default().iter().map(|object| path::of_object(object).into()).collect()
+    /// Returns the places of one workload's objects.
+    pub(super) fn of_workload(&self, key: &'a Key) -> WorkloadPlaces<'_> {
+        let decision = self.state.decisions.get(key);
+        let objects = decision.map(|decision| decision.objects.as_slice()).unwrap_or_default();
+        let place = |object| {
+            let path = path::of_object(object);
+            let is_own = self.owners.is_alone(key, &path);
+            (path.into(), is_own)
+        };
+        WorkloadPlaces { places: self, key, decision, paths: objects.iter().map(place).collect() }
     }
+}
 
-    /// Returns the workload's own copies among these paths.
-    pub(super) fn copies(&self, key: &Key, cluster: &str, paths: &[Arc<str>]) -> CopySet {
-        let Some(folder) = self.state.folders.get(cluster) else { return CopySet::new() };
-        let own = paths.iter().filter(|path| self.owners.owns(key, cluster, path));
-        own.filter_map(|path| folder.get(path).map(|id| (path.clone(), *id))).collect()
+/// The places of a workload's objects, which are the same in every cluster's folder.
+#[derive(Debug)]
+pub(super) struct WorkloadPlaces<'p> {
+    places: &'p Places<'p>,
+    key: &'p Key,
+    decision: Option<&'p Decision>,
+    /// Each with true where no other workload has an object for it.
+    paths: Vec<(Arc<str>, bool)>,
+}
+
+impl WorkloadPlaces<'_> {
+    /// Returns the workload's own copies in a cluster.
+    pub(super) fn copies(&self, cluster: &str) -> CopySet {
+        let Places { state, owners } = self.places;
+        let Some(folder) = state.folders.get(cluster) else { return CopySet::new() };
+        let serves = self.decision.is_some_and(|decision| decision.serves(cluster));
+        let is_own = |(path, is_alone): &&(Arc<str>, bool)| match is_alone {
+            true => serves,
+            false => owners.owns(self.key, cluster, path),
+        };
+        let own = self.paths.iter().filter(is_own);
+        own.filter_map(|(path, _)| folder.get(path).map(|id| (path.clone(), *id))).collect()
     }
 }

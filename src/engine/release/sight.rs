@@ -39,16 +39,16 @@ pub(super) fn sights<'a>(
 ) -> BTreeMap<String, Sight<'a>> {
     let key = &releases.key;
     let [current, desired] = places;
-    let (paths_now, paths_next) = (current.paths(key), desired.paths(key));
+    let (had, wanted) = (current.of_workload(key), desired.of_workload(key));
     let mut sights = BTreeMap::new();
     let served = current.state.decisions.get(key).into_iter().flat_map(|before| before.picks.iter());
     let served = served.filter(|pick| !pick.pending && given.fleet.clusters.contains_key(&pick.cluster));
     for pick in served {
-        let have = current.copies(key, &pick.cluster, &paths_now);
+        let have = had.copies(&pick.cluster);
         sights.insert(pick.cluster.clone(), Sight { serves: true, have, ..Sight::default() });
     }
     for pick in desired.state.decisions.get(key).into_iter().flat_map(Decision::picked) {
-        let want = desired.copies(key, &pick.cluster, &paths_next);
+        let want = wanted.copies(&pick.cluster);
         let sight: &mut Sight<'_> = sights.entry(pick.cluster.clone()).or_default();
         (sight.picked, sight.want, sight.group) = (true, want, pick.group.as_ref());
     }

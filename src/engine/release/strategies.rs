@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use super::turn::{Step, Turn};
 use super::{progressive, rolling};
 use berth_base::model::rollout::{Rollout, Strategy};
-use berth_base::model::{Decision, Fleet, Key, Pick, Timestamp};
+use berth_base::model::{Decision, Fleet, Key, Map, Pick, Timestamp};
 
 /// Returns the picks that each rollout of a progressive strategy is about: those of the placement that it names, or
 /// the workload's own. Empty for other strategies.
 pub fn followed<'d>(
     fleet: &Fleet,
-    decisions: &'d BTreeMap<Key, Decision>,
+    decisions: &'d Map<Key, Decision>,
     workload: &Key,
     strategy: &Strategy,
 ) -> Vec<&'d [Pick]> {

@@ -145,7 +145,7 @@ fn blocked(workload: &Workload, given: Given<'_>, proven: &BTreeMap<&Key, bool>)
         return Some(format!("{frozen} goes together with it, and stays as it is"));
     }
     // One that stays as it is was not asked, and is as far as its record says.
-    let recorded = |key: &Key| given.current.releases.get(key).is_none_or(is_done);
+    let recorded = |key: &Key| given.current.releases.get(key).is_none_or(|releases| is_done(releases));
     let waits_for = |key: &&Key| !proven.get(*key).copied().unwrap_or_else(|| recorded(key));
     let first = orders.after().into_iter().find(waits_for)?;
     Some(format!("{first} goes first, and is not proven everywhere yet"))

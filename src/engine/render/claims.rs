@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use berth_base::model::{Fleet, Key, ObjectId, Override, Pick, Shared, Template, Workload, object, path};
+use berth_base::model::{
+    Fleet, Key, Map, ObjectId, Override, Pick, Shared, Template, Workload, object, path,
+};
 
 /// One template of one workload, for the clusters where it becomes the same object.
 #[derive(Debug)]
@@ -65,7 +67,7 @@ impl<'a> Claim<'a> {
 }
 
 /// The picks of each workload's decision.
-pub(super) type Picks = BTreeMap<Key, Shared<Vec<Pick>>>;
+pub(super) type Picks = Map<Key, Shared<Vec<Pick>>>;
 
 /// Groups all claims by path in lower case, each group in the order of the workloads' keys. `frozen` holds
 /// stand-ins for frozen workloads.

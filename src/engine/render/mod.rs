@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use berth_base::diag::Diagnostics;
 use berth_base::model::{
-    ContentError, ContentId, Contents, Decision, Fleet, Folders, Key, ObjectId, Pick, Shared, Workload,
+    ContentError, ContentId, Contents, Decision, Fleet, Folders, Key, Map, ObjectId, Pick, Shared, Workload,
 };
 use cache::Reused;
 use claims::{Claim, Picks};
@@ -41,7 +41,7 @@ pub use stored_cache::StoredCache;
 /// The current state, as far as rendering needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct Previous<'a> {
-    pub decisions: &'a BTreeMap<Key, Decision>,
+    pub decisions: &'a Map<Key, Decision>,
     pub folders: &'a Folders,
 }
 
@@ -56,7 +56,7 @@ pub struct Rendered {
 /// stands for and which copies could not be made.
 pub fn render(
     fleet: &Fleet,
-    decisions: &mut BTreeMap<Key, Decision>,
+    decisions: &mut Map<Key, Decision>,
     previous: Previous<'_>,
     contents: &mut dyn Contents,
 ) -> Result<Rendered, ContentError> {
@@ -79,7 +79,7 @@ pub(crate) enum RenderCache {
 pub(crate) fn render_after(
     earlier: Option<&RenderCache>,
     fleet: &Shared<Fleet>,
-    decisions: &mut BTreeMap<Key, Decision>,
+    decisions: &mut Map<Key, Decision>,
     previous: Previous<'_>,
     contents: &mut dyn Contents,
 ) -> Result<(Rendered, ProcessCache), ContentError> {
@@ -99,7 +99,7 @@ pub(crate) fn render_after(
 }
 
 /// Returns the picks that are served now: clusters that wait for their turn are left out.
-fn picks_of(decisions: &BTreeMap<Key, Decision>) -> Picks {
+fn picks_of(decisions: &Map<Key, Decision>) -> Picks {
     let served = |decision: &Decision| match decision.picks.iter().any(|pick| pick.pending) {
         true => decision.picks.iter().filter(|pick| !pick.pending).cloned().collect::<Vec<_>>().into(),
         false => decision.picks.clone(),
@@ -142,7 +142,7 @@ impl<'a> Rendering<'a> {
         mut self,
         reused: Reused,
         groups: &BTreeMap<String, Vec<Claim<'_>>>,
-        decisions: &mut BTreeMap<Key, Decision>,
+        decisions: &mut Map<Key, Decision>,
     ) -> Result<Done, ContentError> {
         self.rendered.folders = reused.folders;
         let mut clean = reused.unchanged;
@@ -225,12 +225,12 @@ pub(crate) fn copies_of(
 fn put(folders: &mut Folders, cluster: &str, path: &Arc<str>, content: ContentId) {
     match folders.get_mut(cluster) {
         Some(folder) => folder.insert(path.clone(), content),
-        None => folders.entry(cluster.to_owned()).or_default().insert(path.clone(), content),
+        None => folders.or_default(cluster).insert(path.clone(), content),
     };
 }
 
 /// Gives each decision the objects that go to its clusters, without rendering them.
-pub fn objects(fleet: &Fleet, decisions: &mut BTreeMap<Key, Decision>, previous: Previous<'_>) {
+pub fn objects(fleet: &Fleet, decisions: &mut Map<Key, Decision>, previous: Previous<'_>) {
     let frozen = frozen::workloads(fleet, previous);
     let groups = claims::group(fleet, &frozen, &picks_of(decisions));
     note_objects(fleet, &groups, decisions, previous);
@@ -239,7 +239,7 @@ pub fn objects(fleet: &Fleet, decisions: &mut BTreeMap<Key, Decision>, previous:
 fn note_objects(
     fleet: &Fleet,
     groups: &BTreeMap<String, Vec<Claim<'_>>>,
-    decisions: &mut BTreeMap<Key, Decision>,
+    decisions: &mut Map<Key, Decision>,
     previous: Previous<'_>,
 ) {
     // Objects that an override moved to another API group are the copies' alone.
@@ -247,18 +247,24 @@ fn note_objects(
     for claim in groups.values().flatten().filter(|claim| *claim.id != claim.template.object.id) {
         moved.entry(&claim.workload.key).or_default().push(&claim.id);
     }
-    for (key, decision) in decisions.iter_mut() {
-        let templates = fleet.workloads.get(key).map(|workload| workload.templates.as_slice());
-        let objects = templates.unwrap_or_default().iter().map(|template| template.object.id.clone());
-        decision.objects = objects.collect();
-        decision.objects.extend(moved.get(key).into_iter().flatten().copied().cloned());
-        decision.objects.sort();
-        decision.objects.dedup();
-        decision.failures.clear();
-        if fleet.workloads.get(key).is_some_and(|workload| workload.frozen) {
-            frozen::note(previous, key, decision);
+    decisions.update(|key, decision| {
+        let workload = fleet.workloads.get(key);
+        let templates = workload.map(|workload| workload.templates.as_slice()).unwrap_or_default();
+        let own = templates.iter().map(|template| &template.object.id);
+        let mut objects: Vec<&ObjectId> = own.chain(moved.get(key).into_iter().flatten().copied()).collect();
+        objects.sort();
+        objects.dedup();
+        let is_frozen = workload.is_some_and(|workload| workload.frozen);
+        if !is_frozen && decision.failures.is_empty() && objects.iter().copied().eq(&decision.objects) {
+            return None;
         }
-    }
+        let objects = objects.into_iter().cloned().collect();
+        let mut noted = Decision { objects, failures: Vec::new(), ..decision.clone() };
+        if is_frozen {
+            frozen::note(previous, key, &mut noted);
+        }
+        Some(noted)
+    });
 }
 
 #[cfg(test)]

@@ -8,8 +8,7 @@ use super::claims;
 use super::copies::Copies;
 use super::replicas;
 use super::{frozen, picks_of};
-use berth_base::model::{Action, Decision, Fleet, Key, ObjectId, Pointer};
-use std::collections::BTreeMap;
+use berth_base::model::{Action, Decision, Fleet, Key, Map, ObjectId, Pointer};
 
 /// The overrides that changed one cluster's copy of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +42,7 @@ impl std::fmt::Display for AppliedOverride {
 /// Returns the copies that an override changes, by path and cluster.
 pub fn touched(
     fleet: &Fleet,
-    decisions: &BTreeMap<Key, Decision>,
+    decisions: &Map<Key, Decision>,
     previous: super::Previous<'_>,
 ) -> Vec<OverriddenCopy> {
     let frozen = frozen::workloads(fleet, previous);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::claims::Claim;
 use super::copies::Fault;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
-use berth_base::model::{Decision, Failure, Key};
+use berth_base::model::{Decision, Failure, Key, Map};
 use berth_base::text::some_quoted;
 
 /// The maximal number of clusters named in a message; the decision names all.
@@ -43,7 +43,7 @@ impl Problems {
         self.failures.values().map(Vec::len).sum()
     }
 
-    pub(super) fn report(self, decisions: &mut BTreeMap<Key, Decision>, found: &mut Diagnostics) {
+    pub(super) fn report(self, decisions: &mut Map<Key, Decision>, found: &mut Diagnostics) {
         for (key, mut failures) in self.failures {
             if let Some(decision) = decisions.get_mut(&key) {
                 failures.sort();

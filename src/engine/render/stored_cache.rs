@@ -77,11 +77,12 @@ impl StoredCache {
             |(path, key): (&Arc<str>, &CacheKey)| unchanged.contains(&**path).then(|| (path.clone(), *key));
         let keys = self.keys.iter().filter_map(unchanged_of).collect();
         let mut reused = Reused { folders: folders.clone(), unchanged, keys };
-        for folder in reused.folders.values_mut() {
-            if folder.keys().any(|path| !stays.contains(path)) {
-                folder.retain(|path, _| stays.contains(path));
-            }
-        }
+        reused.folders.update(|_, folder| {
+            folder.keys().any(|path| !stays.contains(path)).then(|| {
+                let kept = folder.iter().filter(|(path, _)| stays.contains(*path));
+                kept.map(|(path, id)| (path.clone(), *id)).collect()
+            })
+        });
         reused.folders.retain(|name, folder| !folder.is_empty() || fleet.clusters.contains_key(name));
         for name in fleet.clusters.keys().filter(|name| !folders.contains_key(*name)) {
             reused.folders.insert(name.clone(), Folder::new());

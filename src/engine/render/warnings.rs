@@ -6,10 +6,10 @@ use serde_json::Value as Json;
 
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, did_you_mean};
 use berth_base::model::decision::PickCursor;
-use berth_base::model::{Applies, Decision, Fleet, Key, Object, Override, Requirement, Term, Workload};
+use berth_base::model::{Applies, Decision, Fleet, Key, Map, Object, Override, Requirement, Term, Workload};
 use berth_base::patch::sops;
 
-pub(super) fn collect(fleet: &Fleet, decisions: &BTreeMap<Key, Decision>, found: &mut Diagnostics) {
+pub(super) fn collect(fleet: &Fleet, decisions: &Map<Key, Decision>, found: &mut Diagnostics) {
     let mut rules = Rules::of(fleet);
     for (key, workload) in &fleet.workloads {
         if let Some(secret) = workload.templates.iter().map(|one| &one.object).find(|object| is_open(object))
@@ -30,7 +30,7 @@ pub(super) fn collect(fleet: &Fleet, decisions: &BTreeMap<Key, Decision>, found:
 }
 
 /// Warns of objects of a placement's own namespace that reach clusters which nothing brings the namespace to.
-fn homeless(fleet: &Fleet, decisions: &BTreeMap<Key, Decision>, found: &mut Diagnostics) {
+fn homeless(fleet: &Fleet, decisions: &Map<Key, Decision>, found: &mut Diagnostics) {
     let mut bringing: BTreeMap<&str, Vec<&Key>> = BTreeMap::new();
     for (key, workload) in &fleet.workloads {
         let ids = workload.templates.iter().map(|template| &template.object.id);

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::inputs::ReportInputs;
 use crate::dialects::{Described, Detail};
 use berth_base::model::member::placed;
-use berth_base::model::{Decision, Key, Member, Pick, Timestamp};
+use berth_base::model::{Decision, Key, Map, Member, Pick, Timestamp};
 
 /// The fleet summed up: clusters with their state and problems, workloads with how many of their clusters
 /// are in sync, and how many clusters are in each state.
@@ -70,13 +70,15 @@ fn as_text<S: Serializer>(moment: &Option<Timestamp>, serializer: S) -> Result<S
 
 /// Sums up the fleet.
 pub fn summarize<'s>(
-    decisions: &'s BTreeMap<Key, Decision>,
+    decisions: &'s Map<Key, Decision>,
     known: ReportInputs<'s>,
     detail: Detail,
 ) -> FleetReport<'s> {
     let members = known.members();
     let with_objects = decisions.values().filter(|decision| !decision.objects.is_empty());
-    let workloads = with_objects.map(|decision| workload(decision, known, &members, detail)).collect();
+    let troubled: Vec<&Member<'s>> = members.iter().filter(|member| !member.problems().is_empty()).collect();
+    let workload = |decision| workload(decision, known, &members, &troubled, detail);
+    let workloads = with_objects.map(workload).collect();
     let mut totals: BTreeMap<&'static str, usize> = BTreeMap::new();
     for member in &members {
         *totals.entry(member.state.word()).or_default() += 1;
@@ -106,29 +108,32 @@ fn workload<'s>(
     decision: &'s Decision,
     known: ReportInputs<'s>,
     members: &[Member<'s>],
+    troubled: &[&Member<'s>],
     detail: Detail,
 ) -> WorkloadLine<'s> {
     // A member may hold all of its folder, and yet not this workload: its copy could not be made.
     let unmade: BTreeSet<&str> = decision.failures.iter().map(|failure| failure.cluster.as_str()).collect();
     let rollout = known.rollout(&decision.key);
-    let is_waiting = |pick: &Pick| rollout.is_some_and(|rollout| rollout.wait(pick).is_some());
-    let waiting: BTreeSet<&str> =
-        decision.picks.iter().filter(|pick| is_waiting(pick)).map(|pick| pick.cluster.as_str()).collect();
+    let waits = |pick: &Pick| rollout.is_some_and(|rollout| rollout.waits(pick));
+    let waiting: Vec<bool> = decision.picks.iter().map(waits).collect();
     let (mut in_sync, mut with_problems) = (0, Vec::new());
     let placed: Vec<_> = placed(decision, members).collect();
-    for member in placed.iter().filter_map(|(_, member)| *member) {
+    let known_members =
+        placed.iter().zip(&waiting).filter_map(|((_, member), waits)| Some(((*member)?, waits)));
+    for (member, waits) in known_members {
         if member.problems().iter().any(|problem| decision.objects.contains(&problem.object)) {
             with_problems.push(member.name);
-        } else if member.has_folder()
+        } else if member.has_folder
+            && !waits
             && !member.awaits(&decision.objects)
             && !unmade.contains(member.name)
-            && !waiting.contains(member.name)
         {
             in_sync += 1;
         }
     }
     let (fleet, decisions) = (known.fleet, known.decisions());
-    let described = Described { decision, fleet, decisions, members, placed, rollout, detail };
+    let described =
+        Described { decision, fleet, decisions, with_problems: troubled, placed, waiting, rollout, detail };
     let key = &decision.key;
     WorkloadLine {
         in_sync,

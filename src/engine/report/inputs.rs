@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use crate::dialects::{DIALECTS, Dialects, RolloutView};
 use crate::state::State;
 use berth_base::model::member::members;
-use berth_base::model::{ClusterStatus, Decision, Fleet, Key, Member, Published, Timestamp};
+use berth_base::model::{ClusterStatus, Decision, Fleet, Key, Map, Member, Published, Shared, Timestamp};
 
 /// Members' statuses and what they are compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportInputs<'s> {
     /// The fleet behind the current decisions, if it can still be read.
     pub fleet: Option<&'s Fleet>,
-    pub statuses: &'s BTreeMap<String, ClusterStatus>,
+    pub statuses: &'s Map<String, Shared<ClusterStatus>>,
     pub published: &'s BTreeMap<String, Published>,
     /// The current state, for the releases of workloads and the verdicts on them.
     pub state: Option<&'s State>,
@@ -23,7 +23,7 @@ pub struct ReportInputs<'s> {
 impl<'s> ReportInputs<'s> {
     /// The inputs without a fleet, for all dialects.
     pub fn new(
-        statuses: &'s BTreeMap<String, ClusterStatus>,
+        statuses: &'s Map<String, Shared<ClusterStatus>>,
         published: &'s BTreeMap<String, Published>,
         now: Timestamp,
     ) -> ReportInputs<'s> {
@@ -35,7 +35,7 @@ impl<'s> ReportInputs<'s> {
         Some(RolloutView { releases: state.releases.get(workload)?, facts: &state.facts })
     }
 
-    pub(super) fn decisions(&self) -> Option<&'s BTreeMap<Key, Decision>> {
+    pub(super) fn decisions(&self) -> Option<&'s Map<Key, Decision>> {
         Some(&self.state?.decisions)
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::*;
 use berth_base::model::member::is_silent;
 use berth_base::model::status::{Applied, Problem};
-use berth_base::model::{ClusterStatus, Decision, Failure, Key, ObjectId, Pick, Timestamp};
+use berth_base::model::{ClusterStatus, Decision, Failure, Key, Map, ObjectId, Pick, Shared, Timestamp};
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(seconds).unwrap()
@@ -48,8 +48,8 @@ fn decision(clusters: &[&str]) -> (Key, Decision) {
 }
 
 fn summed_up(
-    statuses: &BTreeMap<String, ClusterStatus>,
-    decisions: &BTreeMap<Key, Decision>,
+    statuses: &Map<String, Shared<ClusterStatus>>,
+    decisions: &Map<Key, Decision>,
     published: &BTreeMap<String, Published>,
     now: Timestamp,
 ) -> Json {
@@ -65,16 +65,16 @@ fn clusters_are_in_sync_behind_silent_or_unheard_of() {
         names.iter().map(|name| ((*name).to_owned(), published("new"))).collect();
     let mut silent = status("c-silent", "new", vec![]);
     silent.next_due = Some(at(1_010));
-    let statuses: BTreeMap<String, ClusterStatus> = [
+    let statuses: Map<String, Shared<ClusterStatus>> = [
         status("a-sync", "new", vec![]),
         status("b-behind", "old", vec![]),
         silent,
         status("e-problem", "new", vec![problem()]),
     ]
     .into_iter()
-    .map(|status| (status.cluster.clone(), status))
+    .map(|status| (status.cluster.clone(), status.into()))
     .collect();
-    let summary = summed_up(&statuses, &BTreeMap::from([decision(&names)]), &published, at(1_500));
+    let summary = summed_up(&statuses, &Map::from([decision(&names)]), &published, at(1_500));
     let states: Vec<&str> =
         summary["clusters"].as_array().unwrap().iter().map(|c| c["state"].as_str().unwrap()).collect();
     assert_eq!(states, ["in sync", "behind", "silent", "never reported", "problems"]);
@@ -99,10 +99,10 @@ fn propagation(statuses: Vec<ClusterStatus>, change: impl Fn(&mut Decision)) -> 
         .iter()
         .map(|name| ((*name).to_owned(), Published { sequence: 7, tree: "new".to_owned() }))
         .collect();
-    let statuses = statuses.into_iter().map(|status| (status.cluster.clone(), status)).collect();
+    let statuses = statuses.into_iter().map(|status| (status.cluster.clone(), status.into())).collect();
     let (key, mut decision) = decision(&names);
     change(&mut decision);
-    let summary = summed_up(&statuses, &BTreeMap::from([(key, decision)]), &published, at(1_500));
+    let summary = summed_up(&statuses, &Map::from([(key, decision)]), &published, at(1_500));
     let status = &summary["workloads"][0]["status"];
     let word = |one: &serde_json::Value| {
         format!("{} {}", one["name"].as_str().unwrap(), one["status"].as_str().unwrap())

@@ -55,8 +55,8 @@ pub fn decode(decoder: &mut Decoder<'_>) -> Option<State> {
     Some(State {
         decisions: decisions.into_iter().map(|one| (one.key.clone(), one)).collect(),
         folders,
-        facts: facts.into_iter().map(|one| (one.cluster.clone(), one)).collect(),
-        releases: releases.into_iter().map(|one| (one.key.clone(), one)).collect(),
+        facts: facts.into_iter().map(|one| (one.cluster.clone(), one.into())).collect(),
+        releases: releases.into_iter().map(|one| (one.key.clone(), one.into())).collect(),
         kept,
     })
 }

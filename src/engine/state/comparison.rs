@@ -1,10 +1,11 @@
 //! Two states, compared once: the files that differ, and the workloads that put the files there.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::State;
-use berth_base::model::{ContentId, Decision, Folder, Key, ObjectId, differences, path};
+use berth_base::model::{ContentId, Decision, Folder, Key, Map, ObjectId, differences, path};
 
 /// The current state and the next, with all files that differ.
 #[derive(Debug)]
@@ -29,8 +30,13 @@ pub struct FileDifference<'a> {
 /// The workloads that own each place.
 #[derive(Debug)]
 pub struct PlaceOwners<'a> {
-    by_path: BTreeMap<String, Vec<Owner<'a>>>,
+    decisions: &'a Map<Key, Decision>,
+    /// Made when it is asked for first.
+    by_path: OnceCell<Claims>,
 }
+
+/// The objects at each path: their workloads, and their places among the workloads' objects.
+type Claims = BTreeMap<String, Vec<(Key, usize)>>;
 
 /// A workload with an object that may be at a place.
 #[derive(Clone, Copy, Debug)]
@@ -42,12 +48,11 @@ pub struct Owner<'a> {
 impl<'a> Comparison<'a> {
     pub fn of(current: &'a State, next: &'a State) -> Comparison<'a> {
         let empty = Folder::new();
-        let clusters: BTreeSet<&String> = current.folders.keys().chain(next.folders.keys()).collect();
         let mut files = Vec::new();
-        for cluster in clusters {
-            let [before, after] = [current, next].map(|state| state.folders.get(cluster).unwrap_or(&empty));
+        for folder in current.folders.changes(&next.folders) {
+            let [before, after] = [folder.before, folder.after].map(|side| side.unwrap_or(&empty));
             files.extend(differences(before, after).map(|one| FileDifference {
-                cluster,
+                cluster: folder.key,
                 path: one.path.clone(),
                 before: one.before,
                 after: one.after,
@@ -63,39 +68,58 @@ impl<'a> Comparison<'a> {
 }
 
 impl<'a> PlaceOwners<'a> {
-    pub fn of(decisions: &'a BTreeMap<Key, Decision>) -> PlaceOwners<'a> {
-        let mut by_path: BTreeMap<String, Vec<_>> = BTreeMap::new();
-        for decision in decisions.values() {
-            for object in &decision.objects {
-                by_path.entry(path::of_object(object)).or_default().push(Owner { object, decision });
-            }
-        }
-        PlaceOwners { by_path }
+    pub fn of(decisions: &'a Map<Key, Decision>) -> PlaceOwners<'a> {
+        PlaceOwners { decisions, by_path: OnceCell::new() }
+    }
+
+    /// Returns the owners of these paths alone.
+    pub fn at<'p>(
+        decisions: &'a Map<Key, Decision>,
+        paths: impl IntoIterator<Item = &'p str>,
+    ) -> PlaceOwners<'a> {
+        let paths: BTreeSet<&str> = paths.into_iter().collect();
+        // To write the paths of all objects takes longer than to compare names.
+        let names: Option<BTreeSet<String>> = paths.iter().map(|path| path::object_name(path)).collect();
+        let may_be = |object: &ObjectId| names.as_ref().is_none_or(|names| names.contains(&*object.name));
+        let by_path = match paths.is_empty() {
+            true => Claims::new(),
+            false => claims(decisions, |object| may_be(object), |path| paths.contains(path)),
+        };
+        PlaceOwners { decisions, by_path: by_path.into() }
     }
 
     /// Returns the first workload that picked the cluster for a place.
     pub fn first(&self, cluster: &str, path: &str) -> Option<Owner<'a>> {
-        self.claims(path).iter().find(|owner| owner.decision.has(cluster)).copied()
+        self.claims(path).find(|owner| owner.decision.has(cluster))
     }
 
     /// Returns the workloads that put the object there. A workload whose copy failed counts only where no
     /// other one has a copy.
     pub fn holders(&self, cluster: &str, path: &str) -> Vec<Owner<'a>> {
-        let served = self.claims(path).iter().filter(|owner| owner.decision.serves(cluster));
+        let served = self.claims(path).filter(|owner| owner.decision.serves(cluster));
         let (failed, sound): (Vec<_>, Vec<_>) = served.partition(|owner| owner.has_failed(cluster));
         if sound.is_empty() { failed } else { sound }
     }
 
     /// Reports whether a workload's copy is at a place.
     pub fn owns(&self, key: &Key, cluster: &str, path: &str) -> bool {
-        match self.claims(path) {
-            [only] => only.key() == key && only.decision.serves(cluster),
-            _ => self.holders(cluster, path).iter().any(|holder| holder.key() == key),
-        }
+        self.holders(cluster, path).iter().any(|holder| holder.key() == key)
     }
 
-    fn claims(&self, path: &str) -> &[Owner<'a>] {
-        self.by_path.get(path).map(Vec::as_slice).unwrap_or_default()
+    /// Reports whether no other workload has an object for a path.
+    pub fn is_alone(&self, key: &Key, path: &str) -> bool {
+        matches!(self.by_path().get(path).map(Vec::as_slice), Some([(only, _)]) if only == key)
+    }
+
+    fn by_path(&self) -> &Claims {
+        self.by_path.get_or_init(|| claims(self.decisions, |_| true, |_| true))
+    }
+
+    fn claims(&self, path: &str) -> impl Iterator<Item = Owner<'a>> {
+        self.by_path().get(path).into_iter().flatten().filter_map(|(key, place)| {
+            let decision = self.decisions.get(key)?;
+            Some(Owner { object: decision.objects.get(*place)?, decision })
+        })
     }
 
     /// Returns the places of one workload's copies that the state really holds.
@@ -114,6 +138,23 @@ impl<'a> PlaceOwners<'a> {
         }
         places
     }
+}
+
+fn claims(
+    decisions: &Map<Key, Decision>,
+    may_be: impl Fn(&ObjectId) -> bool,
+    counts: impl Fn(&str) -> bool,
+) -> Claims {
+    let mut claims = Claims::new();
+    for (key, decision) in decisions {
+        for (place, object) in decision.objects.iter().enumerate().filter(|(_, object)| may_be(object)) {
+            let path = path::of_object(object);
+            if counts(&path) {
+                claims.entry(path).or_default().push((key.clone(), place));
+            }
+        }
+    }
+    claims
 }
 
 impl<'a> Owner<'a> {

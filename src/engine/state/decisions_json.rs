@@ -2,12 +2,12 @@
 //!
 //! A printed placement names no API group; [`adopt`] finds it again from the fleet.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use super::decision::{read_status_word, sorted, status_word};
-use berth_base::model::{Condition, Decision, Digest, Group, Key, Pick, Refused};
+use berth_base::model::{Condition, Decision, Digest, Group, Key, Map, Pick, Refused};
 
 /// Fields of a printed cluster that are no scores.
 const NOT_SCORES: [&str; 6] = ["name", "reason", "replicas", "group", "groupName", "state"];
@@ -22,7 +22,7 @@ pub fn decisions_json<'a>(decisions: impl IntoIterator<Item = &'a Decision>) -> 
 
 fn placement(decision: &Decision) -> Json {
     let key = &decision.key;
-    let mut out = Map::new();
+    let mut out = serde_json::Map::new();
     let mut put = |name: &str, value: Json| out.insert(name.to_owned(), value);
     put("kind", json!(&*key.kind));
     put("namespace", json!(&*key.namespace));
@@ -63,7 +63,7 @@ fn placement(decision: &Decision) -> Json {
 }
 
 fn cluster(pick: &Pick) -> Json {
-    let mut out = Map::new();
+    let mut out = serde_json::Map::new();
     for (name, score) in &pick.scores {
         out.insert(name.clone(), json!(score));
     }
@@ -85,11 +85,11 @@ fn cluster(pick: &Pick) -> Json {
 }
 
 /// Reads the output of [`decisions_json`], or less: only kind, name and clusters are required.
-pub fn decisions_from_json(value: &Json) -> Result<BTreeMap<Key, Decision>, String> {
+pub fn decisions_from_json(value: &Json) -> Result<Map<Key, Decision>, String> {
     let Some(list) = value.get("placements").and_then(Json::as_array) else {
         return Err("`placements` must be a list".to_owned());
     };
-    let mut decisions = BTreeMap::new();
+    let mut decisions = Map::new();
     for (index, item) in list.iter().enumerate() {
         let decision = read_placement(item).map_err(|error| format!("placements[{index}]: {error}"))?;
         let key = decision.key.clone();
@@ -193,9 +193,9 @@ fn required<'a>(item: &'a Json, key: &str) -> Result<&'a str, String> {
 
 /// Gives printed decisions the API groups of the fleet's placements with the same kind, namespace and name.
 pub fn adopt<'k>(
-    previous: BTreeMap<Key, Decision>,
+    previous: Map<Key, Decision>,
     fleet_keys: impl IntoIterator<Item = &'k Key>,
-) -> BTreeMap<Key, Decision> {
+) -> Map<Key, Decision> {
     let known: BTreeSet<&Key> = fleet_keys.into_iter().collect();
     let adopted = |(key, mut decision): (Key, Decision)| {
         // Keys order by kind, namespace and name and only then by group: the empty group comes first.

@@ -20,7 +20,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use berth_base::model::release::Releases;
-use berth_base::model::{ClusterStatus, ContentId, Decision, Folders, Key, Shared};
+use berth_base::model::{ClusterStatus, ContentId, Decision, Folders, Key, Map, Shared};
 
 pub use comparison::{Comparison, FileDifference, Owner, PlaceOwners};
 pub use decisions_json::{adopt, decisions_from_json, decisions_json};
@@ -28,12 +28,12 @@ pub use decisions_json::{adopt, decisions_from_json, decisions_json};
 /// A state, as read from a rendered commit or about to be written as one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    pub decisions: Shared<BTreeMap<Key, Decision>>,
+    pub decisions: Map<Key, Decision>,
     pub folders: Folders,
     /// The facts: members' statuses as decisions have read them, by cluster.
-    pub facts: BTreeMap<String, ClusterStatus>,
+    pub facts: Map<String, Shared<ClusterStatus>>,
     /// The releases of workloads that roll out step by step.
-    pub releases: BTreeMap<Key, Releases>,
+    pub releases: Map<Key, Shared<Releases>>,
     /// The last good forms of unreadable source files, by source path.
     pub kept: BTreeMap<String, ContentId>,
 }

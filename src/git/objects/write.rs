@@ -1,6 +1,8 @@
 //! Writing objects: blobs, trees from paths, commits. Each is hashed first and written only where missing,
 //! so that an unchanged subtree costs its hash and nothing else. They reach the repository together, see `pending`.
 
+use std::collections::BTreeMap;
+
 use git2::{ObjectType, OdbLookupFlags, Oid};
 
 use super::error::GitError;
@@ -114,6 +116,64 @@ impl<'r> Writer<'r> {
             rest = after;
         }
         self.tree(entries)
+    }
+
+    /// Writes a tree as another one becomes by edits of its paths: the new entry of each, or none. Paths have `/` between
+    /// parts, must be in order, and no two may be one below the other. Folders without an edit are not read.
+    pub fn edited<'p>(
+        &mut self,
+        tree: TreeId,
+        edits: impl IntoIterator<Item = (&'p str, Option<EntryKind>)>,
+    ) -> Result<TreeId, GitError> {
+        let edits: Vec<(&str, Option<EntryKind>)> = edits.into_iter().collect();
+        self.edited_below(tree, &edits, 0)
+    }
+
+    fn edited_below(
+        &mut self,
+        tree: TreeId,
+        edits: &[(&str, Option<EntryKind>)],
+        skip: usize,
+    ) -> Result<TreeId, GitError> {
+        if edits.is_empty() {
+            return Ok(tree);
+        }
+        let mut entries: BTreeMap<Vec<u8>, EntryKind> = BTreeMap::new();
+        if tree != TreeId::EMPTY {
+            entries.extend(self.read_tree(tree)?.into_iter().map(|entry| (entry.name, entry.kind)));
+        }
+        let mut rest = edits;
+        while let Some((path, kind)) = rest.first() {
+            let below = path.get(skip..).unwrap_or_default();
+            let (name, kind) = match below.split_once('/') {
+                None => {
+                    rest = &rest[1..];
+                    (below, *kind)
+                }
+                Some((name, _)) => {
+                    // In order, everything below one folder stands together.
+                    let inside = skip + name.len() + 1;
+                    let prefix = &path[..inside];
+                    let (folder, after) =
+                        rest.split_at(rest.partition_point(|(path, _)| path.starts_with(prefix)));
+                    rest = after;
+                    let before = match entries.get(name.as_bytes()) {
+                        Some(EntryKind::Folder(tree)) => *tree,
+                        _ => TreeId::EMPTY,
+                    };
+                    let tree = self.edited_below(before, folder, inside)?;
+                    (name, (tree != TreeId::EMPTY).then_some(EntryKind::Folder(tree)))
+                }
+            };
+            match kind {
+                Some(kind) => drop(entries.insert(name.as_bytes().to_vec(), kind)),
+                None => drop(entries.remove(name.as_bytes())),
+            }
+        }
+        if entries.is_empty() {
+            return Ok(TreeId::EMPTY);
+        }
+        self.tree(entries.into_iter().map(|(name, kind)| Entry { name, kind }).collect())
     }
 
     /// Writes a commit, dated in UTC, and all that was written before it: anybody can read them now.

@@ -1,5 +1,6 @@
 //! The members' last reports, from their status refs. A status counts only for its own name.
 
+use berth_base::model::{Map, Shared};
 use std::collections::BTreeMap;
 
 use super::file_ref;
@@ -13,12 +14,12 @@ use berth_base::model::ClusterStatus;
 pub const STATUS_FILE: &str = "status.yaml";
 
 /// The statuses or faults of commits. A commit never changes, so each is read once.
-pub type StatusCache = Cache<CommitId, Result<ClusterStatus, String>>;
+pub type StatusCache = Cache<CommitId, Result<Shared<ClusterStatus>, String>>;
 
 /// All statuses that were read.
 #[derive(Clone, Debug, Default)]
 pub struct Statuses {
-    pub by_cluster: BTreeMap<String, ClusterStatus>,
+    pub by_cluster: Map<String, Shared<ClusterStatus>>,
     /// The statuses that cannot be used.
     pub diagnostics: Diagnostics,
 }
@@ -39,6 +40,7 @@ pub fn read_listed(
     for (name, commit) in listed {
         let read = cache.get(commit).unwrap_or_else(|| match read_commit(repo, *commit) {
             Ok(read) => {
+                let read = read.map(Shared::from);
                 cache.insert(*commit, read.clone());
                 read
             }
@@ -63,7 +65,7 @@ pub fn read_status(repo: &Repo, refs: &Refs, cluster: &str) -> Result<Option<Clu
     Ok(read_commit(repo, commit)?.ok().filter(|status| status.cluster == cluster))
 }
 
-fn checked(refs: &Refs, name: &str, status: ClusterStatus) -> Result<ClusterStatus, String> {
+fn checked(refs: &Refs, name: &str, status: Shared<ClusterStatus>) -> Result<Shared<ClusterStatus>, String> {
     if refs.status_of(&status.cluster) != name {
         return Err(format!("it is a status of `{}`", status.cluster));
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::cache::Cache;
 use crate::inputs::PassInputs;
 use crate::publish::CurrentState;
-use berth_base::model::{ClusterStatus, Key, Timestamp};
+use berth_base::model::{ClusterStatus, Key, Shared, Timestamp};
 use berth_engine::pipeline::Built;
 use berth_engine::release::policy::Orders;
 use berth_engine::release::rollout_state::RolloutState;
@@ -44,7 +44,7 @@ impl FleetStanding {
             let orders = || Orders::of(&built.fleet, key);
             RolloutState::of(releases, orders, standing, clock).0
         };
-        let member = |(cluster, status): (&String, &ClusterStatus)| {
+        let member = |(cluster, status): (&String, &Shared<ClusterStatus>)| {
             let late_from = cache.late_from(cluster)?;
             Some(MemberStanding { late_from, is_silent: status.silence().is_some() })
         };

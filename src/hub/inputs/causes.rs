@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::error::InputError;
 use super::last_good::GoodForms;
 use super::{PassInputs, last_good};
-use berth_base::model::{ClusterStatus, Timestamp};
+use berth_base::model::{ClusterStatus, Map, Shared, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::causes::{Causes, Edits, Effects, InputChange, InputKind, Seen, Trials, reports, trace};
 use berth_engine::load::{self, FileCache, History};
@@ -77,7 +77,7 @@ impl Step<'_> {
     fn causes(
         &mut self,
         then: Timestamp,
-        facts: &BTreeMap<String, ClusterStatus>,
+        facts: &Map<String, Shared<ClusterStatus>>,
     ) -> Result<Causes, InputError> {
         let mut inputs = mem::take(&mut self.edits.inputs);
         let mut documents = mem::take(&mut self.edits.documents);
@@ -111,7 +111,7 @@ impl Step<'_> {
             let sides = [was, &is].map(|facts| {
                 let fact = facts.get(cluster).cloned().unwrap_or_default();
                 // The hub's own record, and no part of a report.
-                ClusterStatus { cluster: cluster.clone(), taints: BTreeMap::new(), ..fact }
+                ClusterStatus { cluster: cluster.clone(), taints: BTreeMap::new(), ..(*fact).clone() }
             });
             if sides[0] != sides[1] {
                 let words = reports::words(cluster, &sides[0], &sides[1]);
@@ -144,11 +144,11 @@ impl Step<'_> {
         Ok(built)
     }
 
-    fn statuses_without(&self, taken_back: &BTreeSet<usize>) -> BTreeMap<String, ClusterStatus> {
+    fn statuses_without(&self, taken_back: &BTreeSet<usize>) -> Map<String, Shared<ClusterStatus>> {
         let mut statuses = self.inputs.statuses.clone();
         for (_, (cluster, [was, is])) in self.reports.iter().filter(|(number, _)| taken_back.contains(number))
         {
-            let status = statuses.entry(cluster.clone()).or_default();
+            let status = statuses.or_default(cluster);
             forget(status, is);
             status.replace_by(was);
         }

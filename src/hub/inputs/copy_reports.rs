@@ -9,7 +9,8 @@ use std::rc::Rc;
 
 use crate::publish::CurrentState;
 use berth_base::model::cluster::WorkloadName;
-use berth_base::model::{ClusterStatus, ContentId, Fleet, Folder, ObjectId, Timestamp};
+use berth_base::model::release::CopyReport;
+use berth_base::model::{ClusterStatus, ContentId, Fleet, Folder, Map, ObjectId, Shared, Timestamp};
 use berth_engine::release;
 use berth_engine::release::copies::ObjectPaths;
 use berth_engine::release::verdict::Account;
@@ -25,22 +26,28 @@ pub(super) fn add(
     repo: &Repo,
     fleet: &Fleet,
     current: &CurrentState,
-    statuses: &mut BTreeMap<String, ClusterStatus>,
+    statuses: &mut Map<String, Shared<ClusterStatus>>,
     now: Timestamp,
 ) {
-    for report in statuses.values_mut().flat_map(|status| status.copies.values_mut()) {
-        report.since = report.since.map(|since| since.min(now));
-    }
+    let is_ahead = |report: &CopyReport| report.since.is_some_and(|since| since > now);
+    statuses.update(|_, status| {
+        let mut status = Some(status).filter(|status| status.copies.values().any(is_ahead))?.clone();
+        for report in status.copies.values_mut().filter(|report| is_ahead(report)) {
+            report.since = Some(now);
+        }
+        Some(status)
+    });
     let workloads = workloads(fleet, current);
     let mut trees = Trees { repo, namespaces: BTreeMap::new() };
     for (cluster, asked) in by_cluster(&workloads) {
-        let Some(status) = statuses.get_mut(cluster) else { continue };
+        let Some(status) = statuses.get(cluster) else { continue };
         let Some(applied) = &status.applied else { continue };
         let (Some(account), Ok(tree)) = (Account::of(applied), applied.tree.parse()) else { continue };
         let Some(mut folder) = AppliedFolder::find(&mut trees, current, cluster, tree) else { continue };
         let published = current.state.folders.get(cluster);
+        let mut verdicts = BTreeMap::new();
         for one in asked {
-            if status.copies.contains_key(&one.name) {
+            if status.copies.contains_key(&one.name) || verdicts.contains_key(&one.name) {
                 continue;
             }
             // A copy that is there although the cluster lost this workload's belongs to another one.
@@ -51,7 +58,10 @@ pub(super) fn add(
                 true if one.is_leaving(cluster) => account.verdict_on_removal(one.objects),
                 _ => account.verdict(&copies),
             };
-            status.copies.insert(one.name.clone(), verdict);
+            verdicts.insert(one.name.clone(), verdict);
+        }
+        if let (Some(status), false) = (statuses.get_mut(cluster), verdicts.is_empty()) {
+            status.copies.extend(verdicts);
         }
     }
 }
@@ -117,7 +127,7 @@ impl<'t, 'r> AppliedFolder<'t, 'r> {
         cluster: &str,
         tree: TreeId,
     ) -> Option<AppliedFolder<'t, 'r>> {
-        if current.ids.clusters.get(cluster) == Some(&tree) {
+        if current.trees.get(cluster) == Some(&tree) {
             return current.state.folders.get(cluster).map(AppliedFolder::Current);
         }
         let entries = trees.repo.tree(tree).ok()?;

@@ -4,14 +4,13 @@
 //! the current state finds it here, so that a state that was not fetched never passes for an empty one.
 
 use berth_git::protocol::Refs;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::error::InputError;
 use super::hearing::Hearing;
 use crate::publish::{self, CurrentState, Processed, PublishError};
 use berth_base::diag::{Diagnostic, Diagnostics};
-use berth_base::model::{ClusterStatus, LabelKeys};
+use berth_base::model::{ClusterStatus, LabelKeys, Map, Shared};
 use berth_git::protocol::{Statuses, read_statuses};
 use berth_git::{CommitId, GitError, Repo};
 
@@ -52,7 +51,7 @@ pub struct LocatedState {
 /// The members' reports, as decisions read them.
 #[derive(Clone, Debug, Default)]
 pub struct Reports {
-    pub statuses: BTreeMap<String, ClusterStatus>,
+    pub statuses: Map<String, Shared<ClusterStatus>>,
     /// Faults of the reports. They are shown but not published: nobody could repeat them later.
     pub odd: Diagnostics,
     /// The memory of a daemon that hears the members. Without it, the silences of the current state stay.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use berth_base::model::{ClusterStatus, Timestamp};
+use berth_base::model::{ClusterStatus, Map, Shared, Timestamp};
 use berth_engine::gate::Limits;
 use berth_engine::gate::limits::Limit;
 
@@ -90,7 +90,7 @@ impl Hearing {
     /// Notes the reports that arrived, and returns true if there may be something to judge.
     pub(crate) fn note(
         &mut self,
-        statuses: &BTreeMap<String, ClusterStatus>,
+        statuses: &Map<String, Shared<ClusterStatus>>,
         clock: Timestamp,
         limit: Limit,
     ) -> bool {

@@ -1,9 +1,7 @@
 //! Hypothetical decisions: at a later moment, or with the outside of the current state.
 
-use std::collections::BTreeMap;
-
 use super::{MOST_DEADLINES, PassInputs};
-use berth_base::model::{ClusterStatus, Decision, Key, Timestamp};
+use berth_base::model::{ClusterStatus, Decision, Key, Map, Shared, Timestamp};
 use berth_engine::gate::deadlines::LaterDecisions;
 use berth_engine::pipeline::{self, Inputs};
 use berth_engine::state::State;
@@ -13,9 +11,9 @@ impl PassInputs {
     fn place(
         &self,
         current: &State,
-        statuses: &BTreeMap<String, ClusterStatus>,
+        statuses: &Map<String, Shared<ClusterStatus>>,
         now: Timestamp,
-    ) -> (BTreeMap<Key, Decision>, Option<Timestamp>) {
+    ) -> (Map<Key, Decision>, Option<Timestamp>) {
         let place = |inputs: Inputs<'_>| {
             pipeline::place(self.loaded.clone(), Inputs { current, statuses, now, ..inputs })
         };
@@ -26,8 +24,8 @@ impl PassInputs {
     /// members report do not run out here: members report anew.
     pub fn ahead(
         &self,
-        facts: &BTreeMap<String, ClusterStatus>,
-        first_seen: &BTreeMap<String, ClusterStatus>,
+        facts: &Map<String, Shared<ClusterStatus>>,
+        first_seen: &Map<String, Shared<ClusterStatus>>,
         now: Timestamp,
         until: Timestamp,
     ) -> Vec<LaterDecisions> {
@@ -36,12 +34,12 @@ impl PassInputs {
         let mut state = State { facts: first_seen.clone(), ..self.current.clone() };
         let (mut at, mut moments) = (now, Vec::new());
         let (decisions, mut change) = self.place(&state, &facts, at);
-        state.decisions = decisions.into();
+        state.decisions = decisions;
         while let Some(next) = change.filter(|next| *next > at && *next <= until) {
             at = if moments.len() < MOST_DEADLINES { next } else { until };
             let (decisions, next) = self.place(&state, &facts, at);
             change = next;
-            state.decisions = decisions.clone().into();
+            state.decisions = decisions.clone();
             moments.push(LaterDecisions { at, decisions });
         }
         moments
@@ -52,9 +50,9 @@ impl PassInputs {
     /// and, where that differs, as never reported as well.
     pub fn edit_alone(
         &self,
-        facts: &BTreeMap<String, ClusterStatus>,
+        facts: &Map<String, Shared<ClusterStatus>>,
         then: Option<Timestamp>,
-    ) -> Vec<BTreeMap<Key, Decision>> {
+    ) -> Vec<Map<Key, Decision>> {
         let before = &self.current.facts;
         let then = then.unwrap_or(self.now).min(self.now);
         if before == facts && then == self.now {
@@ -62,7 +60,7 @@ impl PassInputs {
         }
         let mut mixed = facts.clone();
         for (cluster, fact) in before {
-            mixed.entry(cluster.clone()).or_default().replace_by(fact);
+            mixed.or_default(cluster).replace_by(fact);
         }
         let mut given = vec![&mixed];
         given.extend(Some(before).filter(|before| **before != mixed));

@@ -26,14 +26,13 @@ pub use error::InputError;
 pub use last_good::PublishedSource;
 pub use policy_tests::PolicyReport;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::publish::CurrentState;
 use berth_base::diag::Diagnostics;
 use berth_base::model::release::RecordFormat;
 use berth_base::model::{
-    ClusterStatus, ContentError, ContentId, Contents, Decision, Key, LabelKeys, Timestamp,
+    ClusterStatus, ContentError, ContentId, Contents, Decision, Key, LabelKeys, Map, Shared, Timestamp,
 };
 use berth_base::source::{self, SourceTree};
 use berth_engine::decide::Decided;
@@ -63,7 +62,7 @@ pub struct PassInputs {
     pub upon: Option<String>,
     tree: SourceTree,
     pub current: State,
-    pub statuses: BTreeMap<String, ClusterStatus>,
+    pub statuses: Map<String, Shared<ClusterStatus>>,
     pub now: Timestamp,
     /// The rules for records of releases: the newest, or those that a commit was made by.
     pub(crate) format: RecordFormat,
@@ -125,7 +124,7 @@ impl PassInputs {
                 upon: None,
                 tree,
                 current: State::default(),
-                statuses: BTreeMap::new(),
+                statuses: Map::new(),
                 now,
                 format: RecordFormat::NEWEST,
                 diagnostics: Diagnostics::new(),
@@ -203,7 +202,7 @@ impl PassInputs {
     /// moment, unless the inputs themselves are later.
     pub fn recorded(
         source: SourceCommit<'_>,
-        facts: BTreeMap<String, ClusterStatus>,
+        facts: Map<String, Shared<ClusterStatus>>,
         now: Timestamp,
     ) -> Result<PassInputs, InputError> {
         let inputs = PassInputs::source(source, BuildCache::default())?;
@@ -270,7 +269,7 @@ impl PassInputs {
             upon: None,
             tree,
             current: current.map(|current| current.state.clone()).unwrap_or_default(),
-            statuses: BTreeMap::new(),
+            statuses: Map::new(),
             now: Timestamp::UNIX_EPOCH,
             format: RecordFormat::NEWEST,
             diagnostics: current.map(|current| current.foreign.clone()).unwrap_or_default(),
@@ -304,9 +303,9 @@ impl PassInputs {
     }
 
     /// Takes printed decisions for the current ones, in place of the rendered branch.
-    pub fn take_current(&mut self, printed: BTreeMap<Key, Decision>) {
+    pub fn take_current(&mut self, printed: Map<Key, Decision>) {
         let decisions = state::adopt(printed, self.loaded.fleet.placements.keys());
-        self.current = State { decisions: decisions.into(), ..State::default() };
+        self.current = State { decisions, ..State::default() };
     }
 
     /// Decides without rendering.

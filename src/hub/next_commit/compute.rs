@@ -1,6 +1,5 @@
 //! The computation of a step, which proofs repeat.
 
-use std::collections::BTreeMap;
 use std::mem;
 
 use crate::inputs::gate::{self, Gated};
@@ -10,7 +9,7 @@ use crate::publish::rollout_steps::{self, RolloutStep};
 use crate::publish::{self, CurrentState, PublishError, Published, Stamp, Summary, Trailers};
 use berth_base::diag::Diagnostics;
 use berth_base::model::release::RecordFormat;
-use berth_base::model::{ClusterStatus, ContentError, Timestamp};
+use berth_base::model::{ClusterStatus, ContentError, Map, Shared, Timestamp};
 use berth_engine::gate::{Deadline, Held, HeldRecord, Outlook};
 use berth_engine::pipeline::Built;
 use berth_engine::plan::{Plan, plan, plan_of};
@@ -43,7 +42,7 @@ pub enum Outside {
     },
     /// As a commit has it: in its facts, and in its trailers. No cache has a part in it.
     /// `format` is that of its records of releases.
-    Recorded { facts: BTreeMap<String, ClusterStatus>, trailers: Trailers, format: RecordFormat },
+    Recorded { facts: Map<String, Shared<ClusterStatus>>, trailers: Trailers, format: RecordFormat },
 }
 
 /// The next commit with its inputs and intermediate results.

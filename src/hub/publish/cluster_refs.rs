@@ -209,7 +209,7 @@ fn folder_tree(
     rendered: &CurrentState,
     cluster: &str,
 ) -> Result<TreeId, PublishError> {
-    match (rendered.ids.clusters.get(cluster), rendered.state.folders.get(cluster)) {
+    match (rendered.trees.get(cluster), rendered.state.folders.get(cluster)) {
         (Some(tree), _) => Ok(*tree),
         (None, Some(folder)) => write_folder(writer, folder),
         (None, None) => Ok(TreeId::EMPTY),

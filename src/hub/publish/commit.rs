@@ -2,13 +2,13 @@
 
 use super::error::PublishError;
 use super::processed::read_processed;
-use super::rendered_state::{CurrentState, Ids};
+use super::rendered_state::CurrentState;
 use super::summary::Summary;
 use super::trailers::Trailers;
 use super::trusted_commits::remember;
 use super::{owned, tree};
 use berth_base::diag::Diagnostics;
-use berth_base::model::Timestamp;
+use berth_base::model::{Map, Timestamp};
 use berth_engine::state::State;
 use berth_git::protocol::Refs;
 use berth_git::protocol::trailers::FLEET;
@@ -60,7 +60,7 @@ pub struct Committed {
     pub seq: u64,
     pub seconds: i64,
     tree: TreeId,
-    ids: Ids,
+    trees: Map<String, TreeId>,
     trailers: Trailers,
 }
 
@@ -70,9 +70,9 @@ impl Committed {
         trailers: &Trailers,
         seconds: i64,
         tree: TreeId,
-        ids: Ids,
+        trees: Map<String, TreeId>,
     ) -> Committed {
-        Committed { commit, seq: trailers.seq, seconds, tree, ids, trailers: trailers.clone() }
+        Committed { commit, seq: trailers.seq, seconds, tree, trees, trailers: trailers.clone() }
     }
 
     /// The published state as the current one of the next run, without reading it again.
@@ -81,7 +81,7 @@ impl Committed {
             commit: self.commit,
             tree: self.tree,
             state,
-            ids: self.ids,
+            trees: self.trees,
             trailers: self.trailers,
             seconds: self.seconds,
             foreign: Diagnostics::new(),
@@ -149,7 +149,7 @@ pub fn draft(
     let seconds = stamp.source_seconds.max(parent_seconds).max(stamp.now.as_second());
     let parents: Vec<CommitId> = current.map(|current| current.commit).into_iter().collect();
     let commit = writer.commit(root, &parents, &message, &stamp.identity, seconds)?;
-    let committed = Committed { commit, seq, seconds, tree: root, ids: written.ids, trailers };
+    let committed = Committed { commit, seq, seconds, tree: root, trees: written.trees, trailers };
     Ok(Published::Committed(Box::new(committed)))
 }
 

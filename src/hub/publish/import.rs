@@ -39,7 +39,7 @@ pub fn begin(repo: &Repo, refs: &Refs, state: &State, import: &Import) -> Result
     let message = format!("{}\nImported from {}\n\n{paragraph}", summary.text(), one_line(&import.from));
     let seconds = import.now.as_second();
     let commit = writer.commit(root, &[], &message, &import.identity, seconds)?;
-    let committed = Committed::new(commit, &trailers, seconds, root, written.ids);
+    let committed = Committed::new(commit, &trailers, seconds, root, written.trees);
     // The root first: a branch that begins with an import which nothing pins could be anybody's.
     repo.move_ref(&refs.root, None, commit)?;
     point(repo, refs, None, &Published::Committed(Box::new(committed)))?;

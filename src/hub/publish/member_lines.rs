@@ -1,6 +1,7 @@
 //! Two states' facts → lines for the commit message: which members fell silent or are back, and which of their reports
 //! changed.
 
+use berth_base::model::{Map, Shared};
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::model::ClusterStatus;
@@ -25,20 +26,15 @@ enum Change<'f> {
 
 /// Returns a line for each change, with its clusters.
 pub(super) fn lines(
-    before: &BTreeMap<String, ClusterStatus>,
-    after: &BTreeMap<String, ClusterStatus>,
+    before: &Map<String, Shared<ClusterStatus>>,
+    after: &Map<String, Shared<ClusterStatus>>,
 ) -> Vec<String> {
     let nothing = ClusterStatus::default();
     let mut clusters: BTreeMap<Change<'_>, Vec<&str>> = BTreeMap::new();
-    let names = before.keys().chain(after.keys().filter(|name| !before.contains_key(*name)));
-    let mut names: Vec<&String> = names.collect();
-    names.sort_unstable();
-    for name in names {
-        let [before, after] = [before, after].map(|facts| facts.get(name).unwrap_or(&nothing));
-        if before != after {
-            for change in changes(before, after) {
-                clusters.entry(change).or_default().push(name);
-            }
+    for one in before.changes(after) {
+        let [before, after] = [one.before, one.after].map(|fact| fact.map_or(&nothing, |fact| &**fact));
+        for change in changes(before, after) {
+            clusters.entry(change).or_default().push(one.key);
         }
     }
     clusters.iter().map(|(change, clusters)| change.line(&some_of(clusters, SHOWN))).collect()
@@ -104,8 +100,8 @@ mod tests {
     use super::*;
     use berth_base::model::Timestamp;
 
-    fn facts(of: &[(&str, ClusterStatus)]) -> BTreeMap<String, ClusterStatus> {
-        of.iter().map(|(name, status)| ((*name).to_owned(), status.clone())).collect()
+    fn facts(of: &[(&str, ClusterStatus)]) -> Map<String, Shared<ClusterStatus>> {
+        of.iter().map(|(name, status)| ((*name).to_owned(), status.clone().into())).collect()
     }
 
     fn silent(frozen: Option<Timestamp>) -> ClusterStatus {

@@ -33,7 +33,7 @@ pub use commit::{Committed, Published, Stamp, draft, point, refuse_empty, refuse
 pub use error::PublishError;
 pub use processed::{Processed, read_processed, write_processed};
 pub use rendered_state::{
-    CurrentState, Ids, StateRead, claimed, own_source, read_current, read_current_at, read_state,
+    CurrentState, StateRead, claimed, own_source, read_current, read_current_at, read_state,
 };
 pub use report::write_report;
 pub use state_cache::{decode_current, encode_current};

@@ -10,7 +10,7 @@ use super::error::PublishError;
 use super::owned;
 use super::trailers::Trailers;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
-use berth_base::model::{ContentId, Folder, Key, path};
+use berth_base::model::{ContentId, Folder, Map, path};
 use berth_engine::state::{State, decision_file, layout, placement_decision, releases_file};
 use berth_git::{CommitId, CommitInfo, Entry, EntryKind, PathChange, Repo, TreeId};
 
@@ -27,7 +27,8 @@ pub struct CurrentState {
     pub commit: CommitId,
     pub tree: TreeId,
     pub state: State,
-    pub ids: Ids,
+    /// The trees of the clusters' folders; only of those that hold nothing foreign.
+    pub trees: Map<String, TreeId>,
     /// Of berth's own last commit.
     pub trailers: Trailers,
     /// The date of what the branch points to.
@@ -36,20 +37,11 @@ pub struct CurrentState {
     pub foreign: Diagnostics,
 }
 
-/// The Git ids of a state's parts; only of those that hold nothing foreign.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ids {
-    pub clusters: BTreeMap<String, TreeId>,
-    pub decisions: BTreeMap<Key, ContentId>,
-    pub facts: BTreeMap<String, ContentId>,
-    pub releases: BTreeMap<Key, ContentId>,
-}
-
 /// The state of a single commit.
 #[derive(Clone, Debug, Default)]
 pub struct StateRead {
     pub state: State,
-    pub ids: Ids,
+    pub trees: Map<String, TreeId>,
     pub foreign: Diagnostics,
 }
 
@@ -88,7 +80,7 @@ pub fn read_current_at(repo: &Repo, name: &str, commit: CommitId) -> Result<Curr
         commit,
         tree: head.tree,
         state: read.state,
-        ids: read.ids,
+        trees: read.trees,
         trailers,
         seconds: head.seconds,
         foreign: read.foreign,
@@ -232,7 +224,6 @@ impl<'r> Reader<'r> {
         if path::of_key(&key) != below {
             return Ok(false);
         }
-        self.read.ids.decisions.insert(key.clone(), id);
         self.read.state.decisions.insert(key, decision);
         Ok(true)
     }
@@ -253,8 +244,7 @@ impl<'r> Reader<'r> {
         if layout::facts_file(&status.cluster) != below {
             return Ok(false);
         }
-        self.read.ids.facts.insert(status.cluster.clone(), id);
-        self.read.state.facts.insert(status.cluster.clone(), status);
+        self.read.state.facts.insert(status.cluster.clone(), status.into());
         Ok(true)
     }
 
@@ -281,8 +271,7 @@ impl<'r> Reader<'r> {
             }
             known.insert(path.clone());
             known.extend(releases.all().map(|release| releases_file::inputs_file(&key, release.number)));
-            self.read.ids.releases.insert(key.clone(), *id);
-            self.read.state.releases.insert(key, releases);
+            self.read.state.releases.insert(key, releases.into());
         }
         for path in files.keys().filter(|path| !known.contains(*path)) {
             self.foreign(&format!("{}/{path}", layout::RELEASES));
@@ -338,7 +327,7 @@ impl<'r> Reader<'r> {
             }
         }
         if clean && !folder.is_empty() {
-            self.read.ids.clusters.insert(cluster.to_owned(), id);
+            self.read.trees.insert(cluster.to_owned(), id);
         }
         self.read.state.folders.insert(cluster.to_owned(), folder);
         Ok(())

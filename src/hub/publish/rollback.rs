@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::error::PublishError;
 use super::rendered_state::{CurrentState, claimed, read_state};
-use berth_base::model::{ContentId, Contents as _, Folder, Timestamp, path};
+use berth_base::model::{ContentId, Contents as _, Folder, Map, Timestamp, path};
 use berth_engine::state::{State, decision_file, layout, placement_decision};
 use berth_git::{CommitId, EntryKind, GitContents, GitError, Repo, TreeId};
 
@@ -53,16 +53,21 @@ fn decision_ids(
     next: &State,
 ) -> Result<BTreeMap<String, ContentId>, PublishError> {
     let mut hasher = GitContents::remembering(repo)?;
-    let mut ids = BTreeMap::new();
-    for (key, decision) in &next.decisions {
-        let same = rendered.state.decisions.get(key) == Some(decision);
-        let id = match rendered.ids.decisions.get(key).filter(|_| same) {
-            Some(id) => *id,
-            None => hasher.put(decision_file::write_decision(decision).as_bytes()).map_err(|error| {
-                PublishError::Git(GitError::Failed { doing: "hashing".to_owned(), message: error.0 })
-            })?,
+    // What others changed on the branch is not gone on from.
+    let (mut ids, before) = match rendered.foreign.is_empty() {
+        true => (stored_decisions(repo, rendered.tree)?, rendered.state.decisions.clone()),
+        false => (BTreeMap::new(), Map::new()),
+    };
+    for one in before.changes(&next.decisions) {
+        let path = path::of_key(one.key);
+        let Some(decision) = one.after else {
+            ids.remove(&path);
+            continue;
         };
-        ids.insert(path::of_key(key), id);
+        let id = hasher.put(decision_file::write_decision(decision).as_bytes()).map_err(|error| {
+            PublishError::Git(GitError::Failed { doing: "hashing".to_owned(), message: error.0 })
+        })?;
+        ids.insert(path, id);
     }
     Ok(ids)
 }

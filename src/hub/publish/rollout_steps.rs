@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use berth_base::model::Key;
 use berth_base::model::release::Releases;
+use berth_base::model::{Key, Map, Shared};
 use berth_base::text::some_of;
 
 /// The most clusters that a line names.
@@ -80,9 +80,12 @@ impl fmt::Display for HaltChange {
 }
 
 /// Returns the step of each workload whose releases changed.
-pub(crate) fn steps(before: &BTreeMap<Key, Releases>, after: &BTreeMap<Key, Releases>) -> Vec<RolloutStep> {
-    let changed = after.iter().filter(|(key, releases)| before.get(*key) != Some(*releases));
-    changed.map(|(key, releases)| step(key, before.get(key), releases)).collect()
+pub(crate) fn steps(
+    before: &Map<Key, Shared<Releases>>,
+    after: &Map<Key, Shared<Releases>>,
+) -> Vec<RolloutStep> {
+    let changed = before.changes(after);
+    changed.filter_map(|one| Some(step(one.key, one.before.map(|before| &**before), one.after?))).collect()
 }
 
 fn step(key: &Key, before: Option<&Releases>, after: &Releases) -> RolloutStep {

@@ -1,10 +1,10 @@
 //! The current state ↔ bytes, so that a process can begin without reading the state from Git.
 
-use super::rendered_state::{CurrentState, Ids};
+use super::rendered_state::CurrentState;
 use super::trailers::Trailers;
 use berth_base::codec::{Decoder, Encoder};
-use berth_base::model::ContentId;
-use berth_engine::state::codec;
+use berth_base::model::Map;
+use berth_engine::state::{State, codec};
 use berth_git::{CommitId, GitError, Repo, TreeId};
 
 /// Encodes a state. `None` if its commit also holds changes by others.
@@ -13,19 +13,7 @@ pub fn encode_current(encoder: &mut Encoder, current: &CurrentState) -> Option<(
         return None;
     }
     codec::encode(encoder, &current.state);
-    encoder.list(current.ids.clusters.iter(), |encoder, (cluster, id)| {
-        encoder.text(cluster);
-        encoder.raw(&id.0);
-    });
-    encoder.list(current.ids.decisions.iter(), |encoder, (key, id)| {
-        codec::put_key(encoder, key);
-        encoder.raw(&id.0);
-    });
-    encoder.list(current.ids.releases.iter(), |encoder, (key, id)| {
-        codec::put_key(encoder, key);
-        encoder.raw(&id.0);
-    });
-    encoder.list(current.ids.facts.iter(), |encoder, (cluster, id)| {
+    encoder.list(current.trees.iter(), |encoder, (cluster, id)| {
         encoder.text(cluster);
         encoder.raw(&id.0);
     });
@@ -38,19 +26,16 @@ pub fn decode_current(
     repo: &Repo,
     commit: CommitId,
 ) -> Result<Option<CurrentState>, GitError> {
-    let Some((state, ids)) = decode(decoder) else { return Ok(None) };
+    let Some((state, trees)) = decode(decoder) else { return Ok(None) };
     let info = repo.commit(commit)?;
     let Some(trailers) = Trailers::read(&info.message) else { return Ok(None) };
     let (tree, seconds) = (info.tree, info.seconds);
     let foreign = berth_base::diag::Diagnostics::new();
-    Ok(Some(CurrentState { commit, tree, state, ids, trailers, seconds, foreign }))
+    Ok(Some(CurrentState { commit, tree, state, trees, trailers, seconds, foreign }))
 }
 
-fn decode(decoder: &mut Decoder<'_>) -> Option<(berth_engine::state::State, Ids)> {
+fn decode(decoder: &mut Decoder<'_>) -> Option<(State, Map<String, TreeId>)> {
     let state = codec::decode(decoder)?;
-    let clusters = decoder.list(|decoder| Some((decoder.string()?, TreeId(decoder.raw()?))))?;
-    let decisions = decoder.list(|decoder| Some((codec::key(decoder)?, ContentId(decoder.raw()?))))?;
-    let releases = decoder.list(|decoder| Some((codec::key(decoder)?, ContentId(decoder.raw()?))))?;
-    let facts = decoder.list(|decoder| Some((decoder.string()?, ContentId(decoder.raw()?))))?;
-    Some((state, Ids { clusters, decisions, facts, releases }))
+    let trees = decoder.list(|decoder| Some((decoder.string()?, TreeId(decoder.raw()?))))?;
+    Some((state, trees))
 }

@@ -1,214 +1,154 @@
-//! A state as Git trees. Unchanged parts are reused by id, without being read or hashed.
+//! A state as Git trees, made from those of the current state: only what differs is written, or looked at.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use super::error::PublishError;
-use super::rendered_state::{CurrentState, Ids};
-use berth_base::model::release::Release;
-use berth_base::model::{ContentId, Decision, Folder, Key, differences, path};
+use super::rendered_state::CurrentState;
+use berth_base::model::release::Releases;
+use berth_base::model::{Decision, Folder, Map, differences, path};
 use berth_engine::state::{State, decision_file, layout, placement_decision, releases_file};
 use berth_git::{Entry, EntryKind, TreeId, Writer};
 
-/// The entries of the branch's root that are berth's, and the ids below them.
+/// The entries of the branch's root that are berth's, and the trees of the clusters' folders.
 pub(super) struct Written {
     pub(super) entries: Vec<Entry>,
-    pub(super) ids: Ids,
+    pub(super) trees: Map<String, TreeId>,
 }
+
+/// The new entries of paths below one of berth's folders; none where a path goes.
+type Edits = BTreeMap<String, Option<EntryKind>>;
 
 pub(super) fn write(
     writer: &mut Writer<'_>,
     current: Option<&CurrentState>,
     next: &State,
 ) -> Result<Written, PublishError> {
-    let mut ids = Ids::default();
-    writer.progress().begin_of("building the clusters' folders", next.folders.len());
-    for (cluster, folder) in &next.folders {
-        writer.progress().add(1);
-        if folder.is_empty() {
-            continue;
-        }
-        ids.clusters.insert(cluster.clone(), cluster_tree(writer, current, cluster, folder)?);
-    }
-    writer.progress().begin_of("building the decisions", next.decisions.len());
-    for (key, decision) in &next.decisions {
-        writer.progress().add(1);
-        ids.decisions.insert(key.clone(), decision_file(writer, current, key, decision)?);
-    }
-    for (cluster, status) in &next.facts {
-        let known = current.filter(|current| current.state.facts.get(cluster) == Some(status));
-        let id = match known.and_then(|current| current.ids.facts.get(cluster)) {
-            Some(id) => *id,
-            None => writer.blob(berth_base::status::write_status(status).as_bytes())?,
-        };
-        ids.facts.insert(cluster.clone(), id);
-    }
-    let mut releases = BTreeMap::new();
-    for (key, one) in &next.releases {
-        let same = current.filter(|current| current.state.releases.get(key) == Some(one));
-        let id = match same.and_then(|current| current.ids.releases.get(key)) {
-            Some(id) => *id,
-            None => writer.blob(releases_file::write(one).as_bytes())?,
-        };
-        ids.releases.insert(key.clone(), id);
-        releases.insert(releases_file::file(key), id);
-        let inputs = |release: &Release| (releases_file::inputs_file(key, release.number), release.inputs);
-        releases.extend(one.all().map(inputs));
-    }
-    let mut kept = BTreeMap::new();
-    for (source, id) in &next.kept {
-        if !writer.has_blob(*id) {
-            return Err(PublishError::KeptIsMissing { path: source.clone() });
-        }
-        kept.insert(layout::kept_path(source), *id);
-    }
-    let clusters = ids.clusters.iter().map(|(cluster, tree)| Entry {
-        name: path::encode(cluster).into_bytes(),
-        kind: EntryKind::Folder(*tree),
-    });
-    let clusters = clusters.collect();
-    let clusters = writer.tree(clusters)?;
-    let mut decisions: BTreeMap<String, ContentId> =
-        ids.decisions.iter().map(|(key, id)| (path::of_key(key), *id)).collect();
-    decisions.extend(placement_decisions(writer, current, next)?);
-    let facts = ids.facts.iter().map(|(cluster, id)| (layout::facts_file(cluster), *id)).collect();
-    let folders = [
-        (layout::CLUSTERS, clusters),
-        (layout::DECISIONS, folder(writer, decisions)?),
-        (layout::FACTS, folder(writer, facts)?),
-        (layout::RELEASES, folder(writer, releases)?),
-        (layout::KEPT, folder(writer, kept)?),
+    // What others changed on the branch is not gone on from.
+    let current = current.filter(|current| current.foreign.is_empty());
+    let nothing = State::default();
+    let before = current.map_or(&nothing, |current| &current.state);
+    let mut trees = current.map(|current| current.trees.clone()).unwrap_or_default();
+    let edits = [
+        (layout::CLUSTERS, clusters(writer, before, next, &mut trees)?),
+        (layout::DECISIONS, decisions(writer, before, next)?),
+        (layout::FACTS, facts(writer, before, next)?),
+        (layout::RELEASES, releases(writer, before, next)?),
+        (layout::KEPT, kept(writer, before, next)?),
     ];
-    let mut entries = vec![Entry {
-        name: layout::MARKER.into(),
-        kind: EntryKind::File(writer.blob(layout::marker().as_bytes())?),
-    }];
-    let folders = folders.into_iter().filter(|(_, tree)| *tree != TreeId::EMPTY);
-    entries.extend(folders.map(|(name, tree)| Entry { name: name.into(), kind: EntryKind::Folder(tree) }));
-    Ok(Written { entries, ids })
-}
-
-fn cluster_tree(
-    writer: &mut Writer<'_>,
-    current: Option<&CurrentState>,
-    cluster: &str,
-    folder: &Folder,
-) -> Result<TreeId, PublishError> {
-    let old = current
-        .and_then(|current| Some((current.state.folders.get(cluster)?, *current.ids.clusters.get(cluster)?)));
-    match old {
-        Some((old, tree)) => write_changed(writer, folder, old, tree),
-        None => write_folder(writer, folder),
-    }
-}
-
-/// Writes a folder whose namespaces are partly those of an older one, which has this tree.
-fn write_changed(
-    writer: &mut Writer<'_>,
-    folder: &Folder,
-    old: &Folder,
-    old_tree: TreeId,
-) -> Result<TreeId, PublishError> {
-    let namespace = |path: &'_ Arc<str>| path.split_once('/').map(|(name, _)| name.to_owned());
-    let changed: Option<BTreeSet<String>> = differences(old, folder).map(|one| namespace(one.path)).collect();
-    // Every object's path is inside a namespace's folder.
-    let Some(changed) = changed else { return write_folder(writer, folder) };
-    if changed.is_empty() {
-        return Ok(old_tree);
-    }
-    let mut entries = writer.read_tree(old_tree)?;
-    entries.retain(|entry| !changed.iter().any(|name| name.as_bytes() == entry.name));
-    for name in changed {
-        let prefix = format!("{name}/");
-        let from = (Bound::Included(&*prefix), Bound::Unbounded);
-        let files = folder.range::<str, _>(from).take_while(|(path, _)| path.starts_with(&prefix));
-        let files: Vec<_> = files.map(|(path, id)| (&path[prefix.len()..], *id)).collect();
-        if !files.is_empty() {
-            let kind = EntryKind::Folder(writer.folder(files)?);
-            entries.push(Entry { name: name.into_bytes(), kind });
+    let mut entries = match current {
+        Some(current) => writer.read_tree(current.tree)?,
+        None => Vec::new(),
+    };
+    entries.retain(|entry| edits.iter().any(|(name, _)| entry.name == name.as_bytes()));
+    for (name, edits) in &edits {
+        let old = entries.iter().position(|entry| entry.name == name.as_bytes()).map(|at| entries.remove(at));
+        let old = match old.map(|entry| entry.kind) {
+            Some(EntryKind::Folder(tree)) => tree,
+            _ => TreeId::EMPTY,
+        };
+        let tree = writer.edited(old, edits.iter().map(|(path, kind)| (path.as_str(), *kind)))?;
+        if tree != TreeId::EMPTY {
+            entries.push(Entry { name: (*name).into(), kind: EntryKind::Folder(tree) });
         }
     }
-    Ok(writer.tree(entries)?)
+    let marker = EntryKind::File(writer.blob(layout::marker().as_bytes())?);
+    entries.push(Entry { name: layout::MARKER.into(), kind: marker });
+    Ok(Written { entries, trees })
+}
+
+fn clusters(
+    writer: &mut Writer<'_>,
+    before: &State,
+    next: &State,
+    trees: &mut Map<String, TreeId>,
+) -> Result<Edits, PublishError> {
+    let mut edits = Edits::new();
+    let (empty, changes) = (Folder::new(), before.folders.changes(&next.folders));
+    let changes: Vec<_> = changes.collect();
+    writer.progress().begin_of("building the clusters' folders", changes.len());
+    for one in changes {
+        writer.progress().add(1);
+        let old = trees.get(one.key).copied().unwrap_or(TreeId::EMPTY);
+        let (from, to) = (one.before.unwrap_or(&empty), one.after.unwrap_or(&empty));
+        let files = differences(from, to).map(|one| (&**one.path, one.after.map(EntryKind::File)));
+        let tree = writer.edited(old, files)?;
+        let tree = Some(tree).filter(|tree| *tree != TreeId::EMPTY);
+        match tree {
+            Some(tree) => drop(trees.insert(one.key.clone(), tree)),
+            None => drop(trees.remove(one.key)),
+        }
+        edits.insert(path::encode(one.key), tree.map(EntryKind::Folder));
+    }
+    Ok(edits)
 }
 
 /// Writes a cluster's folder as a tree.
 pub(super) fn write_folder(writer: &mut Writer<'_>, folder: &Folder) -> Result<TreeId, PublishError> {
-    Ok(writer.folder(folder.iter().map(|(path, id): (&Arc<str>, _)| (&**path, *id)))?)
+    Ok(writer.folder(folder.iter().map(|(path, id)| (&**path, *id)))?)
 }
 
-fn decision_file(
-    writer: &mut Writer<'_>,
-    current: Option<&CurrentState>,
-    key: &Key,
-    decision: &Decision,
-) -> Result<ContentId, PublishError> {
-    let same = current.filter(|current| current.state.decisions.get(key) == Some(decision));
-    match same.and_then(|current| current.ids.decisions.get(key)) {
-        Some(id) => Ok(*id),
-        None => Ok(writer.blob(decision_file::write_decision(decision).as_bytes())?),
-    }
-}
-
-/// The objects beside the decisions. Those of a decision that stands are taken over from the tree before.
-fn placement_decisions(
-    writer: &mut Writer<'_>,
-    current: Option<&CurrentState>,
-    next: &State,
-) -> Result<BTreeMap<String, ContentId>, PublishError> {
-    let known = match current.filter(|current| current.foreign.is_empty()) {
-        Some(current) => files_among_decisions(writer, current.tree)?,
-        None => BTreeMap::new(),
-    };
-    let mut files = BTreeMap::new();
-    for (key, decision) in &next.decisions {
-        let before = current.and_then(|current| current.state.decisions.get(key));
-        if before.is_some_and(|before| before.picks == decision.picks) {
-            let paths = placement_decision::paths(decision);
-            let there: Option<Vec<(String, ContentId)>> =
-                paths.into_iter().map(|path| known.get(&path).map(|id| (path, *id))).collect();
-            if let Some(there) = there {
-                files.extend(there);
-                continue;
-            }
+fn decisions(writer: &mut Writer<'_>, before: &State, next: &State) -> Result<Edits, PublishError> {
+    let mut edits = Edits::new();
+    let changes: Vec<_> = before.decisions.changes(&next.decisions).collect();
+    writer.progress().begin_of("building the decisions", changes.len());
+    for one in changes {
+        writer.progress().add(1);
+        let picks = |decision: Option<&Decision>| decision.map(|decision| decision.picks.clone());
+        let has_same_files = picks(one.before) == picks(one.after);
+        if let Some(before) = one.before.filter(|_| !has_same_files) {
+            edits.extend(placement_decision::paths(before).into_iter().map(|path| (path, None)));
         }
-        for (path, text) in placement_decision::files(decision) {
-            files.insert(path, writer.blob(text.as_bytes())?);
-        }
-    }
-    Ok(files)
-}
-
-/// The objects of a root tree's decisions, by path, without reading any.
-fn files_among_decisions(
-    writer: &Writer<'_>,
-    root: TreeId,
-) -> Result<BTreeMap<String, ContentId>, PublishError> {
-    let mut files = BTreeMap::new();
-    let is_decisions = |entry: &Entry| entry.name == layout::DECISIONS.as_bytes();
-    let Some(Entry { kind: EntryKind::Folder(top), .. }) =
-        writer.read_tree(root)?.into_iter().find(is_decisions)
-    else {
-        return Ok(files);
-    };
-    for namespace in writer.read_tree(top)? {
-        let EntryKind::Folder(tree) = namespace.kind else { continue };
-        for file in writer.read_tree(tree)? {
-            let path = format!(
-                "{}/{}",
-                String::from_utf8_lossy(&namespace.name),
-                String::from_utf8_lossy(&file.name)
-            );
-            if let EntryKind::File(id) = file.kind
-                && placement_decision::is_one(&path)
-            {
-                files.insert(path, id);
+        let Some(decision) = one.after else {
+            edits.insert(path::of_key(one.key), None);
+            continue;
+        };
+        let text = decision_file::write_decision(decision);
+        edits.insert(path::of_key(one.key), Some(file(writer, &text)?));
+        if !has_same_files {
+            for (path, text) in placement_decision::files(decision) {
+                edits.insert(path, Some(file(writer, &text)?));
             }
         }
     }
-    Ok(files)
+    Ok(edits)
 }
 
-fn folder(writer: &mut Writer<'_>, files: BTreeMap<String, ContentId>) -> Result<TreeId, PublishError> {
-    Ok(writer.folder(files.iter().map(|(path, id)| (path.as_str(), *id)))?)
+fn facts(writer: &mut Writer<'_>, before: &State, next: &State) -> Result<Edits, PublishError> {
+    let mut edits = Edits::new();
+    for one in before.facts.changes(&next.facts) {
+        let status = one.after.map(|status| file(writer, &berth_base::status::write_status(status)));
+        edits.insert(layout::facts_file(one.key), status.transpose()?);
+    }
+    Ok(edits)
+}
+
+fn releases(writer: &mut Writer<'_>, before: &State, next: &State) -> Result<Edits, PublishError> {
+    let mut edits = Edits::new();
+    for one in before.releases.changes(&next.releases) {
+        let inputs = |releases: &Releases| {
+            let inputs = releases.all().map(|release| (release.number, release.inputs));
+            inputs.map(|(number, id)| (releases_file::inputs_file(one.key, number), id)).collect::<Vec<_>>()
+        };
+        edits.extend(one.before.into_iter().flat_map(|before| inputs(before)).map(|(path, _)| (path, None)));
+        let written = one.after.map(|after| file(writer, &releases_file::write(after))).transpose()?;
+        edits.insert(releases_file::file(one.key), written);
+        let inputs = one.after.into_iter().flat_map(|after| inputs(after));
+        edits.extend(inputs.map(|(path, id)| (path, Some(EntryKind::File(id)))));
+    }
+    Ok(edits)
+}
+
+fn kept(writer: &Writer<'_>, before: &State, next: &State) -> Result<Edits, PublishError> {
+    let mut edits: Edits = before.kept.keys().map(|source| (layout::kept_path(source), None)).collect();
+    for (source, id) in &next.kept {
+        if !writer.has_blob(*id) {
+            return Err(PublishError::KeptIsMissing { path: source.clone() });
+        }
+        edits.insert(layout::kept_path(source), Some(EntryKind::File(*id)));
+    }
+    Ok(edits)
+}
+
+fn file(writer: &mut Writer<'_>, text: &str) -> Result<EntryKind, PublishError> {
+    Ok(EntryKind::File(writer.blob(text.as_bytes())?))
 }

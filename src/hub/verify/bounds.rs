@@ -4,12 +4,10 @@
 //! A commit that was computed from a lie is proven as well as any other: the lie is one of its inputs. So each
 //! trailer that is an input is compared with what the commits before it leave possible.
 
-use std::collections::BTreeMap;
-
 use crate::inputs::gate;
 use crate::inputs::gate_inputs::{self, Basis};
 use crate::publish::{CurrentState, Trailers};
-use berth_base::model::{ClusterStatus, Timestamp};
+use berth_base::model::{ClusterStatus, Map, Shared, Timestamp};
 use berth_engine::gate::{Cause, Limits};
 use berth_git::protocol::trailers::{PROCESSED, RULES};
 use berth_git::{CommitId, CommitInfo, GitError, Repo};
@@ -60,7 +58,7 @@ pub struct Bounds {
 pub struct Claims<'a> {
     pub info: &'a CommitInfo,
     pub trailers: &'a Trailers,
-    pub facts: &'a BTreeMap<String, ClusterStatus>,
+    pub facts: &'a Map<String, Shared<ClusterStatus>>,
 }
 
 /// Compares a commit's trailers and facts with what its parent, its source and the settings allow.

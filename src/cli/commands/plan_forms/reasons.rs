@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use berth_base::model::{ClusterStatus, Fleet, Key, Timestamp};
+use berth_base::model::{ClusterStatus, Fleet, Key, Map, Shared, Timestamp};
 use berth_engine::decide::Trace;
 use berth_engine::plan::{ClusterChange, Plan};
 use berth_engine::state::State;
@@ -28,7 +28,7 @@ impl Reasons {
         plan: &Plan,
         fleet: &Fleet,
         before: &State,
-        statuses: &BTreeMap<String, ClusterStatus>,
+        statuses: &Map<String, Shared<ClusterStatus>>,
         now: Timestamp,
     ) -> Reasons {
         let statuses = pipeline::with_first_seen(before, statuses);

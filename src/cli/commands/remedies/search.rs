@@ -1,12 +1,12 @@
 //! Tries edits, the smallest first, and asks the engine after each.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::candidates::{Question, Ways};
 use super::edits::{FileEdit, made};
 use super::{Remedies, Remedy};
 use berth_base::diag::Diagnostics;
-use berth_base::model::{Decision, Key};
+use berth_base::model::{Decision, Key, Map};
 use berth_base::source::SourceTree;
 use berth_engine::decide::ClusterTrace;
 use berth_hub::inputs::PassInputs;
@@ -80,7 +80,7 @@ fn combined(rules: &[Ways]) -> Vec<Vec<&FileEdit>> {
 struct Asked<'a> {
     key: &'a Key,
     cluster: &'a str,
-    before: &'a BTreeMap<Key, Decision>,
+    before: &'a Map<Key, Decision>,
     errors: usize,
 }
 

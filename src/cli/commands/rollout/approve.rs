@@ -103,7 +103,7 @@ fn waits_at(
     args: &ApproveArgs,
     run: Option<&Run>,
 ) -> Result<Option<StageGate>, CommandError> {
-    let progress = recorded(steered, &args.order)?.and_then(|releases| releases.run);
+    let progress = recorded(steered, &args.order)?.and_then(|releases| releases.run.clone());
     let progress = progress.filter(|progress| progress.run.as_ref() == run.map(|run| &run.key));
     Ok(progress.and_then(|progress| progress.waits_at()))
 }

@@ -1,5 +1,6 @@
 //! `berth rollout abort` and `berth rollout restart`: orders about one release of a workload.
 
+use berth_base::model::Shared;
 use serde_json::{Value as Json, json};
 
 use super::super::exit::{CommandError, Outcome};
@@ -194,7 +195,10 @@ pub(super) fn released(
 }
 
 /// Returns the workload's releases as the rendered branch has them.
-pub(super) fn recorded(steered: &Steered, args: &OrderArgs) -> Result<Option<Releases>, CommandError> {
+pub(super) fn recorded(
+    steered: &Steered,
+    args: &OrderArgs,
+) -> Result<Option<Shared<Releases>>, CommandError> {
     if !args.repo.repo.join(".git").exists() {
         return Ok(None);
     }

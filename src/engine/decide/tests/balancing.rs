@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::setup::*;
 use crate::decide::explain;
 use berth_base::model::placement::{GroupSize, Grouping, Placement, ScoreRule, Selection};
-use berth_base::model::{Cluster, Decision, Key, Policy};
+use berth_base::model::{Cluster, Decision, Key, Map, Policy};
 
 /// A cluster that may say how much memory it has.
 fn sized(name: String, memory: Option<i64>) -> Cluster {
@@ -39,7 +39,7 @@ fn some_fleet() -> impl Strategy<Value = (Vec<Cluster>, Vec<Placement>)> {
     (clusters, placements)
 }
 
-fn undigested(decisions: &BTreeMap<Key, Decision>) -> BTreeMap<Key, Decision> {
+fn undigested(decisions: &Map<Key, Decision>) -> Map<Key, Decision> {
     decisions.iter().map(|(key, one)| (key.clone(), Decision { digest: None, ..one.clone() })).collect()
 }
 
@@ -49,7 +49,7 @@ proptest! {
     #[test]
     fn many_that_balance_stay_where_they_are_however_often_they_run((clusters, placements) in some_fleet()) {
         let fleet = fleet(clusters, placements);
-        let first = run(&fleet, &BTreeMap::new());
+        let first = run(&fleet, &Map::new());
         let second = run(&fleet, &first.decisions);
         prop_assert_eq!(second.decided, 0);
         prop_assert_eq!(&second.decisions, &first.decisions);
@@ -62,7 +62,7 @@ proptest! {
     #[test]
     fn one_placement_more_moves_none_of_the_others((clusters, placements) in some_fleet(), wanted in 0..5_usize) {
         let mut fleet = fleet(clusters, placements);
-        let first = run(&fleet, &BTreeMap::new());
+        let first = run(&fleet, &Map::new());
         let new = placement("a-new-one", ranked(wanted, true));
         fleet.placements.insert(new.key.clone(), new.into());
         let second = run(&fleet, &first.decisions);
@@ -75,10 +75,10 @@ proptest! {
     #[test]
     fn scores_of_many_stay_within_a_hundred((clusters, placements) in some_fleet()) {
         let fleet = fleet(clusters, placements);
-        let first = run(&fleet, &BTreeMap::new());
-        for previous in [BTreeMap::new(), first.decisions] {
+        let first = run(&fleet, &Map::new());
+        for previous in [Map::new(), first.decisions] {
             for key in fleet.placements.keys().step_by(5) {
-                let trace = explain(&fleet, &previous, &BTreeMap::new(), second(1000), key).expect("it is there");
+                let trace = explain(&fleet, &previous, &Map::new(), second(1000), key).expect("it is there");
                 for part in trace.clusters.iter().flat_map(|one| &one.scores) {
                     prop_assert!((-100..=100).contains(&part.score), "{part:?}");
                 }
@@ -89,12 +89,12 @@ proptest! {
     #[test]
     fn the_picks_are_the_best_of_a_whole_order((clusters, placements) in some_fleet()) {
         let fleet = fleet(clusters, placements);
-        let decided = run(&fleet, &BTreeMap::new());
+        let decided = run(&fleet, &Map::new());
         // Each is explained by a run of its own.
         for (key, placement) in fleet.placements.iter().step_by(5) {
             let berth_base::model::Source::Own(policy) = &placement.source else { continue };
             let Selection::First(wanted) = policy.selection else { continue };
-            let trace = explain(&fleet, &BTreeMap::new(), &BTreeMap::new(), second(1000), key).expect("it is there");
+            let trace = explain(&fleet, &Map::new(), &Map::new(), second(1000), key).expect("it is there");
             for one in trace.clusters {
                 let best = one.rank.expect("all are ranked") <= wanted;
                 prop_assert_eq!(decided.decisions[key].has(&one.cluster), best);
@@ -119,7 +119,7 @@ proptest! {
         let named = (0..tiers.len()).map(|tier| (format!("tier-{tier}"), term(&[&format!("tier-{tier}")]))).collect();
         let groups = Some(Grouping { size: GroupSize::Percent(percent), named });
         let count = clusters.len();
-        let decided = run(&fleet(clusters.clone(), vec![placement("p", Policy { groups, ..policy(Vec::new()) })]), &BTreeMap::new());
+        let decided = run(&fleet(clusters.clone(), vec![placement("p", Policy { groups, ..policy(Vec::new()) })]), &Map::new());
         let picks = &decided.decisions[&key("p")].picks;
         prop_assert_eq!(picks.len(), count, "without a number every cluster that fits is in");
         let size = (count * percent as usize).div_ceil(100);

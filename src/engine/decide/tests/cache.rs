@@ -1,14 +1,12 @@
 //! A run that goes on from an earlier one decides what a run that begins with nothing does.
 
-use std::collections::BTreeMap;
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::properties::{some_cluster, some_fleet, some_policy, some_status};
 use super::setup::*;
 use crate::decide::{decide, decide_after};
-use berth_base::model::{Cluster, ClusterStatus, Decision, Key, Policy};
+use berth_base::model::{Cluster, ClusterStatus, Decision, Key, Map, Policy};
 
 /// A change between two passes.
 #[derive(Clone, Debug)]
@@ -42,8 +40,8 @@ proptest! {
         changes in vec(some_change(), 1..12),
     ) {
         let mut fleet = fleet(clusters, placements);
-        let (mut statuses, mut now) = (BTreeMap::new(), 950);
-        let (mut is_current, mut before): (BTreeMap<Key, Decision>, BTreeMap<Key, Decision>) = Default::default();
+        let (mut statuses, mut now) = (Map::new(), 950);
+        let (mut is_current, mut before): (Map<Key, Decision>, Map<Key, Decision>) = Default::default();
         let mut cache = None;
         let mut kept = 0;
         for change in [Change::Time(0), Change::Time(0)].into_iter().chain(changes) {
@@ -59,7 +57,7 @@ proptest! {
                 }
                 Change::Status(at, one) => {
                     let cluster = format!("c-{at}");
-                    statuses.insert(cluster.clone(), ClusterStatus { cluster, ..one });
+                    statuses.insert(cluster.clone(), ClusterStatus { cluster, ..one }.into());
                 }
                 Change::Held(at) => {
                     let key = key(&format!("p-{at}"));

@@ -8,7 +8,7 @@ use berth_base::diag::Pos;
 use berth_base::model::cluster::{Report, Standing};
 use berth_base::model::cluster::{WorkloadName, WorkloadReport};
 use berth_base::model::placement::{Division, Filter, Policy, Rule, Share};
-use berth_base::model::{ClusterStatus, Fleet, Key};
+use berth_base::model::{ClusterStatus, Fleet, Key, Map, Shared};
 
 fn divided(total: i32) -> Policy {
     let division = Division {
@@ -39,23 +39,23 @@ fn given(a: i64, b: i64) -> Vec<(String, Option<i64>)> {
     vec![("a".to_owned(), Some(a)), ("b".to_owned(), Some(b))]
 }
 
-fn reports(capacity: Option<i64>) -> BTreeMap<String, ClusterStatus> {
+fn reports(capacity: Option<i64>) -> Map<String, Shared<ClusterStatus>> {
     let workloads =
         [key("web"), key("other")].map(|key| (WorkloadName::of(&key), WorkloadReport { capacity }));
     let status =
         ClusterStatus { cluster: "a".to_owned(), workloads: workloads.into(), ..ClusterStatus::default() };
-    BTreeMap::from([("a".to_owned(), status)])
+    Map::from([("a".to_owned(), status.into())])
 }
 
 #[test]
 fn reported_room_counts_becomes_a_fact_and_a_new_one_is_a_reason_to_decide_again() {
     let fleet = world(8);
     let now = second(1000);
-    let first = decide(&fleet, &BTreeMap::new(), &reports(Some(4)), now);
+    let first = decide(&fleet, &Map::new(), &reports(Some(4)), now);
     assert_eq!(numbers(&first), given(4, 4));
     let fact = &first.facts["a"].workloads;
     assert_eq!(fact.len(), 1, "only what was read is a fact: {fact:?}");
-    let from_facts = decide(&fleet, &BTreeMap::new(), &first.facts, now);
+    let from_facts = decide(&fleet, &Map::new(), &first.facts, now);
     assert_eq!(from_facts.decisions, first.decisions, "the facts alone give the same decision");
 
     let again = decide(&fleet, &first.decisions, &reports(Some(4)), now);
@@ -67,7 +67,7 @@ fn reported_room_counts_becomes_a_fact_and_a_new_one_is_a_reason_to_decide_again
 
 #[test]
 fn a_cluster_that_is_lost_in_doubt_keeps_its_replicas_and_nobody_is_given_them() {
-    let before = decide(&world(8), &BTreeMap::new(), &BTreeMap::new(), second(1000));
+    let before = decide(&world(8), &Map::new(), &Map::new(), second(1000));
     let mut doubtful = world(8);
     doubtful.clusters.remove("a");
     doubtful.doubt.everything = true;
@@ -82,8 +82,8 @@ fn where_nobody_takes_part_the_placement_stands_as_it_is_written() {
     for cluster in fleet.clusters.values_mut() {
         cluster.standing = Standing::Reported(Report { ready: Some(false), agent: None });
     }
-    let first = run(&fleet, &BTreeMap::new());
+    let first = run(&fleet, &Map::new());
     assert!(numbers(&first).is_empty());
-    let divided_before = run(&world(8), &BTreeMap::new());
+    let divided_before = run(&world(8), &Map::new());
     assert_eq!(numbers(&run(&fleet, &divided_before.decisions)), given(4, 4));
 }

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::setup::*;
+use berth_base::model::Map;
 use berth_base::model::placement::{EvenConstraint, Policy, ScoreRule, Scorer, Selection};
 
 fn even(key: &str, required: bool) -> EvenConstraint {
@@ -19,7 +20,7 @@ fn of(clusters: &[(&str, &str)], policy: Policy) -> Vec<String> {
         "" => cluster(name, &[]),
         label => cluster(name, &[label]),
     });
-    picked(&run(&fleet(clusters.collect(), vec![placement("p", policy)]), &BTreeMap::new()), "p")
+    picked(&run(&fleet(clusters.collect(), vec![placement("p", policy)]), &Map::new()), "p")
 }
 
 const TWO_ZONES: [(&str, &str); 5] =

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::setup::*;
 use crate::decide::{decide, explain};
 use berth_base::model::placement::Rule;
-use berth_base::model::{Cluster, ClusterStatus, Expression, Fleet, Term, View};
+use berth_base::model::{Cluster, ClusterStatus, Expression, Fleet, Map, Term, View};
 
 fn shown(cluster: &Cluster) -> Json {
     json!({"name": cluster.name, "labels": cluster.labels, "claims": cluster.claims})
@@ -34,7 +34,7 @@ fn three() -> Vec<Cluster> {
 }
 
 fn of_p(fleet: &Fleet) -> Vec<String> {
-    picked(&run(fleet, &BTreeMap::new()), "p")
+    picked(&run(fleet, &Map::new()), "p")
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_cluster_passes_where_all_expressions_of_a_term_give_true() {
 #[test]
 fn why_an_expression_does_not_match_is_told_for_each_cluster() {
     let fleet = fleet(three(), vec![placement("p", policy(vec![wants(&["it.labels.zone == 'x'"])]))]);
-    let trace = explain(&fleet, &BTreeMap::new(), &BTreeMap::new(), second(10), &key("p")).expect("a trace");
+    let trace = explain(&fleet, &Map::new(), &Map::new(), second(10), &key("p")).expect("a trace");
     let why: Vec<String> = trace
         .clusters
         .iter()
@@ -72,8 +72,8 @@ fn why_an_expression_does_not_match_is_told_for_each_cluster() {
 fn a_decision_stands_until_something_that_an_expression_can_see_changes() {
     let of =
         |clusters| fleet(clusters, vec![placement("p", policy(vec![wants(&["it.labels.zone != 'q'"])]))]);
-    let first = decide(&of(three()), &BTreeMap::new(), &BTreeMap::new(), second(10));
-    let again = |fleet: &Fleet| decide(fleet, &first.decisions, &BTreeMap::new(), second(20)).decided;
+    let first = decide(&of(three()), &Map::new(), &Map::new(), second(10));
+    let again = |fleet: &Fleet| decide(fleet, &first.decisions, &Map::new(), second(20)).decided;
     assert_eq!(again(&of(three())), 0);
     let mut other = three();
     other[2].claims.insert("cloud".to_owned(), "x".to_owned());
@@ -88,11 +88,11 @@ fn what_members_report_and_expressions_can_see_becomes_a_fact() {
     let fleet = fleet(three(), vec![placement("p", policy(vec![wants(&["it.labels.size == 'big'"])]))]);
     let labels = [("size", "big"), ("zone", "q")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     let status = ClusterStatus { cluster: "a".to_owned(), labels: labels.into(), ..ClusterStatus::default() };
-    let statuses = BTreeMap::from([("a".to_owned(), status)]);
-    let decided = decide(&fleet, &BTreeMap::new(), &statuses, second(10));
+    let statuses = Map::from([("a".to_owned(), status.into())]);
+    let decided = decide(&fleet, &Map::new(), &statuses, second(10));
     assert_eq!(decided.decisions[&key("p")].picks[0].cluster, "a");
     // The file's own label beats the reported one, which is then none of the decision's business.
     assert_eq!(decided.facts["a"].labels, BTreeMap::from([("size".to_owned(), "big".to_owned())]));
-    let from_facts = decide(&fleet, &BTreeMap::new(), &decided.facts, second(10));
+    let from_facts = decide(&fleet, &Map::new(), &decided.facts, second(10));
     assert_eq!(from_facts.decisions, decided.decisions);
 }

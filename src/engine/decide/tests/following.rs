@@ -1,8 +1,7 @@
 //! Placements that follow others.
 
-use std::collections::BTreeMap;
-
 use super::setup::*;
+use berth_base::model::Map;
 use berth_base::model::placement::Source;
 
 #[test]
@@ -14,7 +13,7 @@ fn a_follower_gets_what_any_of_the_followed_picks() {
         follows("work", &["xs", "ys"]),
     ];
     let fleet = fleet(clusters, placements);
-    let decided = run(&fleet, &BTreeMap::new());
+    let decided = run(&fleet, &Map::new());
     assert_eq!(picked(&decided, "work"), ["a", "b"]);
     let work = decided.decisions.values().find(|one| *one.key.name == *"work").unwrap();
     assert_eq!(work.picks[1].reason, "picked by Placement shop/xs and Placement shop/ys");
@@ -29,7 +28,7 @@ fn filters_narrow_what_is_followed() {
         follow.filters = policy(vec![labels(&["x"])]).filters;
     }
     let clusters = vec![cluster("a", &["x=1"]), cluster("b", &[])];
-    let decided = run(&fleet(clusters, vec![placement("all", policy(Vec::new())), work]), &BTreeMap::new());
+    let decided = run(&fleet(clusters, vec![placement("all", policy(Vec::new())), work]), &Map::new());
     assert_eq!(picked(&decided, "work"), ["a"]);
 }
 
@@ -40,7 +39,7 @@ fn a_follower_cannot_be_followed() {
         follow.placements[0].kind = "Work".to_owned();
     }
     let placements = vec![placement("all", policy(Vec::new())), follows("first", &["all"]), second];
-    let decided = run(&fleet(vec![cluster("a", &[])], placements), &BTreeMap::new());
+    let decided = run(&fleet(vec![cluster("a", &[])], placements), &Map::new());
     let errors: Vec<_> = decided.diagnostics.errors().map(ToString::to_string).collect();
     assert_eq!(errors.len(), 1);
     assert!(
@@ -53,8 +52,7 @@ fn a_follower_cannot_be_followed() {
 fn a_reference_that_is_lost_takes_no_cluster_away() {
     let clusters = vec![cluster("a", &[]), cluster("b", &[])];
     let all = || placement("all", policy(Vec::new()));
-    let before =
-        run(&fleet(clusters.clone(), vec![all(), follows("work", &["all"])]), &BTreeMap::new()).decisions;
+    let before = run(&fleet(clusters.clone(), vec![all(), follows("work", &["all"])]), &Map::new()).decisions;
     let decided = run(&fleet(clusters, vec![all(), follows("work", &["al"])]), &before);
     assert_eq!(picked(&decided, "work"), ["a", "b"]);
 }

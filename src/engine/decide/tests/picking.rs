@@ -1,13 +1,11 @@
 //! Filters, scores, selection and groups.
 
-use std::collections::BTreeMap;
-
 use super::setup::*;
 use crate::decide::decide;
 use berth_base::model::placement::{
     Blocked, Filter, GroupSize, Grouping, Policy, Ranking, Retention, Rule, ScoreRule, Selection,
 };
-use berth_base::model::{Condition, Effect};
+use berth_base::model::{Condition, Effect, Map};
 
 #[test]
 fn every_cluster_that_passes_is_picked_and_the_others_are_counted_by_reason() {
@@ -18,7 +16,7 @@ fn every_cluster_that_passes_is_picked_and_the_others_are_counted_by_reason() {
         cluster("d", &["env=prod"]),
     ];
     let decided =
-        run(&fleet(clusters, vec![placement("web", policy(vec![labels(&["env=prod"])]))]), &BTreeMap::new());
+        run(&fleet(clusters, vec![placement("web", policy(vec![labels(&["env=prod"])]))]), &Map::new());
     assert_eq!(picked(&decided, "web"), ["a", "d"]);
     let decision = &decided.decisions[&key("web")];
     assert_eq!(decision.picks[0].reason, "label env=prod");
@@ -36,8 +34,7 @@ fn placing_nowhere_is_a_warning_that_sums_up_the_reasons() {
     bad.taints = vec![taint("gpu", Effect::Refuse, None)];
     let rules = vec![labels(&["env=prod"]), Rule::Tolerates(Vec::new())];
     let fleet = fleet(vec![cluster("a", &[]), bad, cluster("c", &[])], vec![placement("web", policy(rules))]);
-    let found: Vec<_> =
-        run(&fleet, &BTreeMap::new()).diagnostics.into_iter().map(|one| one.to_string()).collect();
+    let found: Vec<_> = run(&fleet, &Map::new()).diagnostics.into_iter().map(|one| one.to_string()).collect();
     assert_eq!(
         found,
         [
@@ -65,7 +62,7 @@ fn the_best_scores_win_and_names_break_ties() {
         placement("sum", first(Ranking::SumThenName)),
         placement("parts", first(Ranking::PartsThenNameDescending)),
     ];
-    let decided = run(&fleet(clusters, placements), &BTreeMap::new());
+    let decided = run(&fleet(clusters, placements), &Map::new());
     assert_eq!(picked(&decided, "sum"), ["a", "b"]);
     assert_eq!(picked(&decided, "parts"), ["b", "c"]);
     assert_eq!(decided.decisions[&key("sum")].pick("b").unwrap().scores, [("score".to_owned(), 9)].into());
@@ -82,7 +79,7 @@ fn balance_counts_decisions_in_force_and_those_made_before_it() {
     };
     let placements = ["p1", "p2", "p3"].map(|name| placement(name, first()));
     let fleet = fleet(clusters, placements.into());
-    let decided = run(&fleet, &BTreeMap::new());
+    let decided = run(&fleet, &Map::new());
     assert_eq!(["p1", "p2", "p3"].map(|name| picked(&decided, name)), [["a"], ["b"], ["c"]]);
     // What p3 has counts before p3 has its turn.
     let decided = run(&fleet, &earlier(&[("p3", &["a"])]));
@@ -164,7 +161,7 @@ fn named_groups_come_first_and_chunks_are_not_topped_up() {
     };
     let fleet =
         fleet(clusters.into(), vec![placement("web", Policy { groups: Some(groups), ..policy(Vec::new()) })]);
-    let decided = run(&fleet, &BTreeMap::new());
+    let decided = run(&fleet, &Map::new());
     let groups: Vec<_> = decided.decisions[&key("web")]
         .picks
         .iter()
@@ -207,10 +204,8 @@ fn a_reason_names_who_asked() {
     let by = berth_base::model::Key::new("", "FederatedNamespace", "shop", "shop");
     let mut policy = policy(Vec::new());
     policy.filters = vec![Filter { rule: Rule::Named(names(&["b"])), by: Some(by) }];
-    let decided = run(
-        &fleet(vec![cluster("a", &[]), cluster("b", &[])], vec![placement("web", policy)]),
-        &BTreeMap::new(),
-    );
+    let decided =
+        run(&fleet(vec![cluster("a", &[]), cluster("b", &[])], vec![placement("web", policy)]), &Map::new());
     let reason = &decided.decisions[&key("web")].refused[0].reason;
     assert_eq!(reason, "not in the placement of FederatedNamespace shop/shop");
 }

@@ -10,7 +10,7 @@ use crate::decide::{decide, explain};
 use berth_base::model::placement::{
     GroupSize, Grouping, Placement, Policy, Ranking, Retention, ScoreRule, Selection,
 };
-use berth_base::model::{Cluster, ClusterStatus, Effect};
+use berth_base::model::{Cluster, ClusterStatus, Effect, Map};
 
 pub(crate) fn some_cluster(name: String) -> impl Strategy<Value = Cluster> {
     let labels = btree_map("[kl]", "[uvw]", 0..3);
@@ -78,9 +78,9 @@ proptest! {
 
     #[test]
     fn order_of_input_never_shows((clusters, placements) in some_fleet()) {
-        let forward = run(&fleet(clusters.clone(), placements.clone()), &BTreeMap::new());
+        let forward = run(&fleet(clusters.clone(), placements.clone()), &Map::new());
         let turned = fleet(clusters.into_iter().rev().collect(), placements.into_iter().rev().collect());
-        let backward = run(&turned, &BTreeMap::new());
+        let backward = run(&turned, &Map::new());
         prop_assert_eq!(forward.decisions, backward.decisions);
         prop_assert_eq!(forward.diagnostics, backward.diagnostics);
     }
@@ -88,7 +88,7 @@ proptest! {
     #[test]
     fn a_second_run_changes_nothing((clusters, placements) in some_fleet()) {
         let fleet = fleet(clusters, placements);
-        let first = run(&fleet, &BTreeMap::new());
+        let first = run(&fleet, &Map::new());
         let second = run(&fleet, &first.decisions);
         prop_assert_eq!(second.decided, 0);
         prop_assert_eq!(&second.decisions, &first.decisions);
@@ -103,11 +103,11 @@ proptest! {
     ) {
         let fleet = fleet(clusters, placements);
         let named = statuses.into_iter().enumerate().filter_map(|(index, status)| Some((index, status?)));
-        let statuses: BTreeMap<_, _> = named
-            .map(|(index, status)| (format!("c-{index}"), ClusterStatus { cluster: format!("c-{index}"), ..status }))
+        let statuses: Map<_, _> = named
+            .map(|(index, status)| (format!("c-{index}"), ClusterStatus { cluster: format!("c-{index}"), ..status }.into()))
             .collect();
-        let live = decide(&fleet, &BTreeMap::new(), &statuses, second(1000));
-        let proof = decide(&fleet, &BTreeMap::new(), &live.facts, second(1000));
+        let live = decide(&fleet, &Map::new(), &statuses, second(1000));
+        let proof = decide(&fleet, &Map::new(), &live.facts, second(1000));
         prop_assert_eq!(proof.decisions, live.decisions);
         prop_assert_eq!(proof.facts, live.facts);
         prop_assert_eq!(proof.diagnostics, live.diagnostics);
@@ -116,9 +116,9 @@ proptest! {
     #[test]
     fn picks_are_what_the_trace_lets_through((clusters, placements) in some_fleet()) {
         let fleet = fleet(clusters, placements);
-        let decided = run(&fleet, &BTreeMap::new());
+        let decided = run(&fleet, &Map::new());
         for (key, placement) in &fleet.placements {
-            let trace = explain(&fleet, &BTreeMap::new(), &BTreeMap::new(), second(1000), key).expect("it is there");
+            let trace = explain(&fleet, &Map::new(), &Map::new(), second(1000), key).expect("it is there");
             let all = matches!(&placement.source, berth_base::model::Source::Own(policy) if policy.selection == Selection::All);
             for one in trace.clusters {
                 let passed = one.steps.iter().all(|step| step.passed);
@@ -133,7 +133,7 @@ proptest! {
     #[test]
     fn picks_and_refused_clusters_are_all_there_are((clusters, placements) in some_fleet()) {
         let count = clusters.len();
-        let decided = run(&fleet(clusters, placements), &BTreeMap::new());
+        let decided = run(&fleet(clusters, placements), &Map::new());
         for decision in decided.decisions.values().filter(|one| *one.key.kind == *"Placement") {
             let refused: usize = decision.refused.iter().map(|one| one.clusters).sum();
             prop_assert_eq!(decision.picks.len() + refused, count);
@@ -142,7 +142,7 @@ proptest! {
 
     #[test]
     fn groups_partition_the_picks((clusters, placements) in some_fleet()) {
-        let decided = run(&fleet(clusters, placements.clone()), &BTreeMap::new());
+        let decided = run(&fleet(clusters, placements.clone()), &Map::new());
         for placement in placements {
             let berth_base::model::Source::Own(policy) = placement.source else { continue };
             let Some(grouping) = policy.groups else { continue };
@@ -160,10 +160,10 @@ proptest! {
     #[test]
     fn built_in_scores_stay_within_a_hundred((clusters, placements) in some_fleet()) {
         let fleet = fleet(clusters, placements);
-        let first = run(&fleet, &BTreeMap::new());
+        let first = run(&fleet, &Map::new());
         for (key, placement) in &fleet.placements {
             let berth_base::model::Source::Own(policy) = &placement.source else { continue };
-            let trace = explain(&fleet, &first.decisions, &BTreeMap::new(), second(1000), key).expect("it is there");
+            let trace = explain(&fleet, &first.decisions, &Map::new(), second(1000), key).expect("it is there");
             for part in trace.clusters.iter().flat_map(|one| &one.scores) {
                 let rule = policy.scorers.iter().find(|scorer| scorer.name == part.name).map(|scorer| &scorer.rule);
                 let built_in = matches!(rule, Some(ScoreRule::Steady | ScoreRule::Balance | ScoreRule::Allocatable(_)));
@@ -175,7 +175,7 @@ proptest! {
     #[test]
     fn an_edit_of_one_placement_decides_only_that_one_again((clusters, placements) in some_fleet(), edited in 0_usize..4) {
         let mut fleet = fleet(clusters, placements);
-        let first = run(&fleet, &BTreeMap::new());
+        let first = run(&fleet, &Map::new());
         let own = |placement: &Placement| matches!(placement.source, berth_base::model::Source::Own(_));
         let keys: Vec<_> = fleet.placements.values().filter(|one| own(one)).map(|one| one.key.clone()).collect();
         let Some(key) = keys.get(edited % keys.len().max(1)) else { return Ok(()) };

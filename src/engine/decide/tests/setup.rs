@@ -11,7 +11,7 @@ use berth_base::model::cluster::{AddOnScore, Cluster};
 use berth_base::model::decision::{Condition, Outcome};
 use berth_base::model::placement::{Filter, Follow, Policy, Rule, ScoreRule, Scorer, Toleration};
 use berth_base::model::{
-    Decision, Effect, Fleet, Key, Placement, Requirement, Selector, Source, Taint, Term, Timestamp,
+    Decision, Effect, Fleet, Key, Map, Placement, Requirement, Selector, Source, Taint, Term, Timestamp,
 };
 
 pub fn second(second: i64) -> Timestamp {
@@ -133,8 +133,8 @@ pub fn fleet(clusters: Vec<Cluster>, placements: Vec<Placement>) -> Fleet {
     }
 }
 
-pub fn run(fleet: &Fleet, previous: &BTreeMap<Key, Decision>) -> Decided {
-    decide(fleet, previous, &BTreeMap::new(), second(1000))
+pub fn run(fleet: &Fleet, previous: &Map<Key, Decision>) -> Decided {
+    decide(fleet, previous, &Map::new(), second(1000))
 }
 
 /// The names that one placement has.
@@ -144,7 +144,7 @@ pub fn picked(decided: &Decided, name: &str) -> Vec<String> {
 }
 
 /// Earlier decisions with these picks, without a digest.
-pub fn earlier(picks: &[(&str, &[&str])]) -> BTreeMap<Key, Decision> {
+pub fn earlier(picks: &[(&str, &[&str])]) -> Map<Key, Decision> {
     let one = |(name, clusters): &(&str, &[&str])| {
         let pick = |cluster: &&str| berth_base::model::Pick {
             cluster: (*cluster).to_owned(),

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::setup::*;
-use berth_base::model::Cluster;
 use berth_base::model::cluster::{Report, Standing};
 use berth_base::model::placement::{
     Policy, Preference, Ranking, Retention, Rule, ScoreRule, Scorer, Selection, SpreadConstraint,
 };
+use berth_base::model::{Cluster, Decision, Key, Map};
 
 /// Each cluster with labels `r` and `z`, or without; one in four is not fit.
 fn clusters() -> impl Strategy<Value = Vec<Cluster>> {
@@ -71,8 +71,8 @@ fn pick_n(count: usize, constraints: &[SpreadConstraint]) -> Policy {
 fn picks(
     clusters: &[Cluster],
     policy: Policy,
-    before: &BTreeMap<berth_base::model::Key, berth_base::model::Decision>,
-) -> (BTreeSet<String>, BTreeMap<berth_base::model::Key, berth_base::model::Decision>) {
+    before: &Map<Key, Decision>,
+) -> (BTreeSet<String>, Map<Key, Decision>) {
     let decided = run(&fleet(clusters.to_vec(), vec![placement("p", policy)]), before);
     (picked(&decided, "p").into_iter().collect(), decided.decisions)
 }
@@ -133,13 +133,13 @@ proptest! {
 
     #[test]
     fn picks_are_those_of_the_arithmetic((all, constraints, count) in (clusters(), constraints(), 0..8_usize)) {
-        let (found, _) = picks(&all, pick_n(count, &constraints), &BTreeMap::new());
+        let (found, _) = picks(&all, pick_n(count, &constraints), &Map::new());
         prop_assert_eq!(found, by_hand(&all, count, &constraints));
     }
 
     #[test]
     fn what_is_required_holds_from_an_even_start((all, constraints, count) in (clusters(), constraints(), 0..8_usize)) {
-        let (found, _) = picks(&all, pick_n(count, &constraints), &BTreeMap::new());
+        let (found, _) = picks(&all, pick_n(count, &constraints), &Map::new());
         for one in constraints.iter().filter(|one| one.required) {
             let counts = counts(&all, &one.key, &found);
             let skew = counts.values().max().unwrap_or(&0) - counts.values().min().unwrap_or(&0);
@@ -149,7 +149,7 @@ proptest! {
 
     #[test]
     fn a_placed_cluster_stays_whatever_becomes_of_it((all, constraints, count) in (clusters(), constraints(), 0..8_usize), later in clusters()) {
-        let (before, decisions) = picks(&all, pick_n(count, &constraints), &BTreeMap::new());
+        let (before, decisions) = picks(&all, pick_n(count, &constraints), &Map::new());
         // Labels and health of the same clusters change; more come.
         let mut now: BTreeMap<String, Cluster> = all.iter().map(|one| (one.name.clone(), one.clone())).collect();
         now.extend(later.into_iter().map(|one| (one.name.clone(), one)));
@@ -160,7 +160,7 @@ proptest! {
 
     #[test]
     fn growing_only_adds((all, constraints, count) in (clusters(), constraints(), 0..6_usize), more in 1..4_usize) {
-        let (before, decisions) = picks(&all, pick_n(count, &constraints), &BTreeMap::new());
+        let (before, decisions) = picks(&all, pick_n(count, &constraints), &Map::new());
         let (after, decisions) = picks(&all, pick_n(count + more, &constraints), &decisions);
         prop_assert!(before.is_subset(&after), "{before:?} {after:?}");
         let (fewer, _) = picks(&all, pick_n(count, &constraints), &decisions);
@@ -170,8 +170,8 @@ proptest! {
     #[test]
     fn the_order_of_clusters_never_shows((all, constraints, count) in (clusters(), constraints(), 0..8_usize)) {
         let turned: Vec<Cluster> = all.iter().rev().cloned().collect();
-        let one = picks(&all, pick_n(count, &constraints), &BTreeMap::new());
-        let other = picks(&turned, pick_n(count, &constraints), &BTreeMap::new());
+        let one = picks(&all, pick_n(count, &constraints), &Map::new());
+        let other = picks(&turned, pick_n(count, &constraints), &Map::new());
         prop_assert_eq!(one, other);
     }
 
@@ -179,9 +179,9 @@ proptest! {
     fn an_unfit_cluster_changes_nothing_unless_it_brings_a_new_domain((all, constraints, count) in (clusters(), constraints(), 0..8_usize), like in any::<prop::sample::Index>()) {
         let mut unfit = Cluster { name: "c-unfit".to_owned(), ..all[like.index(all.len())].clone() };
         make_unfit(&mut unfit);
-        let (before, _) = picks(&all, pick_n(count, &constraints), &BTreeMap::new());
+        let (before, _) = picks(&all, pick_n(count, &constraints), &Map::new());
         let with: Vec<Cluster> = all.iter().cloned().chain([unfit]).collect();
-        let (after, _) = picks(&with, pick_n(count, &constraints), &BTreeMap::new());
+        let (after, _) = picks(&with, pick_n(count, &constraints), &Map::new());
         prop_assert_eq!(before, after);
     }
 }
@@ -192,10 +192,10 @@ fn an_unfit_cluster_in_a_domain_of_its_own_holds_the_others_back() {
     make_unfit(&mut alone);
     let fit = ["c-0", "c-1", "c-2", "c-3"].map(|name| cluster(name, &["r=a"]));
     let constraint = SpreadConstraint { key: "r".to_owned(), max_skew: 2, required: true };
-    let (free, _) = picks(&fit, pick_n(4, std::slice::from_ref(&constraint)), &BTreeMap::new());
+    let (free, _) = picks(&fit, pick_n(4, std::slice::from_ref(&constraint)), &Map::new());
     // With one domain alone the arithmetic counts no skew.
     assert_eq!(free.len(), 4);
     let all: Vec<Cluster> = fit.into_iter().chain([alone]).collect();
-    let (held, _) = picks(&all, pick_n(4, &[constraint]), &BTreeMap::new());
+    let (held, _) = picks(&all, pick_n(4, &[constraint]), &Map::new());
     assert_eq!(held.len(), 2);
 }

@@ -1,11 +1,9 @@
 //! A decision stands until its inputs change.
 
-use std::collections::BTreeMap;
-
 use super::setup::*;
 use crate::decide::decide;
 use berth_base::model::placement::{Filter, Policy, Rule, ScoreRule, Selection};
-use berth_base::model::{ClusterStatus, Effect, Fleet, Timestamp};
+use berth_base::model::{ClusterStatus, Effect, Fleet, Map, Timestamp};
 
 fn in_blue(rules: Vec<Rule>) -> Policy {
     Policy { candidates: vec![Filter { rule: labels(&["set=blue"]), by: None }], ..policy(rules) }
@@ -21,9 +19,9 @@ fn base() -> Fleet {
 /// Counts the new decisions after a change.
 fn decided_after(change: impl Fn(&mut Fleet), now: Timestamp) -> usize {
     let mut fleet = base();
-    let before = run(&fleet, &BTreeMap::new()).decisions;
+    let before = run(&fleet, &Map::new()).decisions;
     change(&mut fleet);
-    decide(&fleet, &before, &BTreeMap::new(), now).decided
+    decide(&fleet, &before, &Map::new(), now).decided
 }
 
 #[test]
@@ -55,12 +53,12 @@ fn what_was_read_does() {
 #[test]
 fn time_matters_when_a_verdict_changes_and_next_change_says_when() {
     let fleet = base();
-    let first = run(&fleet, &BTreeMap::new());
+    let first = run(&fleet, &Map::new());
     assert_eq!(picked(&first, "web"), ["a", "c"]);
     let change = first.next_change.expect("a toleration runs out");
     let just_before = Timestamp::from_second(change.as_second() - 1).unwrap();
     assert_eq!(decided_after(|_| (), just_before), 0);
-    let after = decide(&fleet, &first.decisions, &BTreeMap::new(), change);
+    let after = decide(&fleet, &first.decisions, &Map::new(), change);
     assert_eq!((after.decided, picked(&after, "web"), after.next_change), (1, vec!["a".to_owned()], None));
 }
 
@@ -72,7 +70,7 @@ fn other_decisions_do_not_matter() {
         selection: Selection::First(1),
         ..policy(Vec::new())
     };
-    let before = run(&fleet(clusters.clone(), vec![placement("p2", first())]), &BTreeMap::new()).decisions;
+    let before = run(&fleet(clusters.clone(), vec![placement("p2", first())]), &Map::new()).decisions;
     let decided = run(&fleet(clusters, vec![placement("p1", first()), placement("p2", first())]), &before);
     assert_eq!((decided.decided, decided.sticky), (1, 1));
     assert_eq!(picked(&decided, "p2"), ["a"]);
@@ -105,8 +103,8 @@ fn reports_extend_clusters_and_what_is_read_of_them_becomes_facts() {
         claims: text(&[("unread", "3")]),
         ..ClusterStatus::default()
     };
-    let statuses = [("a".to_owned(), status), ("b".to_owned(), unread)].into();
-    let decided = decide(&fleet, &BTreeMap::new(), &statuses, second(1000));
+    let statuses = [("a".to_owned(), status.into()), ("b".to_owned(), unread.into())].into();
+    let decided = decide(&fleet, &Map::new(), &statuses, second(1000));
     assert_eq!(picked(&decided, "web"), ["a"]);
     let fact = ClusterStatus {
         cluster: "a".to_owned(),
@@ -114,9 +112,9 @@ fn reports_extend_clusters_and_what_is_read_of_them_becomes_facts() {
         claims: text(&[("id", "1")]),
         ..ClusterStatus::default()
     };
-    assert_eq!(decided.facts, [("a".to_owned(), fact)].into());
+    assert_eq!(decided.facts, [("a".to_owned(), fact.into())].into());
     // Facts in place of statuses give the same decisions and the same facts.
-    let again = decide(&fleet, &BTreeMap::new(), &decided.facts, second(1000));
+    let again = decide(&fleet, &Map::new(), &decided.facts, second(1000));
     assert_eq!((again.decisions, again.facts), (decided.decisions, decided.facts));
 }
 

@@ -1,11 +1,9 @@
 //! What `explain` is told.
 
-use std::collections::BTreeMap;
-
 use super::setup::*;
 use crate::decide::{Stage, explain};
-use berth_base::model::Effect;
 use berth_base::model::placement::{Filter, Policy, Rule, Selection};
+use berth_base::model::{Effect, Map};
 
 #[test]
 fn every_cluster_has_its_steps_scores_and_precise_reason() {
@@ -30,8 +28,7 @@ fn every_cluster_has_its_steps_scores_and_precise_reason() {
         ..policy(vec![labels(&["env=prod"]), Rule::Tolerates(Vec::new())])
     };
     let fleet = fleet(clusters, vec![placement("web", policy)]);
-    let trace =
-        explain(&fleet, &BTreeMap::new(), &BTreeMap::new(), second(1000), &key("web")).expect("it is there");
+    let trace = explain(&fleet, &Map::new(), &Map::new(), second(1000), &key("web")).expect("it is there");
     let reasons: Vec<_> =
         trace.clusters.iter().map(|one| (one.cluster.as_str(), one.picked, one.reason.as_str())).collect();
     assert_eq!(
@@ -58,7 +55,7 @@ fn a_follower_is_explained_by_what_it_follows() {
     let work = follows("work", &["xs"]);
     let key = work.key.clone();
     let fleet = fleet(clusters, vec![placement("xs", policy(vec![labels(&["x"])])), work]);
-    let trace = explain(&fleet, &BTreeMap::new(), &BTreeMap::new(), second(1000), &key).expect("it is there");
+    let trace = explain(&fleet, &Map::new(), &Map::new(), second(1000), &key).expect("it is there");
     let reasons: Vec<_> = trace.clusters.iter().map(|one| one.reason.as_str()).collect();
     assert_eq!(reasons, ["picked by Placement shop/xs", "not picked by Placement shop/xs"]);
 }
@@ -66,5 +63,5 @@ fn a_follower_is_explained_by_what_it_follows() {
 #[test]
 fn what_is_not_there_is_not_explained() {
     let fleet = fleet(Vec::new(), Vec::new());
-    assert_eq!(explain(&fleet, &BTreeMap::new(), &BTreeMap::new(), second(1000), &key("web")), None);
+    assert_eq!(explain(&fleet, &Map::new(), &Map::new(), second(1000), &key("web")), None);
 }

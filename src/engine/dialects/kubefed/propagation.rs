@@ -61,24 +61,22 @@ struct Summary {
 }
 
 fn status<'a>(described: &Described<'a>) -> Propagation<'a> {
-    let Described { decision, members, ref placed, detail, .. } = *described;
+    let Described { decision, with_problems, ref placed, ref waiting, detail, .. } = *described;
     let failures: BTreeMap<&str, &Failure> =
         decision.failures.iter().rev().map(|failure| (failure.cluster.as_str(), failure)).collect();
     let mut words: Vec<(&'a str, &'static str)> = Vec::new();
-    let waits = described.waits();
-    for (name, member) in placed {
+    for ((name, member), waits) in placed.iter().zip(waiting) {
         let word = word(decision, failures.get(name), *member);
         // KubeFed knows no rollouts; in its words, what has not reached a cluster took too long.
-        let word = word.or_else(|| waits.contains_key(name).then_some("UpdateTimedOut"));
+        let word = word.or_else(|| waits.then_some("UpdateTimedOut"));
         words.extend(word.map(|word| (*name, word)));
     }
     let in_sync = placed.len() - words.len();
     let kept = |problem: &Problem| problem.message.contains("no longer wanted");
-    let with_problems = members.iter().filter(|member| !member.problems().is_empty());
-    let waiting = with_problems.filter(|member| problem_of(decision, member).is_some_and(kept));
-    let waiting: Vec<&'a str> = waiting.map(|one| one.name).filter(|name| !decision.has(name)).collect();
-    if !waiting.is_empty() {
-        words.extend(waiting.into_iter().map(|name| (name, WAITING)));
+    let leaving = with_problems.iter().filter(|member| problem_of(decision, member).is_some_and(kept));
+    let leaving: Vec<&'a str> = leaving.map(|one| one.name).filter(|name| !decision.has(name)).collect();
+    if !leaving.is_empty() {
+        words.extend(leaving.into_iter().map(|name| (name, WAITING)));
         words.sort_unstable();
     }
     let mut by_status: BTreeMap<&'static str, usize> = BTreeMap::new();
@@ -124,7 +122,7 @@ fn word(
         Some(problem) if problem.message.contains("not made by berth") => Some("AlreadyExists"),
         Some(_) => Some("UpdateFailed"),
         // Published, and not applied yet: KubeFed says so of what is not confirmed in time.
-        None => (!member.has_folder()).then_some("UpdateTimedOut"),
+        None => (!member.has_folder).then_some("UpdateTimedOut"),
     }
 }
 

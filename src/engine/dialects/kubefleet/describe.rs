@@ -273,7 +273,7 @@ impl View<'_> {
         let step = |word, reason, message: String| Step { word, reason, message };
         let state = self.member.map(|member| member.state);
         let problems = self.problems().count();
-        let has_folder = self.member.is_some_and(|member| member.has_folder());
+        let has_folder = self.member.is_some_and(|member| member.has_folder);
         let unknown = |message: &str| step(Word::Unknown, "ApplyInProgress", message.to_owned());
         match state {
             Some(state) if state.is_heard() && problems > 0 => {

@@ -1,6 +1,7 @@
 //! AddOnPlacementScore → the scores of the cluster in whose namespace it is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use berth_base::model::{Map, Shared};
+use std::collections::BTreeSet;
 
 use super::fields::{moment, open_namespaced};
 use crate::dialects::Document;
@@ -8,9 +9,9 @@ use berth_base::model::ClusterStatus;
 use berth_base::model::cluster::AddOnScore;
 use berth_base::yaml::Scope;
 
-pub(super) fn read(scope: &Scope, document: &Document, statuses: &mut BTreeMap<String, ClusterStatus>) {
+pub(super) fn read(scope: &Scope, document: &Document, statuses: &mut Map<String, Shared<ClusterStatus>>) {
     let Some((mut fields, metadata)) = open_namespaced(scope, &document.root) else { return };
-    let status = statuses.entry(metadata.namespace.clone()).or_default();
+    let status = statuses.or_default(&metadata.namespace);
     let mut met = BTreeSet::new();
     if let Some(mut fields) = fields.fields("status") {
         let valid_until = moment(&mut fields, "validUntil");

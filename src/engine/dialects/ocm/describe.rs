@@ -84,7 +84,7 @@ fn standing(decision: &Decision, member: Option<&Member<'_>>, waits: &BTreeMap<&
         return Work::Degraded;
     }
     let is_current =
-        member.has_folder() && !member.awaits(&decision.objects) && !waits.contains_key(member.name);
+        member.has_folder && !member.awaits(&decision.objects) && !waits.contains_key(member.name);
     if is_current { Work::Applied } else { Work::Progressing }
 }
 

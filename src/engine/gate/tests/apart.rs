@@ -1,11 +1,9 @@
-use std::collections::BTreeMap;
-
 use proptest::collection::btree_set;
 use proptest::prelude::*;
 
 use super::properties::states;
 use super::*;
-use berth_base::model::ClusterStatus;
+use berth_base::model::{ClusterStatus, Map, Shared};
 
 const SHOP: &[(&str, u8)] = &[("ConfigMap web", 1), ("Namespace shop", 1)];
 
@@ -18,11 +16,11 @@ fn step(before: &[&str], after: &[&str], silent: &[&str]) -> Case {
     case
 }
 
-fn facts(silent: &[&str]) -> BTreeMap<String, ClusterStatus> {
+fn facts(silent: &[&str]) -> Map<String, Shared<ClusterStatus>> {
     let fact = |cluster: &&str| {
         let cluster = (*cluster).to_owned();
         let silent = Some(Timestamp::UNIX_EPOCH);
-        (cluster.clone(), ClusterStatus { cluster, silent, ..ClusterStatus::default() })
+        (cluster.clone(), ClusterStatus { cluster, silent, ..ClusterStatus::default() }.into())
     };
     silent.iter().map(fact).collect()
 }
@@ -53,7 +51,7 @@ fn a_workload_that_leaves_a_silent_cluster_goes_on_and_only_its_removals_are_hel
         assert_eq!(case.published(), published);
     }
     // It reports again.
-    case.next.facts.clear();
+    case.next.facts = Map::new();
     assert_eq!(outcome(&case).1, [true]);
     case.approvals = case.judge().held.iter().map(|held| held.digest).collect();
     assert_eq!((case.judge().held, case.published()), (Vec::new(), case.next.clone()));

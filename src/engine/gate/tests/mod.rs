@@ -34,7 +34,7 @@ fn state(inventory: &[&str], workloads: &[Given<'_>]) -> State {
     }
     for (name, objects, clusters) in workloads {
         for cluster in *clusters {
-            let folder = state.folders.entry((*cluster).to_owned()).or_default();
+            let folder = state.folders.or_default(*cluster);
             for (text, content) in *objects {
                 folder.insert(path::of_object(&object(text)).into(), ContentId([*content; 20]));
             }

@@ -126,13 +126,13 @@ fn limits_count_whatever_the_cause() {
 fn an_edit_that_has_no_part_in_a_removal_is_not_its_cause() {
     let mut case = Case::of(state(&TEN, &[("web", MAP, &TEN)]), state(&TEN, &[("web", MAP, &TEN[..6])]));
     assert!(case.held().is_empty(), "an edit may take four of ten");
-    case.edit_alone = vec![(*case.previous.decisions).clone()];
+    case.edit_alone = vec![case.previous.decisions.clone()];
     let held = case.judge().held;
     assert_eq!(
         (held[0].cause, &held[0].why[..]),
         (Cause::Itself, &[Why::Evictions { clusters: 4, of: 10 }][..])
     );
-    case.edit_alone = vec![(*state(&TEN, &[("web", MAP, &TEN[..9])]).decisions).clone()];
+    case.edit_alone = vec![state(&TEN, &[("web", MAP, &TEN[..9])]).decisions];
     assert!(case.held().is_empty(), "three of the four are the outside's");
 }
 

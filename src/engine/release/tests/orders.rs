@@ -1,9 +1,9 @@
 //! The orders of people in rollout policies.
 
 use berth_base::diag::Pos;
-use berth_base::model::Key;
 use berth_base::model::release::Health;
 use berth_base::model::rollout_policy::{Abort, OnFailure, Pin, RolloutPolicy, WorkloadPattern};
+use berth_base::model::{Key, Map};
 
 use super::stories::one_at_a_time;
 use super::world::World;
@@ -78,7 +78,7 @@ fn nothing_goes_on_while_it_is_paused_and_newcomers_begin_with_what_is_proven() 
     world.join("d");
     world.settle();
     assert_eq!(world.shown(), "a=1 b=1 c=1 d=1");
-    world.fleet.rollout_policies.clear();
+    world.fleet.rollout_policies = Map::new();
     world.settle();
     assert_eq!(world.version("a").as_deref(), Some("2"));
 }

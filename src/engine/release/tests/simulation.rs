@@ -184,7 +184,7 @@ impl Simulation {
         self.under_way = later;
         for (_, status) in now {
             if self.world.fleet.clusters.contains_key(&status.cluster) {
-                self.world.statuses.insert(status.cluster.clone(), status);
+                self.world.statuses.insert(status.cluster.clone(), status.into());
             }
         }
     }

@@ -8,8 +8,8 @@ use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, Health, RecordFormat, Releases};
 use berth_base::model::rollout::Strategy;
 use berth_base::model::{
-    Cluster, ClusterStatus, ContentId, Decision, Fleet, Group, Key, Object, ObjectId, Pick, Template,
-    Timestamp, Workload,
+    Cluster, ClusterStatus, ContentId, Decision, Fleet, Group, Key, Map, Object, ObjectId, Pick, Shared,
+    Template, Timestamp, Workload,
 };
 use serde_json::json;
 
@@ -25,7 +25,7 @@ pub(super) struct World {
     contents: MemoryContents,
     pub(super) now: i64,
     /// The reports that the hub has, by cluster.
-    pub(super) statuses: BTreeMap<String, ClusterStatus>,
+    pub(super) statuses: Map<String, Shared<ClusterStatus>>,
     pub(super) warnings: Vec<String>,
     /// The reasons of the clusters that wait.
     pub(super) waits: BTreeMap<String, String>,
@@ -53,7 +53,7 @@ impl World {
             state: State::default(),
             contents: MemoryContents::default(),
             now: 0,
-            statuses: BTreeMap::new(),
+            statuses: Map::new(),
             warnings: Vec::new(),
             waits: BTreeMap::new(),
             next_change: None,
@@ -126,11 +126,11 @@ impl World {
         let picks = picks.map(|name| Pick { cluster: name.clone(), group: group(name), ..Pick::default() });
         let picks: Vec<Pick> = picks.collect();
         let decision = Decision { picks: picks.into(), ..Decision::new(key(), "web.yaml") };
-        let mut decisions = BTreeMap::from([(key(), decision)]);
+        let mut decisions = Map::from([(key(), decision)]);
         let previous = Previous { decisions: &self.state.decisions, folders: &self.state.folders };
         let rendered = render::render(&self.fleet, &mut decisions, previous, &mut self.contents);
         let folders = rendered.expect("memory never fails").folders;
-        let mut next = State { decisions: decisions.into(), folders, ..State::default() };
+        let mut next = State { decisions, folders, ..State::default() };
         let labels = &ClusterLabels::of(self.fleet.clusters.values().map(|cluster| &**cluster));
         let (fleet, current, statuses) = (&self.fleet, &self.state, &self.statuses);
         let given = Given { fleet, labels, current, statuses, now: at(self.now), format: self.format };
@@ -150,7 +150,7 @@ impl World {
     /// A member reports on the copies in its folder.
     pub(super) fn report(&mut self, cluster: &str, health: Health, message: &str) {
         let status = self.status(cluster, health, message);
-        self.statuses.insert(cluster.to_owned(), status);
+        self.statuses.insert(cluster.to_owned(), status.into());
     }
 
     /// The status of a member on the copies in its folder now.

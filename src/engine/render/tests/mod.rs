@@ -13,6 +13,7 @@ use crate::load::{History as Files, load};
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::diag::Severity;
 use berth_base::model::content::ContentId;
+use berth_base::model::{Map, Shared};
 use berth_base::source::{SourceFile, SourceTree};
 
 /// Contents in memory, and how often something was put.
@@ -38,7 +39,7 @@ impl Contents for Memory {
 #[derive(Default)]
 struct World {
     contents: Memory,
-    decisions: BTreeMap<Key, Decision>,
+    decisions: Map<Key, Decision>,
     folders: Folders,
     found: Vec<berth_base::diag::Diagnostic>,
 }
@@ -52,7 +53,7 @@ impl World {
     /// [`World::render`] with the cache of an earlier process. Returns the cache for the next one.
     fn render_after(&mut self, earlier: Option<StoredCache>, fleet: &Shared<Fleet>) -> StoredCache {
         let now = "2026-01-01T00:00:00Z".parse().expect("this is a time");
-        let mut decisions = decide(fleet, &self.decisions, &BTreeMap::new(), now).decisions;
+        let mut decisions = decide(fleet, &self.decisions, &Map::new(), now).decisions;
         let previous = Previous { decisions: &self.decisions, folders: &self.folders };
         let earlier = earlier.map(RenderCache::Stored);
         let rendered = render_after(earlier.as_ref(), fleet, &mut decisions, previous, &mut self.contents);

@@ -12,9 +12,12 @@ use berth_base::model::{Decision, Key};
 pub fn describe(decision: &Decision, known: ReportInputs<'_>) -> Json {
     let members = known.members();
     let placed = placed(decision, &members).collect();
+    let with_problems: Vec<_> = members.iter().filter(|member| !member.problems().is_empty()).collect();
     let (fleet, decisions, rollout) = (known.fleet, known.decisions(), known.rollout(&decision.key));
-    let (members, detail) = (members.as_slice(), Detail::Full);
-    let described = Described { decision, fleet, decisions, members, placed, rollout, detail };
+    let waits = |pick| rollout.is_some_and(|rollout| rollout.waits(pick));
+    let waiting = decision.picks.iter().map(waits).collect();
+    let (with_problems, detail) = (with_problems.as_slice(), Detail::Full);
+    let described = Described { decision, fleet, decisions, with_problems, placed, waiting, rollout, detail };
     let status = known.dialects.iter().find_map(|dialect| (dialect.describe)(&described));
     let clusters = || decision.picks.iter().map(|pick| &pick.cluster).collect::<Vec<_>>();
     let status = status.unwrap_or_else(|| json!({"clusters": clusters()}));

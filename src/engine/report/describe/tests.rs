@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::report::Published;
 use berth_base::model::status::{Applied, Problem};
-use berth_base::model::{ClusterStatus, Condition, Timestamp};
+use berth_base::model::{ClusterStatus, Condition, Map, Shared, Timestamp};
 use berth_base::model::{Failure, Key, ObjectId, Pick};
 
 fn at(seconds: i64) -> Timestamp {
@@ -30,7 +30,7 @@ fn decision(object: &ObjectId) -> Decision {
     }
 }
 
-fn status(cluster: &str, tree: &str, problems: Vec<Problem>) -> (String, ClusterStatus) {
+fn status(cluster: &str, tree: &str, problems: Vec<Problem>) -> (String, Shared<ClusterStatus>) {
     let applied = Applied { sequence: 1, tree: tree.to_owned(), objects: 1, problems, ..Applied::default() };
     let status = ClusterStatus {
         cluster: cluster.to_owned(),
@@ -39,11 +39,11 @@ fn status(cluster: &str, tree: &str, problems: Vec<Problem>) -> (String, Cluster
         applied: Some(applied),
         ..ClusterStatus::default()
     };
-    (cluster.to_owned(), status)
+    (cluster.to_owned(), status.into())
 }
 
 /// The last of the placement's conditions, as `Type=Status Reason`.
-fn last(decision: &Decision, statuses: Vec<(String, ClusterStatus)>, published: &[&str]) -> String {
+fn last(decision: &Decision, statuses: Vec<(String, Shared<ClusterStatus>)>, published: &[&str]) -> String {
     let statuses = statuses.into_iter().collect();
     let folder = |name: &&str| ((*name).to_owned(), Published { sequence: 1, tree: "new".to_owned() });
     let published = published.iter().map(folder).collect();
@@ -86,7 +86,7 @@ fn conditions_go_on_until_one_does_not_hold() {
 
 #[test]
 fn other_systems_placements_come_in_their_own_words() {
-    let nothing = BTreeMap::new();
+    let nothing = Map::new();
     let published = BTreeMap::new();
     let known = ReportInputs::new(&nothing, &published, at(1_100));
     let base = decision(&ObjectId::new("", "ConfigMap", "shop", "settings"));
@@ -112,7 +112,7 @@ fn clusters_of_a_rollout_wait_in_each_systems_words() {
     use berth_base::model::ContentId;
     use berth_base::model::release::{RecordFormat, Release, Releases, Told};
     let object = ObjectId::new("apps", "Deployment", "shop", "web");
-    let statuses: BTreeMap<String, ClusterStatus> =
+    let statuses: Map<String, Shared<ClusterStatus>> =
         [status("a", "new", vec![]), status("b", "new", vec![])].into();
     let folder = |name: &str| (name.to_owned(), Published { sequence: 1, tree: "new".to_owned() });
     let published = ["a", "b"].map(folder).into();
@@ -135,7 +135,7 @@ fn clusters_of_a_rollout_wait_in_each_systems_words() {
             removing: BTreeMap::new(),
             format: RecordFormat::default(),
         };
-        let state = State { releases: [(key, releases)].into(), ..State::default() };
+        let state = State { releases: [(key, releases.into())].into(), ..State::default() };
         let known =
             ReportInputs { state: Some(&state), ..ReportInputs::new(&statuses, &published, at(1_100)) };
         describe(&decision, known)["status"].clone()

@@ -7,12 +7,10 @@
 //!   further member falls silent, and earlier silences are frozen: what has not moved stays. When most members are
 //!   back, every other one has a full grace again.
 
-use std::collections::BTreeMap;
-
 use super::hearing::{Heard, Hearing};
 use berth_base::diag::{Diagnostic, Severity};
 use berth_base::model::cluster::Silence;
-use berth_base::model::{ClusterStatus, Fleet, Timestamp};
+use berth_base::model::{ClusterStatus, Fleet, Map, Shared, Timestamp};
 
 /// Seconds after which a silence is no part of an outage that begins now.
 const SETTLED_SECONDS: i64 = 86_400;
@@ -34,7 +32,7 @@ impl Silences {
     pub(super) fn judge(
         hearing: &Hearing,
         fleet: &Fleet,
-        statuses: &mut BTreeMap<String, ClusterStatus>,
+        statuses: &mut Map<String, Shared<ClusterStatus>>,
         then: Option<Timestamp>,
         clock: Timestamp,
     ) -> Silences {
@@ -43,20 +41,24 @@ impl Silences {
         let Some(since) = hearing.since else { return silences };
         let since = if silences.outage.is_some() { clock } else { since };
         let mut moments = Moments { clock, last: None, next: None };
-        for (cluster, status) in
-            statuses.iter_mut().filter(|(cluster, _)| fleet.clusters.contains_key(*cluster))
-        {
-            let Some(heard) = hearing.members.get(cluster) else {
-                // A report that promises nothing ends a silence; one that cannot be read changes nothing.
-                if status.reported.is_some() {
-                    (status.silent, status.frozen) = (None, None);
+        statuses.update(|cluster, status| {
+            if !fleet.clusters.contains_key(cluster) {
+                return None;
+            }
+            let (silent, frozen) = match hearing.members.get(cluster) {
+                Some(heard) => {
+                    let stays = silences.outage.is_some();
+                    let outside = Outside { since, then, stays };
+                    let now = next_silence(status.silence(), heard, outside, &mut moments);
+                    (now.map(|silence| silence.since), now.and_then(|silence| silence.frozen))
                 }
-                continue;
+                // A report that promises nothing ends a silence; one that cannot be read changes nothing.
+                None if status.reported.is_some() => (None, None),
+                None => return None,
             };
-            let stays = silences.outage.is_some();
-            let now = next_silence(status.silence(), heard, Outside { since, then, stays }, &mut moments);
-            (status.silent, status.frozen) = (now.map(|silence| silence.since), now.and_then(|it| it.frozen));
-        }
+            let is_other = (status.silent, status.frozen) != (silent, frozen);
+            is_other.then(|| ClusterStatus { silent, frozen, ..(**status).clone() }.into())
+        });
         (silences.last, silences.next) = (moments.last, moments.next);
         silences
     }
@@ -76,12 +78,12 @@ impl Silences {
 fn outage(
     hearing: &Hearing,
     fleet: &Fleet,
-    statuses: &BTreeMap<String, ClusterStatus>,
+    statuses: &Map<String, Shared<ClusterStatus>>,
     clock: Timestamp,
 ) -> Option<(usize, usize)> {
     let (mut late, mut all) = (0, 0);
     for (cluster, heard) in &hearing.members {
-        let silence = statuses.get(cluster).and_then(ClusterStatus::silence);
+        let silence = statuses.get(cluster).and_then(|status| status.silence());
         let is_settled = heard.is_late(clock) && silence.is_some_and(|silence| is_settled(silence, clock));
         if fleet.clusters.contains_key(cluster) && !is_settled {
             all += 1;

@@ -1,6 +1,8 @@
 //! Silences over any course of events: members that stop and come back, a Git server that is away, daemons that
 //! start anew.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use berth_base::model::Cluster;
 use berth_engine::gate::Limits;
@@ -126,20 +128,20 @@ impl World {
         silences
     }
 
-    fn statuses(&self) -> BTreeMap<String, ClusterStatus> {
+    fn statuses(&self) -> Map<String, Shared<ClusterStatus>> {
         let with_silence = |member: &Member| {
             let silence = self.facts.get(&member.name);
             let (silent, frozen) = (silence.map(|one| one.since), silence.and_then(|one| one.frozen));
-            (member.name.clone(), ClusterStatus { silent, frozen, ..member.status.clone() })
+            (member.name.clone(), ClusterStatus { silent, frozen, ..member.status.clone() }.into())
         };
         self.members.iter().map(with_silence).collect()
     }
 
-    fn judge(&self, statuses: &mut BTreeMap<String, ClusterStatus>) -> Silences {
+    fn judge(&self, statuses: &mut Map<String, Shared<ClusterStatus>>) -> Silences {
         Silences::judge(&self.hearing, &self.fleet, statuses, self.then, at(self.now))
     }
 
-    fn check(&self, statuses: &BTreeMap<String, ClusterStatus>, silences: &Silences) {
+    fn check(&self, statuses: &Map<String, Shared<ClusterStatus>>, silences: &Silences) {
         for member in &self.members {
             let (before, now) = (self.facts.get(&member.name), statuses[&member.name].silence());
             let grace = 3 * member.interval;

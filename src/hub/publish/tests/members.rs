@@ -37,9 +37,9 @@ fn each_cluster_has_its_folder_and_one_without_objects_an_empty_tree() {
     let done = fix(&branch, &["a", "x.lock", "idle"]);
     assert_eq!(done.written, ["a", "idle", "x.lock"]);
     let current = branch.current().unwrap();
-    assert_eq!(of(&branch, "a").unwrap().tree, current.ids.clusters["a"]);
+    assert_eq!(of(&branch, "a").unwrap().tree, current.trees["a"]);
     let locked = of(&branch, "x.lock").unwrap();
-    assert_eq!((locked.cluster.as_str(), locked.tree), ("x.lock", current.ids.clusters["x.lock"]));
+    assert_eq!((locked.cluster.as_str(), locked.tree), ("x.lock", current.trees["x.lock"]));
     assert_eq!(of(&branch, "idle").unwrap().tree, TreeId::EMPTY);
     assert_eq!(of(&branch, "unknown"), None);
     assert_clean(&branch.repo);

@@ -44,7 +44,7 @@ impl Branch {
             let path = path::of_object(&ObjectId::new("apps", "Deployment", "shop", name));
             let id = contents.put(format!("name: {name}\ncontent: {content}\n").as_bytes()).unwrap();
             for cluster in *clusters {
-                let folder: &mut Folder = state.folders.entry((*cluster).to_owned()).or_default();
+                let folder: &mut Folder = state.folders.or_default(*cluster);
                 folder.insert(path.as_str().into(), id);
             }
             state.decisions.insert(decision.key.clone(), decision);

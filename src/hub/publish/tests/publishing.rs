@@ -14,7 +14,7 @@ fn a_state_comes_back_as_it_was_published() {
         labels: map([("zone", "012".to_owned())]),
         ..Default::default()
     };
-    state.facts.insert("a".to_owned(), facts);
+    state.facts.insert("a".to_owned(), facts.into());
     let bytes = GitContents::writing(&branch.repo).unwrap().put(b"kind: X\n").unwrap();
     state.kept.insert("fleet/.odd dir/web_1.yaml".to_owned(), bytes);
     let committed = branch.publish(&state).unwrap();
@@ -24,7 +24,10 @@ fn a_state_comes_back_as_it_was_published() {
     assert_eq!((current.commit, current.trailers.seq), (committed.commit, 1));
     assert_eq!(current.trailers.source, Some(CommitId([0xab; 20])));
     let carried = committed.into_current(as_read(&state));
-    assert_eq!((carried.tree, carried.ids, carried.trailers), (current.tree, current.ids, current.trailers));
+    assert_eq!(
+        (carried.tree, carried.trees, carried.trailers),
+        (current.tree, current.trees, current.trailers)
+    );
     assert_clean(&branch.repo);
 }
 

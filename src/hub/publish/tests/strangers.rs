@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::testing::assert_clean;
-use berth_base::model::ContentId;
+use berth_base::model::{ContentId, Map};
 use berth_git::{EntryKind, Identity, TreeId, Writer};
 
 /// Commits these files beside those that are there, as a person would.
@@ -103,12 +103,12 @@ fn without_a_commit_of_berths_own_well_formed_files_count_and_others_do_not() {
     let current = branch.current().unwrap();
     assert_eq!(current.state, as_read(&state));
     assert_eq!(current.trailers.seq, 0);
-    assert_eq!(current.ids.clusters, BTreeMap::new(), "a folder with foreign files is not reused by id");
+    assert_eq!(current.trees, Map::new(), "a folder with foreign files is not reused by id");
     assert_eq!(texts(&current.foreign).len(), 3);
     members::fix(&branch, &["a"]);
     let member = branch.repo.read_ref(&branch.refs.cluster("a")).unwrap().unwrap();
     let fetched = branch.repo.commit(member).unwrap().tree;
-    assert_eq!(fetched, clean.ids.clusters["a"], "nothing foreign reaches the member");
+    assert_eq!(fetched, clean.trees["a"], "nothing foreign reaches the member");
     assert_eq!(branch.publish(&state).unwrap().seq, 1);
     assert_eq!(branch.current().unwrap().tree, tree);
 }

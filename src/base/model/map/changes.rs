@@ -1,0 +1,75 @@
+//! Two versions of a map, compared: what they share is passed over.
+
+use std::cmp::Ordering;
+use std::iter::Peekable;
+use std::slice;
+use std::sync::Arc;
+
+use super::{Chunk, Map};
+
+/// An entry that is not the same in two maps.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Change<'m, K, V> {
+    pub key: &'m K,
+    pub before: Option<&'m V>,
+    pub after: Option<&'m V>,
+}
+
+impl<K: Ord, V: PartialEq> Map<K, V> {
+    /// Returns the entries that are not the same in a later map, by key.
+    pub fn changes<'m>(&'m self, after: &'m Map<K, V>) -> impl Iterator<Item = Change<'m, K, V>> {
+        let (mut old, mut new) = (Walk::of(self), Walk::of(after));
+        let merged = std::iter::from_fn(move || {
+            Walk::pass_shared(&mut old, &mut new);
+            let order = match (old.peek(), new.peek()) {
+                (Some((old, _)), Some((new, _))) => old.cmp(new),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => return None,
+            };
+            let before = if order.is_gt() { None } else { old.next() };
+            let after = if order.is_lt() { None } else { new.next() };
+            let (key, _) = before.or(after)?;
+            Some(Change { key, before: before.map(|(_, value)| value), after: after.map(|(_, value)| value) })
+        });
+        merged.filter(|one| one.before != one.after)
+    }
+}
+
+/// A walk through a map's entries that can pass over a whole chunk.
+struct Walk<'m, K, V> {
+    chunks: Peekable<slice::Iter<'m, Chunk<K, V>>>,
+    /// The rest of the chunk that the walk is in.
+    rest: &'m [(K, V)],
+}
+
+impl<'m, K, V> Walk<'m, K, V> {
+    fn of(map: &'m Map<K, V>) -> Walk<'m, K, V> {
+        Walk { chunks: map.chunks.iter().peekable(), rest: &[] }
+    }
+
+    /// Passes over chunks that both walks come to next, and that are the same.
+    fn pass_shared(one: &mut Walk<'m, K, V>, other: &mut Walk<'m, K, V>) {
+        while one.rest.is_empty()
+            && other.rest.is_empty()
+            && let (Some(a), Some(b)) = (one.chunks.peek(), other.chunks.peek())
+            && Arc::ptr_eq(a, b)
+        {
+            one.chunks.next();
+            other.chunks.next();
+        }
+    }
+
+    fn peek(&mut self) -> Option<&'m (K, V)> {
+        if self.rest.is_empty() {
+            self.rest = self.chunks.next()?;
+        }
+        self.rest.first()
+    }
+
+    fn next(&mut self) -> Option<&'m (K, V)> {
+        let next = self.peek()?;
+        self.rest = &self.rest[1..];
+        Some(next)
+    }
+}

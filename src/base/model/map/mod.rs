@@ -1,0 +1,353 @@
+//! A map by key whose clones share what they have in common, so that two versions are compared by what differs.
+//!
+//! Entries stand in small chunks. A clone takes over all chunks, and a change copies one of them. [`Map::changes`]
+//! passes over chunks that both sides share: its cost follows the difference, not the size.
+
+mod changes;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::iter::FlatMap;
+use std::ops::Index;
+use std::slice;
+use std::sync::Arc;
+use std::vec;
+
+pub use changes::Change;
+
+/// The most entries of a chunk. Small enough to be copied for one change, large enough that a thousand chunks hold a
+/// fleet.
+const FULL: usize = 64;
+
+type Chunk<K, V> = Arc<Vec<(K, V)>>;
+
+/// A map in the order of its keys.
+pub struct Map<K, V> {
+    /// None is empty.
+    chunks: Arc<Vec<Chunk<K, V>>>,
+    len: usize,
+}
+
+type Flat<'m, K, V> = FlatMap<
+    slice::Iter<'m, Chunk<K, V>>,
+    slice::Iter<'m, (K, V)>,
+    fn(&'m Chunk<K, V>) -> slice::Iter<'m, (K, V)>,
+>;
+
+/// The entries that a map gives away, by key.
+pub type IntoIter<K, V> = FlatMap<vec::IntoIter<Chunk<K, V>>, Vec<(K, V)>, fn(Chunk<K, V>) -> Vec<(K, V)>>;
+
+/// The entries of a map, by key.
+#[derive(Debug)]
+pub struct Iter<'m, K, V> {
+    entries: Flat<'m, K, V>,
+    left: usize,
+}
+
+impl<'m, K, V> Iterator for Iter<'m, K, V> {
+    type Item = (&'m K, &'m V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (key, value) = self.entries.next()?;
+        self.left -= 1;
+        Some((key, value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<K, V> DoubleEndedIterator for Iter<'_, K, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let (key, value) = self.entries.next_back()?;
+        self.left -= 1;
+        Some((key, value))
+    }
+}
+
+impl<K, V> ExactSizeIterator for Iter<'_, K, V> {}
+
+impl<K, V> Clone for Iter<'_, K, V> {
+    fn clone(&self) -> Self {
+        Iter { entries: self.entries.clone(), left: self.left }
+    }
+}
+
+impl<K, V> Map<K, V> {
+    pub fn new() -> Map<K, V> {
+        Map { chunks: Arc::default(), len: 0 }
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Reports whether both are the same allocation, and so equal without a comparison.
+    pub fn is_same(&self, other: &Map<K, V>) -> bool {
+        Arc::ptr_eq(&self.chunks, &other.chunks)
+    }
+
+    pub fn iter(&self) -> Iter<'_, K, V> {
+        Iter { entries: self.chunks.iter().flat_map(|chunk| chunk.iter()), left: self.len }
+    }
+
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &K> + ExactSizeIterator + Clone {
+        self.iter().map(|(key, _)| key)
+    }
+
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> + ExactSizeIterator + Clone {
+        self.iter().map(|(_, value)| value)
+    }
+
+    pub fn first_key_value(&self) -> Option<(&K, &V)> {
+        self.iter().next()
+    }
+}
+
+/// A place in a map: a chunk and a place in it, or that of the next entry.
+#[derive(Clone, Copy)]
+struct At {
+    chunk: usize,
+    place: usize,
+}
+
+impl<K: Ord, V> Map<K, V> {
+    fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Result<At, At>
+    where
+        K: Borrow<Q>,
+    {
+        let ends_before = |chunk: &Chunk<K, V>| chunk.last().is_some_and(|(last, _)| last.borrow() < key);
+        let chunk = self.chunks.partition_point(ends_before);
+        let Some(entries) = self.chunks.get(chunk) else { return Err(At { chunk, place: 0 }) };
+        let at = |place| At { chunk, place };
+        entries.binary_search_by(|(one, _)| one.borrow().cmp(key)).map(at).map_err(at)
+    }
+
+    pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        self.get_key_value(key).map(|(_, value)| value)
+    }
+
+    pub fn get_key_value<Q: Ord + ?Sized>(&self, key: &Q) -> Option<(&K, &V)>
+    where
+        K: Borrow<Q>,
+    {
+        let At { chunk, place } = self.find(key).ok()?;
+        let (key, value) = self.chunks.get(chunk)?.get(place)?;
+        Some((key, value))
+    }
+
+    pub fn contains_key<Q: Ord + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        self.find(key).is_ok()
+    }
+
+    /// The entries from a key on.
+    pub fn range_from<'m, Q: Ord + ?Sized>(
+        &'m self,
+        first: &Q,
+    ) -> impl Iterator<Item = (&'m K, &'m V)> + use<'m, K, V, Q>
+    where
+        K: Borrow<Q>,
+    {
+        let (Ok(At { chunk, place }) | Err(At { chunk, place })) = self.find(first);
+        let rest = self.chunks.get(chunk..).unwrap_or_default();
+        rest.iter().flat_map(|chunk| chunk.iter()).skip(place).map(|(key, value)| (key, value))
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> Map<K, V> {
+    fn chunk_mut(&mut self, chunk: usize) -> Option<&mut Vec<(K, V)>> {
+        Arc::make_mut(&mut self.chunks).get_mut(chunk).map(Arc::make_mut)
+    }
+
+    pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        let At { chunk, place } = self.find(key).ok()?;
+        self.chunk_mut(chunk)?.get_mut(place).map(|(_, value)| value)
+    }
+
+    /// Sets the value of a key, and returns the one before.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        match self.find(&key) {
+            Ok(At { chunk, place }) => {
+                let entry = self.chunk_mut(chunk)?.get_mut(place)?;
+                Some(std::mem::replace(&mut entry.1, value))
+            }
+            Err(at) => {
+                self.insert_new(at, key, value);
+                None
+            }
+        }
+    }
+
+    fn insert_new(&mut self, At { chunk, place }: At, key: K, value: V) {
+        self.len += 1;
+        let chunks = Arc::make_mut(&mut self.chunks);
+        // Behind the last chunk, a chunk with room is filled first: most maps are made in the order of their keys.
+        let (chunk, place) = match chunks.last() {
+            Some(last) if chunk == chunks.len() && last.len() < FULL => (chunk - 1, last.len()),
+            _ => (chunk, place),
+        };
+        let Some(entries) = chunks.get_mut(chunk).map(Arc::make_mut) else {
+            let mut entries = Vec::with_capacity(FULL);
+            entries.push((key, value));
+            return chunks.push(entries.into());
+        };
+        entries.insert(place, (key, value));
+        if entries.len() > FULL {
+            let upper = entries.split_off(FULL / 2);
+            chunks.insert(chunk + 1, upper.into());
+        }
+    }
+
+    pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        let At { chunk, place } = self.find(key).ok()?;
+        let chunks = Arc::make_mut(&mut self.chunks);
+        let entries = Arc::make_mut(chunks.get_mut(chunk)?);
+        let (_, value) = entries.remove(place);
+        let is_empty = entries.is_empty();
+        self.len -= 1;
+        if is_empty {
+            chunks.remove(chunk);
+        }
+        Some(value)
+    }
+
+    /// Returns the value of a key, the default one if there was none.
+    pub fn or_default<Q: Ord + ToOwned<Owned = K> + ?Sized>(&mut self, key: &Q) -> &mut V
+    where
+        K: Borrow<Q>,
+        V: Default,
+    {
+        self.or_insert_with(key, V::default)
+    }
+
+    /// Returns the value of a key, this one if there was none.
+    pub fn or_insert(&mut self, key: K, value: V) -> &mut V {
+        self.or_insert_with(&key, || value)
+    }
+
+    /// Returns the value of a key, a new one if there was none.
+    pub fn or_insert_with<Q>(&mut self, key: &Q, value: impl FnOnce() -> V) -> &mut V
+    where
+        Q: Ord + ToOwned<Owned = K> + ?Sized,
+        K: Borrow<Q>,
+    {
+        if self.find(key).is_err() {
+            self.insert(key.to_owned(), value());
+        }
+        self.get_mut(key).expect("the key is there")
+    }
+
+    /// Keeps the entries for which it holds.
+    pub fn retain(&mut self, mut keeps: impl FnMut(&K, &V) -> bool) {
+        let gone: Vec<K> =
+            self.iter().filter(|(key, value)| !keeps(key, value)).map(|(key, _)| key.clone()).collect();
+        for key in gone {
+            self.remove(&key);
+        }
+    }
+
+    /// The values, each chunk of them copied where it is shared.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        Arc::make_mut(&mut self.chunks).iter_mut().flat_map(Arc::make_mut).map(|(_, value)| value)
+    }
+
+    /// Sets the values for which `change` returns another one.
+    pub fn update(&mut self, mut change: impl FnMut(&K, &V) -> Option<V>) {
+        let changed: Vec<(K, V)> =
+            self.iter().filter_map(|(key, value)| Some((key.clone(), change(key, value)?))).collect();
+        self.extend(changed);
+    }
+}
+
+impl<K, V> Default for Map<K, V> {
+    fn default() -> Map<K, V> {
+        Map::new()
+    }
+}
+
+impl<K, V> Clone for Map<K, V> {
+    fn clone(&self) -> Map<K, V> {
+        Map { chunks: self.chunks.clone(), len: self.len }
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Map<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self).finish()
+    }
+}
+
+impl<K: Ord, V: PartialEq> PartialEq for Map<K, V> {
+    fn eq(&self, other: &Map<K, V>) -> bool {
+        self.is_same(other) || self.len == other.len && self.changes(other).next().is_none()
+    }
+}
+
+impl<K: Ord, V: Eq> Eq for Map<K, V> {}
+
+impl<K: Ord + Clone, V: Clone> Extend<(K, V)> for Map<K, V> {
+    fn extend<Entries: IntoIterator<Item = (K, V)>>(&mut self, entries: Entries) {
+        for (key, value) in entries {
+            self.insert(key, value);
+        }
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for Map<K, V> {
+    fn from_iter<Entries: IntoIterator<Item = (K, V)>>(entries: Entries) -> Map<K, V> {
+        let mut map = Map::new();
+        map.extend(entries);
+        map
+    }
+}
+
+impl<K: Ord + Clone, V: Clone, const N: usize> From<[(K, V); N]> for Map<K, V> {
+    fn from(entries: [(K, V); N]) -> Map<K, V> {
+        entries.into_iter().collect()
+    }
+}
+
+impl<'m, K, V> IntoIterator for &'m Map<K, V> {
+    type Item = (&'m K, &'m V);
+    type IntoIter = Iter<'m, K, V>;
+
+    fn into_iter(self) -> Iter<'m, K, V> {
+        self.iter()
+    }
+}
+
+impl<K: Clone, V: Clone> IntoIterator for Map<K, V> {
+    type Item = (K, V);
+    type IntoIter = IntoIter<K, V>;
+
+    fn into_iter(self) -> IntoIter<K, V> {
+        Arc::unwrap_or_clone(self.chunks).into_iter().flat_map(Arc::unwrap_or_clone)
+    }
+}
+
+impl<K: Ord + Borrow<Q>, Q: Ord + ?Sized, V> Index<&Q> for Map<K, V> {
+    type Output = V;
+
+    fn index(&self, key: &Q) -> &V {
+        self.get(key).expect("the key is in the map")
+    }
+}
