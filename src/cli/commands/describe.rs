@@ -22,8 +22,8 @@ use berth_engine::report::{self, ReportInputs};
 use berth_engine::state::State;
 use berth_git::Repo;
 use berth_git::protocol::{Statuses, read_statuses};
+use berth_hub::publish::ClusterRefCache;
 use berth_hub::publish::CurrentState;
-use berth_hub::publish::cluster_refs::{self, ClusterRefCache};
 
 /// Show a placement and its status, as its own system describes it
 ///
@@ -81,11 +81,11 @@ fn placements(
     let (repo, refs) = (&located.repo, &located.state.refs);
     let Statuses { by_cluster: statuses, diagnostics, .. } = read_statuses(repo, refs)?;
     ui.diagnostics(&diagnostics);
-    let published =
-        cluster_refs::read_all(repo, &repo.list_refs(&refs.clusters)?, &mut ClusterRefCache::default())?;
+    let mut cluster_refs = ClusterRefCache::default();
+    let published = cluster_refs.folders(repo, &repo.list_refs(&refs.clusters)?)?;
     let fleet = fleet_of(repo, current);
     let (fleet, state) = (fleet.as_deref(), Some(&current.state));
-    let known = ReportInputs { fleet, state, ..ReportInputs::new(&statuses, &published, now) };
+    let known = ReportInputs { fleet, state, ..ReportInputs::new(&statuses, published, now) };
     let found = keys.iter().filter_map(|key| current.state.decisions.get(*key));
     Ok(found.map(|decision| report::describe(decision, known)).collect())
 }

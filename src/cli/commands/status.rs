@@ -22,7 +22,7 @@ use berth_engine::gate::{HeldRecord, digest_of_all, messages::ALLOW_DELETE};
 use berth_engine::report::{self, ClusterLine, Detail, FleetReport, ReportInputs, WorkloadLine};
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::{LocatedState, Search};
-use berth_hub::publish::cluster_refs::{self, ClusterRefCache};
+use berth_hub::publish::ClusterRefCache;
 
 /// Show what is published and where members stand
 #[derive(Debug, clap::Args)]
@@ -119,11 +119,8 @@ impl Gathered {
             ui.diagnostics(&current.foreign);
             decisions = current.state.decisions.clone();
         }
-        let folders = cluster_refs::read_all(
-            repo,
-            &repo.list_refs(&located.refs.clusters)?,
-            &mut ClusterRefCache::default(),
-        )?;
+        let listed = repo.list_refs(&located.refs.clusters)?;
+        let folders = ClusterRefCache::default().folders(repo, &listed)?.clone();
         Ok(Gathered { statuses, folders, decisions })
     }
 }

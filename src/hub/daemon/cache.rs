@@ -9,7 +9,7 @@ use super::error::PassError;
 use super::settings::Settings;
 use crate::inputs::hearing::Hearing;
 use crate::inputs::{BuildCache, Reports};
-use crate::publish::{self, CurrentState, cluster_refs};
+use crate::publish::{self, ClusterRefCache, CurrentState};
 use crate::verify::trust::Untrusted;
 use berth_base::model::Timestamp;
 use berth_engine::gate::limits::Limit;
@@ -23,7 +23,7 @@ pub struct Cache {
     pub(super) build: BuildCache,
     /// The current state when the last pass ended.
     current: Option<CurrentState>,
-    pub(super) cluster_refs: cluster_refs::ClusterRefCache,
+    pub(super) cluster_refs: ClusterRefCache,
     pub(super) statuses: StatusCache,
     /// A tip of the rendered branch that is not trusted, with the source that it was compared with.
     pub(super) refused: Option<((CommitId, CommitId), Untrusted)>,

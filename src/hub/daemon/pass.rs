@@ -88,7 +88,7 @@ pub struct RefSnapshot {
 }
 
 /// The refs that berth writes, as they were after the pass.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct OwnRefs {
     rendered: Option<CommitId>,
     clusters: BTreeMap<String, CommitId>,
@@ -226,12 +226,13 @@ fn attempt_pass(
     };
     let beat = settings.beat(clock);
     let alive = beat.map(|(last, _)| last);
+    let mut own = OwnRefs::default();
     if let Some(rendered) = &rendered {
         let clusters = built.fleet.clusters.keys().cloned().collect();
         let wanted = WantedRefs { rendered, clusters: &clusters, identity: &settings.identity, alive };
         cluster_refs::repair(&repo, refs, wanted, &mut cache.cluster_refs)?;
+        own = OwnRefs { rendered: Some(rendered.commit), clusters: cache.cluster_refs.refs() };
     }
-    let own = OwnRefs::read(&repo, settings)?;
     let processed = publish::Processed {
         source,
         branch: Some(name.clone()).filter(|name| name.starts_with("refs/")),
@@ -246,9 +247,9 @@ fn attempt_pass(
     let written = publish::write_processed(&repo, refs, &processed, &settings.identity, seconds)?;
     remember(&repo, &refs.processed, written);
     if let Some(rendered) = &rendered {
-        let folders = cluster_refs::read_all(&repo, &own.clusters, &mut cache.cluster_refs)?;
+        let folders = cache.cluster_refs.folders(&repo, &own.clusters)?;
         let state = Some(&rendered.state);
-        let known = ReportInputs { state, ..ReportInputs::new(&inputs.statuses, &folders, inputs.now) };
+        let known = ReportInputs { state, ..ReportInputs::new(&inputs.statuses, folders, inputs.now) };
         let fleet_report = report::summarize(&rendered.state.decisions, known, Detail::Brief);
         publish::write_report(&repo, refs, &fleet_report, &settings.identity, seconds)?;
         still_in_force(&repo, settings, rendered.commit)?;

@@ -5,16 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::cluster_ref_cache::{ClusterRefCache, Settled};
 use super::error::PublishError;
 use super::ledger;
 use super::rendered_state::{CurrentState, claimed};
 use super::tree::write_folder;
-use berth_base::cache::Cache;
 use berth_base::model::{Timestamp, path};
-use berth_engine::report;
 use berth_engine::state::layout;
 use berth_git::protocol::trailers::one_line;
-use berth_git::protocol::{ClusterRef, Refs, cluster_ref, read_cluster_ref};
+use berth_git::protocol::{ClusterRef, Refs, cluster_ref};
 use berth_git::signature::{AllowedSigners, PublicKey};
 use berth_git::{CommitId, EntryKind, Identity, RefMove, Repo, TreeId, Writer};
 
@@ -26,48 +25,6 @@ const LONGEST_WALK: usize = 1_000;
 pub struct Repaired {
     pub written: Vec<String>,
     pub deleted: Vec<String>,
-}
-
-/// The contents of cluster refs' commits. A commit never changes, so each is read once.
-#[derive(Debug, Default)]
-pub struct ClusterRefCache {
-    read: Cache<CommitId, Option<ClusterRef>>,
-    /// Commits that are written and signed as berth does, with the number of the rendered branch up to which
-    /// their folder stayed unchanged.
-    sound: BTreeMap<CommitId, u64>,
-}
-
-/// Every cluster's folder as its ref has it, in the report's form. The cache forgets what no ref was read for.
-pub fn read_all(
-    repo: &Repo,
-    listed: &BTreeMap<String, CommitId>,
-    cache: &mut ClusterRefCache,
-) -> Result<BTreeMap<String, report::Published>, PublishError> {
-    let mut all = BTreeMap::new();
-    let mut now = BTreeSet::new();
-    for commit in listed.values() {
-        now.insert(*commit);
-        if let Some(found) = read(repo, *commit, cache)? {
-            let published = report::Published { sequence: found.seq, tree: found.tree.to_string() };
-            all.insert(found.cluster, published);
-        }
-    }
-    cache.sound.retain(|commit, _| now.contains(commit));
-    cache.read.forget_unused();
-    Ok(all)
-}
-
-fn read(
-    repo: &Repo,
-    commit: CommitId,
-    cache: &mut ClusterRefCache,
-) -> Result<Option<ClusterRef>, PublishError> {
-    if let Some(found) = cache.read.get(&commit) {
-        return Ok(found);
-    }
-    let found = read_cluster_ref(repo, commit)?;
-    cache.read.insert(commit, found.clone());
-    Ok(found)
 }
 
 /// The contents that all cluster refs should have.
@@ -90,11 +47,32 @@ pub fn repair(
 ) -> Result<Repaired, PublishError> {
     let WantedRefs { rendered, clusters, identity, alive } = wanted;
     let mut writer = Writer::new(repo)?;
-    let mut existing = repo.list_refs(&refs.clusters)?;
-    let filled = rendered.state.folders.iter().filter(|(_, folder)| !folder.is_empty());
-    let wanted: BTreeSet<&String> = clusters.iter().chain(filled.map(|(cluster, _)| cluster)).collect();
     let key = identity.signer.as_ref().map(|signer| signer.public().clone());
     let fleet = identity.fleet.as_deref().or(rendered.trailers.fleet()).map(one_line);
+    let mut now = Settled {
+        rendered: rendered.commit,
+        trees: rendered.trees.clone(),
+        clusters: clusters.clone(),
+        refs: repo.list_refs(&refs.clusters)?,
+        key: key.clone(),
+        fleet: fleet.clone(),
+        alive,
+    };
+    let settled = cache.settled.take();
+    let changed = settled.and_then(|settled| settled.changed(repo, &now, rendered));
+    let is_looked_at = |cluster: &String| changed.as_ref().is_none_or(|changed| changed.contains(cluster));
+    let mut existing = match &changed {
+        Some(changed) => {
+            let names = changed.iter().map(|cluster| refs.cluster(cluster));
+            names
+                .filter_map(|name| now.refs.get_key_value(&name).map(|(name, id)| (name.clone(), *id)))
+                .collect()
+        }
+        None => now.refs.clone(),
+    };
+    let filled = rendered.state.folders.iter().filter(|(_, folder)| !folder.is_empty());
+    let wanted = clusters.iter().chain(filled.map(|(cluster, _)| cluster));
+    let wanted: BTreeSet<&String> = wanted.filter(|cluster| is_looked_at(cluster)).collect();
     let mut stale: BTreeMap<&str, (TreeId, Option<CommitId>)> = BTreeMap::new();
     // Refs that let something go, and that no signature vouches for.
     let mut doubtful: BTreeMap<&str, (TreeId, CommitId, BTreeSet<String>)> = BTreeMap::new();
@@ -103,7 +81,7 @@ pub fn repair(
     for cluster in wanted {
         let tree = folder_tree(&mut writer, rendered, cluster)?;
         let old = existing.remove(&refs.cluster(cluster));
-        let now = old.map(|commit| read(repo, commit, cache)).transpose()?.flatten();
+        let now = old.map(|commit| cache.read(repo, commit)).transpose()?.flatten();
         let current = now.zip(old).filter(|(now, _)| {
             now.tree == tree
                 && now.cluster == one_line(cluster)
@@ -129,6 +107,10 @@ pub fn repair(
                 stale.insert(cluster, (tree, old));
             }
         }
+    }
+    if changed.is_some() {
+        // All the others stayed, too.
+        cache.sound.values_mut().for_each(|until| *until = rendered.trailers.seq);
     }
     let replayed = changed_since(repo, rendered, &standing)?;
     for (cluster, (tree, commit, _)) in standing {
@@ -170,20 +152,23 @@ pub fn repair(
         if old.is_none() {
             repo.discard_broken_ref(&target)?;
         }
-        moves.push(RefMove { name: target, old, new: commit });
-        cache.read.insert(commit, Some(said));
+        moves.push(RefMove { name: target.clone(), old, new: commit });
+        now.refs.insert(target.clone(), commit);
+        cache.insert(commit, said);
         cache.sound.insert(commit, rendered.trailers.seq);
         repaired.written.push(cluster.to_owned());
     }
     // First those that nobody wants: a new ref's name can be above theirs, or below.
     for (name, commit) in existing {
         repo.delete_ref(&name, commit)?;
+        now.refs.remove(&name);
         repaired.deleted.push(name);
     }
     if let Some(new) = moves.iter().find(|one| one.old.is_none()) {
         repo.clear_above(&new.name)?;
     }
     repo.move_refs(&moves)?;
+    cache.settled = Some(now);
     Ok(repaired)
 }
 

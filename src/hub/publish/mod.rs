@@ -10,6 +10,7 @@
 //! - [`trusted_commits`]: the commits that this machine made or proved.
 //! - [`ledger`]: approvals that earlier commits used. [`rollback`]: earlier publications of the same state.
 
+mod cluster_ref_cache;
 pub mod cluster_refs;
 pub mod commit;
 mod error;
@@ -29,6 +30,7 @@ pub mod trailers;
 mod tree;
 pub(crate) mod trusted_commits;
 
+pub use cluster_ref_cache::ClusterRefCache;
 pub use commit::{Committed, Published, Stamp, draft, point, refuse_empty, refuse_gone, refuse_rewritten};
 pub use error::PublishError;
 pub use processed::{Processed, read_processed, write_processed};

@@ -5,7 +5,8 @@ use berth_git::protocol::read_cluster_ref;
 use berth_git::protocol::{Statuses, read_statuses};
 use std::collections::BTreeSet;
 
-use super::cluster_refs::{ClusterRefCache, Repaired, WantedRefs, repair};
+use super::ClusterRefCache;
+use super::cluster_refs::{Repaired, WantedRefs, repair};
 use super::*;
 use crate::testing::{assert_clean, commit_files};
 use berth_base::model::ClusterStatus;

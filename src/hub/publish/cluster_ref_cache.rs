@@ -1,0 +1,111 @@
+//! The cache of the cluster refs: what their commits say, and the last repair, which the next one goes on from.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::error::PublishError;
+use super::rendered_state::CurrentState;
+use berth_base::model::{Map, Timestamp};
+use berth_engine::report;
+use berth_git::protocol::{ClusterRef, read_cluster_ref};
+use berth_git::signature::PublicKey;
+use berth_git::{CommitId, Repo, TreeId};
+
+/// The contents of cluster refs' commits. A commit never changes, so each is read once.
+#[derive(Debug, Default)]
+pub struct ClusterRefCache {
+    commits: BTreeMap<CommitId, Option<ClusterRef>>,
+    /// The refs as they were listed last, and the folders that they publish.
+    listed: BTreeMap<String, CommitId>,
+    folders: BTreeMap<String, report::Published>,
+    /// Commits that are written and signed as berth does, with the number of the rendered branch up to which
+    /// their folder stayed unchanged.
+    pub(super) sound: BTreeMap<CommitId, u64>,
+    pub(super) settled: Option<Settled>,
+}
+
+/// A repair after which nothing was left to do: the refs, and all that it made them from.
+#[derive(Debug)]
+pub(super) struct Settled {
+    pub(super) rendered: CommitId,
+    pub(super) trees: Map<String, TreeId>,
+    pub(super) clusters: BTreeSet<String>,
+    pub(super) refs: BTreeMap<String, CommitId>,
+    pub(super) key: Option<PublicKey>,
+    pub(super) fleet: Option<String>,
+    pub(super) alive: Option<Timestamp>,
+}
+
+impl Settled {
+    /// Returns the clusters to look at now, where everything else is as it was: the rendered commit is the same or the
+    /// next one, and nobody else moved a ref.
+    pub(super) fn changed(
+        &self,
+        repo: &Repo,
+        now: &Settled,
+        rendered: &CurrentState,
+    ) -> Option<BTreeSet<String>> {
+        let is_as_before = self.refs == now.refs
+            && self.clusters == now.clusters
+            && (&self.key, &self.fleet, self.alive) == (&now.key, &now.fleet, now.alive)
+            && rendered.foreign.is_empty();
+        let follows = || repo.commit(now.rendered).is_ok_and(|commit| commit.parents == [self.rendered]);
+        let is_near = is_as_before && (self.rendered == now.rendered || follows());
+        is_near.then(|| self.trees.changes(&now.trees).map(|one| one.key.clone()).collect())
+    }
+}
+
+impl ClusterRefCache {
+    /// Returns the cluster refs as the last repair left them.
+    pub fn refs(&self) -> BTreeMap<String, CommitId> {
+        self.settled.as_ref().map(|settled| settled.refs.clone()).unwrap_or_default()
+    }
+
+    /// Returns every cluster's folder as its ref has it, in the report's form. The cache forgets what no ref was read
+    /// for.
+    pub fn folders(
+        &mut self,
+        repo: &Repo,
+        listed: &BTreeMap<String, CommitId>,
+    ) -> Result<&BTreeMap<String, report::Published>, PublishError> {
+        let mut before = std::mem::take(&mut self.listed);
+        // Several refs may name one cluster, or none.
+        if self.folders.len() != before.len() {
+            before.clear();
+            self.folders.clear();
+        }
+        for (_, commit) in before.iter().filter(|(name, commit)| listed.get(*name) != Some(*commit)) {
+            if let Some(Some(said)) = self.commits.remove(commit) {
+                self.folders.remove(&said.cluster);
+            }
+            self.sound.remove(commit);
+        }
+        for (_, commit) in listed.iter().filter(|(name, commit)| before.get(*name) != Some(*commit)) {
+            if let Some(found) = self.read(repo, *commit)? {
+                let published = report::Published { sequence: found.seq, tree: found.tree.to_string() };
+                self.folders.insert(found.cluster, published);
+            }
+        }
+        if self.commits.len() > listed.len().saturating_mul(2) {
+            let now: BTreeSet<&CommitId> = listed.values().collect();
+            self.commits.retain(|commit, _| now.contains(commit));
+            self.sound.retain(|commit, _| now.contains(commit));
+        }
+        self.listed.clone_from(listed);
+        Ok(&self.folders)
+    }
+
+    /// Returns what a commit says; none where it is no cluster ref's.
+    pub(super) fn read(&mut self, repo: &Repo, commit: CommitId) -> Result<Option<ClusterRef>, PublishError> {
+        if let Some(found) = self.commits.get(&commit) {
+            return Ok(found.clone());
+        }
+        let found = read_cluster_ref(repo, commit)?;
+        self.commits.insert(commit, found.clone());
+        Ok(found)
+    }
+
+    /// Remembers what a commit says that was just written.
+    pub(super) fn insert(&mut self, commit: CommitId, said: ClusterRef) {
+        self.commits.insert(commit, Some(said));
+    }
+}
