@@ -7,6 +7,8 @@ pub mod diag;
 pub mod edit;
 pub mod meta;
 pub mod model;
+pub mod packed;
+pub mod parallel;
 pub mod patch;
 pub mod progress;
 pub mod source;

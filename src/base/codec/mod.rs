@@ -45,6 +45,11 @@ impl Encoder {
         self.bytes.extend_from_slice(bytes);
     }
 
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.count(bytes.len());
+        self.bytes.extend_from_slice(bytes);
+    }
+
     pub fn text(&mut self, text: &str) {
         if let Some(known) = self.texts.get(text) {
             return self.number(*known);
@@ -133,6 +138,11 @@ impl<'b> Decoder<'b> {
     }
 
     /// Shared with every other place that holds the same text.
+    pub fn bytes(&mut self) -> Option<&'b [u8]> {
+        let count = self.count()?;
+        self.rest.split_off(..count)
+    }
+
     pub fn text(&mut self) -> Option<Arc<str>> {
         let number = usize::try_from(self.number()?).ok()?;
         if let Some(known) = number.checked_sub(1) {

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde_json::Value as Json;
-
 use super::key::Key;
 use super::object::ObjectId;
 use super::shared::Shared;
+use crate::packed::Packed;
 use crate::text::hex;
 
 /// The clusters picked for one placement.
@@ -24,7 +23,7 @@ pub struct Decision {
     /// Of what the decision read. `None` means it must be decided again.
     pub digest: Option<Digest>,
     /// The policy's text it was made under. `None` in older records: taken as unchanged.
-    pub policy: Option<Json>,
+    pub policy: Option<Packed>,
     /// The objects that go to the picked clusters; empty for a placement without a workload.
     pub objects: Vec<ObjectId>,
     /// Copies that could not be rendered: these clusters keep the last good form, or have none.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use crate::diag::Pos;
+use crate::packed::Packed;
 
 /// The identity of an object in a cluster. Versions of one group are one identity.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,7 +67,7 @@ impl fmt::Display for ObjectId {
 pub struct Object {
     pub id: ObjectId,
     pub origin: Pos,
-    pub content: Json,
+    pub content: Packed,
 }
 
 // The content may be a Secret's.

@@ -11,6 +11,7 @@ use super::key::Key;
 use super::placement_ref::PlacementRef;
 use super::selector::{Measure, Selector, Term};
 use crate::diag::Pos;
+use crate::packed::Packed;
 
 /// A placement, or a workload that follows placements.
 #[derive(Clone, Debug)]
@@ -58,7 +59,7 @@ pub struct Policy {
     pub condition: fn(&Outcome) -> Option<Condition>,
     /// The policy as its author wrote it, without what may change freely: a decision made under an
     /// equal text was made under the same policy.
-    pub text: Json,
+    pub text: Packed,
 }
 
 impl Policy {
@@ -75,7 +76,7 @@ impl Policy {
         division: None,
         blocked: None,
         condition: |_| None,
-        text: Json::Null,
+        text: Packed::NULL,
     };
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::tree::{SourceFile, SourceTree, fault_of_entry, wanted, wanted_folder};
 use crate::diag::{Diagnostic, Pos};
+use crate::parallel;
 use crate::yaml::Limits;
 
 /// The reasons why a folder cannot be read at all.
@@ -27,13 +28,14 @@ pub fn read_dir(root: &Path, limits: &Limits) -> Result<SourceTree, SourceError>
         return Err(SourceError::NotAFolder(root.to_owned()));
     }
     let mut tree = SourceTree::default();
+    let mut wanted = Vec::new();
     let mut open = vec![(root.to_owned(), String::new())];
     let mut first = true;
     while let Some((folder, path)) = open.pop() {
         match fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<DirEntry>>>) {
             Ok(entries) => {
                 for entry in entries {
-                    take(&mut tree, &mut open, &path, &entry, limits);
+                    take(&mut tree, &mut wanted, &mut open, &path, &entry);
                 }
             }
             Err(error) if first => return Err(unreadable(error)),
@@ -44,17 +46,25 @@ pub fn read_dir(root: &Path, limits: &Limits) -> Result<SourceTree, SourceError>
         }
         first = false;
     }
+    let read = parallel::map(&wanted, |(path, file)| read_one(path, file, limits));
+    for outcome in read {
+        match outcome {
+            Ok(file) => tree.files.push(file),
+            Err(fault) => tree.found.push(fault),
+        }
+    }
     tree.files.sort_by(|a, b| a.path.cmp(&b.path));
     tree.found.sort();
     Ok(tree)
 }
 
+/// Takes an entry of a folder: a file to read, a folder to open, or a fault.
 fn take(
     tree: &mut SourceTree,
+    files: &mut Vec<(String, PathBuf)>,
     open: &mut Vec<(PathBuf, String)>,
     parent: &str,
     entry: &DirEntry,
-    limits: &Limits,
 ) {
     let name = entry.file_name();
     let Some(name) = name.to_str() else {
@@ -102,17 +112,18 @@ fn take(
             tree.found.push(Diagnostic::error(Pos::file(path), "not a regular file, so it is not read"));
             return;
         }
-        match read_file(&entry.path(), limits.bytes) {
-            Ok(Some(bytes)) => tree.files.push(SourceFile::new(path, bytes)),
-            Ok(None) => {
-                let message = format!("the file has more than the {} bytes that are read", limits.bytes);
-                let fault = Diagnostic::error(Pos::file(path), message);
-                tree.found.push(fault.hint("split it into smaller files"));
-            }
-            Err(error) => {
-                tree.found.push(Diagnostic::error(Pos::file(path), format!("cannot be read: {error}")));
-            }
+        files.push((path, entry.path()));
+    }
+}
+
+fn read_one(path: &str, file: &Path, limits: &Limits) -> Result<SourceFile, Diagnostic> {
+    match read_file(file, limits.bytes) {
+        Ok(Some(bytes)) => Ok(SourceFile::new(path, bytes)),
+        Ok(None) => {
+            let message = format!("the file has more than the {} bytes that are read", limits.bytes);
+            Err(Diagnostic::error(Pos::file(path), message).hint("split it into smaller files"))
         }
+        Err(error) => Err(Diagnostic::error(Pos::file(path), format!("cannot be read: {error}"))),
     }
 }
 

@@ -6,12 +6,8 @@
 
 use serde_json::{Map, Number, Value as Json};
 
-/// Line and column in a file, from 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mark {
-    pub line: u32,
-    pub column: u32,
-}
+pub use crate::packed::Mark;
+use crate::packed::{Content, Packed, View, Writer};
 
 /// A value with its place.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,6 +65,44 @@ impl Node {
             Value::List(_) => "a list",
             Value::Map(_) => "a mapping",
         }
+    }
+
+    /// Packs the value with its places.
+    pub fn pack(&self) -> Packed {
+        let mut writer = Writer::with_places();
+        self.put(&mut writer);
+        writer.finish()
+    }
+
+    fn put(&self, writer: &mut Writer) {
+        match &self.value {
+            Value::Null => writer.null(self.at),
+            Value::Bool(value) => writer.bool(self.at, *value),
+            Value::Number(number) => writer.number(self.at, number),
+            Value::String(text) => writer.text(self.at, text),
+            Value::List(items) => writer.list(self.at, items.iter(), |writer, item| item.put(writer)),
+            Value::Map(entries) => writer.map(self.at, entries.iter(), |writer, entry| {
+                writer.key(entry.at, &entry.key);
+                entry.value.put(writer);
+            }),
+        }
+    }
+
+    /// Unpacks a value with its places.
+    pub fn unpack(view: View<'_>) -> Node {
+        let value = match view.content() {
+            Content::Null => Value::Null,
+            Content::Bool(value) => Value::Bool(value),
+            Content::Number(number) => Value::Number(number),
+            Content::Text(text) => Value::String(text.into()),
+            Content::List(items) => Value::List(items.map(Node::unpack).collect()),
+            Content::Map(entries) => Value::Map(
+                entries
+                    .map(|(key, at, value)| Entry { key: key.into(), at, value: Node::unpack(value) })
+                    .collect(),
+            ),
+        };
+        Node { at: view.at(), value }
     }
 
     /// The same value without places.

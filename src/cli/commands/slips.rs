@@ -19,7 +19,7 @@ pub fn of<'f>(workloads: impl Iterator<Item = &'f Workload>, tree: &SourceTree) 
         if !seen.insert((object.origin.clone(), object.id.clone())) {
             continue;
         }
-        for slip in slips::slips(&object.content) {
+        for slip in slips::slips(&object.content.to_json()) {
             let roots = files.entry(object.origin.file.clone()).or_insert_with(|| {
                 let file = tree.files.iter().find(|file| file.path == object.origin.file);
                 file.map(|file| yaml::read(&file.bytes, &Limits::default()).documents).unwrap_or_default()

@@ -43,7 +43,7 @@ fn of_dialect(dialect: &'static Dialect, kind: ReadKind) -> Kind {
         let metadata = |key: &str| text(root.get("metadata").and_then(|metadata| metadata.get(key)));
         let key = Key::new(kind.group, kind.kind, &metadata("namespace"), &metadata("name"));
         let version = version_of(&text(root.get("apiVersion"))).to_owned();
-        let document = Document { id: None, key, version, at: Pos::file("sample.yaml"), root: root.into() };
+        let document = Document { id: None, key, version, at: Pos::file("sample.yaml"), root: root.pack() };
         let input = Input {
             documents: vec![&document],
             plain: &[],

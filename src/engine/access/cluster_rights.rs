@@ -12,6 +12,7 @@ use super::missing_right::{Lack, MissingRight, top};
 use super::rule::Rules;
 use crate::dialects::Document;
 use berth_base::model::selector::Labels;
+use berth_base::packed::View;
 use berth_base::yaml::Mark;
 
 /// A cluster's document and the facts to compare it with.
@@ -147,5 +148,5 @@ fn without_set(seen: &Seen) -> Json {
 fn label_place(document: &Document) -> Mark {
     let labels = document.root.get("metadata").and_then(|metadata| metadata.get("labels"));
     let label = labels.and_then(|labels| labels.get(SET_LABEL)).or(labels);
-    label.map_or_else(|| top(document), |node| node.at)
+    label.map_or_else(|| top(document), View::at)
 }

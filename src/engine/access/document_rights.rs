@@ -9,7 +9,8 @@ use super::{FOLDER, Facts, KIND, OWN_GROUP, World, cluster_rights, roles};
 use crate::dialects::{AccessRole, Document};
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::Key;
-use berth_base::yaml::{Mark, Node};
+use berth_base::packed::View;
+use berth_base::yaml::Mark;
 
 /// The verdict of the rules on a commit's documents.
 #[derive(Clone, Debug, Default)]
@@ -230,7 +231,7 @@ fn set(rules: &Rules, document: &Document, found: &mut Vec<Lack>) {
         && !rules.may_define_every(path)
     {
         let act = "make a set that picks clusters by their labels, since it can reach any cluster";
-        found.push((node.at, MissingRight::new(act, "clusterSets: {admin: [\"*\"]}")));
+        found.push((node.at(), MissingRight::new(act, "clusterSets: {admin: [\"*\"]}")));
     }
 }
 
@@ -243,10 +244,10 @@ fn is_of_the_repository(document: &Document) -> bool {
 
 fn namespace_place(document: &Document) -> Mark {
     let metadata = document.root.get("metadata");
-    let place = |key| metadata.and_then(|metadata| metadata.get(key)).map(|node: &Node| node.at);
+    let place = |key| metadata.and_then(|metadata| metadata.get(key)).map(View::at);
     place("namespace").unwrap_or_else(|| top(document))
 }
 
 fn spec_place(document: &Document, key: &str) -> Mark {
-    document.root.get("spec").and_then(|spec| spec.get(key)).map_or_else(|| top(document), |node| node.at)
+    document.root.get("spec").and_then(|spec| spec.get(key)).map_or_else(|| top(document), View::at)
 }

@@ -10,7 +10,7 @@ use berth_base::diag::Severity;
 use berth_base::meta::label_selector;
 use berth_base::model::selector::Labels;
 use berth_base::model::{Key, Selector};
-use berth_base::yaml::node::Value;
+use berth_base::packed::{Packed, View};
 use berth_base::yaml::{Node, Scope};
 
 /// The label that puts a cluster into the set of this name, and the set of those without it. Sets are those of
@@ -24,7 +24,7 @@ const GLOBAL_SET: &str = "global";
 pub(super) struct Seen {
     pub(super) key: Key,
     pub(super) labels: Labels,
-    pub(super) root: Arc<Node>,
+    pub(super) root: Packed,
 }
 
 /// A commit's clusters and sets.
@@ -113,14 +113,13 @@ fn labels(document: &Document) -> Labels {
         true => document.root.get("labels"),
         false => document.root.get("metadata").and_then(|metadata| metadata.get("labels")),
     };
-    let Some(Value::Map(entries)) = node.map(|node| &node.value) else { return Labels::new() };
-    let text = |node: &Node| node.as_str().map(str::to_owned);
-    entries.iter().filter_map(|entry| Some((entry.key.clone(), text(&entry.value)?))).collect()
+    let text = |(key, value): (&str, View<'_>)| Some((key.to_owned(), value.as_str()?.to_owned()));
+    node.into_iter().flat_map(View::entries).filter_map(text).collect()
 }
 
 /// Returns the selector of a set. A faulty one matches no cluster; its reader reports it.
 fn members(document: &Document) -> Option<Selector> {
-    let selector = document.root.get("spec")?.get("clusterSelector")?;
+    let selector = Node::unpack(document.root.get("spec")?.get("clusterSelector")?);
     if selector.get("selectorType")?.as_str() != Some("LabelSelector") {
         return None;
     }

@@ -63,7 +63,7 @@ pub fn rules<'d>(
         let scope = Scope::new(document.at.file.clone(), Severity::Error);
         if *document.key.kind == *KIND && *document.key.group == *OWN_GROUP {
             rules.enforced = true;
-            rules.rules.extend(rule(&scope, &document.root));
+            rules.rules.extend(rule(&scope, &document.open()));
         } else if is_role(document) {
             roles.read(&scope, document);
         } else {
@@ -86,7 +86,7 @@ pub(crate) fn idle_bindings<'d>(documents: impl Iterator<Item = &'d Document> + 
     }
     let found_rules: Vec<Rule> = in_folder
         .filter(|document| *document.key.kind == *KIND && *document.key.group == *OWN_GROUP)
-        .filter_map(|document| rule(&Scope::new(document.at.file.clone(), Severity::Error), &document.root))
+        .filter_map(|document| rule(&Scope::new(document.at.file.clone(), Severity::Error), &document.open()))
         .collect();
     roles.rules(&found_rules, |one| found.push(one));
     found

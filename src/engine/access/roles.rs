@@ -46,7 +46,8 @@ struct Binding {
 impl Roles {
     /// Reads one document and reports its faults.
     pub fn read(&mut self, scope: &Scope, document: &Document) {
-        let Some((mut fields, metadata)) = meta::open(scope, &document.root) else { return };
+        let root = document.open();
+        let Some((mut fields, metadata)) = meta::open(scope, &root) else { return };
         match &*document.key.kind {
             "ClusterRole" => {
                 if fields.node("aggregationRule").is_some() {
@@ -208,18 +209,14 @@ pub fn misplaced(document: &Document) -> Option<Diagnostic> {
         return None;
     }
     let rules = document.root.get("rules")?;
-    let berth_base::yaml::Value::List(rules) = &rules.value else { return None };
-    let resources = rules.iter().filter_map(|rule| match &rule.get("resources")?.value {
-        berth_base::yaml::Value::List(items) => Some(items),
-        _ => None,
-    });
+    let resources = rules.items().filter_map(|rule| Some(rule.get("resources")?.items()));
     let found = resources
         .flatten()
         .find(|item| item.as_str().is_some_and(|text| text.starts_with("managedclustersets/")))?;
     let at = berth_base::diag::Pos {
         file: document.at.file.clone(),
-        line: found.at.line,
-        column: found.at.column,
+        line: found.at().line,
+        column: found.at().column,
     };
     let text = found.as_str().unwrap_or_default();
     let message =

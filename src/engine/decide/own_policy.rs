@@ -13,6 +13,7 @@ use super::select;
 use berth_base::model::decision::Outcome;
 use berth_base::model::placement::{Blocked, Filter, Retention, Selection};
 use berth_base::model::{Condition, Pick};
+use berth_base::packed::Packed;
 
 /// The picks by name ascending, and the condition.
 pub(super) struct Chosen {
@@ -130,7 +131,8 @@ fn kept(case: &Case<'_>, filters: &[&Filter]) -> Vec<Row> {
     let (Retention::SamePolicy(form), Some(previous)) = (case.policy.retention, case.previous) else {
         return Vec::new();
     };
-    let is_another = |text: &serde_json::Value| *text != case.policy.text && form(text) != case.policy.text;
+    let is_another =
+        |text: &Packed| *text != case.policy.text && form(&text.to_json()) != case.policy.text.to_json();
     if previous.policy.as_ref().is_some_and(is_another) {
         return Vec::new();
     }

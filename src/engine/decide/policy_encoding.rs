@@ -88,7 +88,7 @@ pub(super) fn policy(encoder: &mut Encoder, policy: &Policy) {
         encoder.text("replace after");
         encoder.number(seconds);
     }
-    encoder.text(&policy.text.to_string());
+    encoder.text(&policy.text.to_json().to_string());
 }
 
 pub(super) fn filters(encoder: &mut Encoder, filters: &[Filter]) {

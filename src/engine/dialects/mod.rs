@@ -40,6 +40,7 @@ use berth_base::model::staged::{Run, RunProgress, StageApproval, StageStrategy, 
 use berth_base::model::{
     Approval, Cluster, ClusterStatus, ContentId, Key, Map, Object, Placement, Shared, Workload,
 };
+use berth_base::packed::Packed;
 use berth_base::yaml::{Asked, Node, Scope};
 
 /// A document of the source tree that has an apiVersion and a kind.
@@ -50,8 +51,15 @@ pub struct Document {
     pub key: Key,
     pub version: String,
     pub at: Pos,
-    /// Shared, since most documents are equal from pass to pass.
-    pub root: Arc<Node>,
+    /// Packed, since most documents are kept from pass to pass and not looked at.
+    pub root: Packed,
+}
+
+impl Document {
+    /// Unpacks the document, for a reader.
+    pub fn open(&self) -> Node {
+        Node::unpack(self.root.view())
+    }
 }
 
 /// The part of a file's bytes that a document was read from.

@@ -13,7 +13,7 @@ use berth_base::model::PlacementRef;
 use berth_base::model::placement::Source;
 use berth_base::model::selector::Labels;
 use berth_base::model::{Fleet, Key, Object, ObjectId};
-use berth_base::yaml::node::{Entry, Value};
+use berth_base::packed::{Content, View};
 
 /// A fleet, its faults, and the claim to each document.
 #[derive(Debug, Default)]
@@ -142,7 +142,7 @@ fn plain_objects(documents: &[Document], claims: &[Claim], readings: &ReadingCac
             namespace: key.namespace.clone(),
             name: key.name.clone(),
         };
-        Object { id, origin: document.at.clone(), content: document.root.to_json() }
+        Object { id, origin: document.at.clone(), content: document.root.without_places() }
     };
     let against = ReadingContext { stage: "plain object", context: 0, unknown_fields: Severity::Error };
     let object = |(document, _): (&Document, &Claim)| readings.recall(document, against, || object(document));
@@ -154,7 +154,7 @@ fn defined_list_kind(object: &Object) -> Option<(String, String)> {
     if *object.id.kind != *"CustomResourceDefinition" {
         return None;
     }
-    let text = |path: &str| object.content.pointer(path).and_then(serde_json::Value::as_str);
+    let text = |path: &str| object.content.pointer(path).and_then(View::as_str);
     let kind = text("/spec/names/kind").filter(|kind| kind.ends_with("List"))?;
     Some((text("/spec/group")?.to_owned(), kind.to_owned()))
 }
@@ -163,12 +163,11 @@ fn defined_list_kind(object: &Object) -> Option<(String, String)> {
 fn labels(documents: &[Document], fleet: &Fleet) -> BTreeMap<Key, Labels> {
     let of_workload = documents.iter().filter(|document| fleet.workloads.contains_key(&document.key));
     let labels = |document: &Document| {
-        let Some(Value::Map(entries)) = &document.root.get("metadata")?.get("labels").map(|node| &node.value)
-        else {
+        let Content::Map(entries) = document.root.get("metadata")?.get("labels")?.content() else {
             return None;
         };
-        let text = |entry: &Entry| Some((entry.key.clone(), entry.value.as_str()?.to_owned()));
-        Some((document.key.clone(), entries.iter().filter_map(text).collect()))
+        let text = |(key, _, value): (&str, _, View<'_>)| Some((key.to_owned(), value.as_str()?.to_owned()));
+        Some((document.key.clone(), entries.filter_map(text).collect()))
     };
     of_workload.filter_map(labels).collect()
 }

@@ -77,31 +77,31 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
                 let message = format!("{CONFIG_KIND} has an effect only in `{CONFIG_PATH}` at the root");
                 scope.report(Diagnostic::error(document.at.clone(), message));
             }
-            config::read(&scope, &document.root, input.dialects);
+            config::read(&scope, &document.open(), input.dialects);
         } else if is_rule {
             if !document.at.file.starts_with(access::FOLDER) {
                 let message =
                     format!("an {} has an effect only in a file under `{}`", access::KIND, access::FOLDER);
                 scope.report(Diagnostic::error(document.at.clone(), message));
             }
-            access::rule(&scope, &document.root);
+            access::rule(&scope, &document.open());
         } else if is_test {
             if !document.at.file.starts_with(policy_tests::FOLDER) {
                 let (kind, folder) = (policy_tests::KIND, policy_tests::FOLDER);
                 let message = format!("a {kind} has an effect only in a file under `{folder}`");
                 scope.report(Diagnostic::error(document.at.clone(), message));
             }
-            policy_tests::read(&scope, &document.root);
+            policy_tests::read(&scope, &document.open());
         } else if is_approval {
             if !document.at.file.starts_with(APPROVALS) {
                 let message = format!("an {APPROVAL_KIND} has an effect only in a file under `{APPROVALS}`");
                 scope.report(Diagnostic::error(document.at.clone(), message));
             }
-            out.approvals.extend(approval::read(&scope, &document.root).filter(|_| !scope.has_errors()));
+            out.approvals.extend(approval::read(&scope, &document.open()).filter(|_| !scope.has_errors()));
         } else if is_rollout {
-            let policy = rollout_policies::read(&scope, &document.root, &document.key);
+            let policy = rollout_policies::read(&scope, &document.open(), &document.key);
             out.rollout_policies.extend(policy.filter(|_| !scope.has_errors()));
-        } else if let Some(mut status) = status::from_node(&scope, &document.root) {
+        } else if let Some(mut status) = status::from_node(&scope, &document.open()) {
             status.keep_what_people_write();
             out.statuses.insert(status.cluster.clone(), status.into());
         }

@@ -75,6 +75,8 @@ pub(super) fn read(path: &Arc<str>, bytes: &[u8], limits: &Limits) -> FileDocume
         let slot = Slot { bytes: document.bytes, lines, listed: false };
         take(&mut file, path, document.root, slot);
     }
+    // Kept from pass to pass, so that room to grow would only be memory.
+    file.objects.shrink_to_fit();
     file
 }
 
@@ -132,7 +134,7 @@ fn take(file: &mut FileDocuments, path: &Arc<str>, root: Node, slot: Slot) {
     if let Some(key) = key {
         let at = place(path, root.at);
         let version = version_of(&api_version).to_owned();
-        file.objects.push((Document { id: None, key, version, at, root: root.into() }, slot));
+        file.objects.push((Document { id: None, key, version, at, root: root.pack() }, slot));
     }
 }
 

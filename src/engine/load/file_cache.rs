@@ -10,6 +10,7 @@ use super::file_cache_codec;
 use crate::dialects::ReadingCache;
 use berth_base::cache::Cache;
 use berth_base::codec::{Decoder, Encoder};
+use berth_base::parallel;
 use berth_base::source::SourceFile;
 use berth_base::yaml::{HONEST_REPEATS, Limits};
 
@@ -68,31 +69,39 @@ impl FileCache {
         let mut files: Vec<&SourceFile> = files.collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
         files.dedup_by(|a, b| a.path == b.path);
+        let known: Vec<Option<Parsed>> =
+            files.iter().map(|file| self.files.get(&(file.id, file.path.clone()))).collect();
+        let new: Vec<&SourceFile> =
+            files.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(file, _)| *file).collect();
+        self.count += new.len();
+        // The share that each file has in any case.
+        let mut new = parallel::map(&new, |file| parse(file, HONEST_REPEATS)).into_iter();
         let mut left = REPEATS_OF_A_TREE;
-        let mut read = |file: &SourceFile| {
+        let mut read = |(file, known): (&SourceFile, Option<Parsed>)| {
             let allowed = Limits::default().repeats.min(left.saturating_add(HONEST_REPEATS));
-            let documents = self.read(file, allowed);
-            left = left.saturating_sub(documents.repeats.saturating_sub(HONEST_REPEATS));
-            (file.path.clone(), documents)
+            let is_new = known.is_none();
+            let mut parsed = known.or_else(|| new.next()).unwrap_or_else(|| parse(file, allowed));
+            let is_other = !is_same_reading(parsed.repeats_allowed, parsed.documents.repeats, allowed);
+            if is_other {
+                self.count += usize::from(!is_new);
+                parsed = parse(file, allowed);
+            }
+            if is_new || is_other {
+                parsed.repeats_allowed = allowed;
+                self.files.insert((file.id, file.path.clone()), parsed.clone());
+            }
+            left = left.saturating_sub(parsed.documents.repeats.saturating_sub(HONEST_REPEATS));
+            (file.path.clone(), parsed.documents)
         };
-        files.into_iter().map(&mut read).collect()
+        files.into_iter().zip(known).map(&mut read).collect()
     }
+}
 
-    fn read(&mut self, file: &SourceFile, allowed: usize) -> Arc<FileDocuments> {
-        let key = (file.id, file.path.clone());
-        if let Some(Parsed { repeats_allowed, documents }) = self.files.get(&key)
-            && is_same_reading(repeats_allowed, documents.repeats, allowed)
-        {
-            return documents;
-        }
-        self.count += 1;
-        let limits = Limits { repeats: allowed, ..Limits::default() };
-        let mut documents = documents::read(&file.path, &file.bytes, &limits);
-        documents.identify(file.id);
-        let parsed = Parsed { repeats_allowed: allowed, documents: documents.into() };
-        self.files.insert(key, parsed.clone());
-        parsed.documents
-    }
+fn parse(file: &SourceFile, repeats_allowed: usize) -> Parsed {
+    let limits = Limits { repeats: repeats_allowed, ..Limits::default() };
+    let mut documents = documents::read(&file.path, &file.bytes, &limits);
+    documents.identify(file.id);
+    Parsed { repeats_allowed, documents: documents.into() }
 }
 
 /// Reports whether a file reads alike under both limits: aliases that took less than either allows were all

@@ -10,7 +10,7 @@ use crate::dialects::Document;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::diag::{Diagnostics, Pos};
 use berth_base::model::{ContentId, Key};
-use berth_base::yaml::node::{Entry, Mark, Node, Value};
+use berth_base::packed::{Mark, Packed};
 
 pub(super) fn encode<'f>(
     encoder: &mut Encoder,
@@ -49,7 +49,7 @@ fn put_document(encoder: &mut Encoder, document: &Document) {
         .into_iter()
         .for_each(|text| encoder.text(text));
     put_mark(encoder, Mark { line: document.at.line, column: document.at.column });
-    put_node(encoder, &document.root);
+    encoder.bytes(document.root.bytes());
 }
 
 fn document(decoder: &mut Decoder<'_>, path: &Arc<str>) -> Option<Document> {
@@ -59,7 +59,7 @@ fn document(decoder: &mut Decoder<'_>, path: &Arc<str>) -> Option<Document> {
     let Mark { line, column } = mark(decoder)?;
     let at = Pos { file: path.clone(), line, column };
     let key = Key { kind, namespace, name, group };
-    Some(Document { id: None, key, version, at, root: node(decoder)?.into() })
+    Some(Document { id: None, key, version, at, root: Packed::stored(decoder.bytes()?) })
 }
 
 fn put_slot(encoder: &mut Encoder, slot: &Slot) {
@@ -88,49 +88,4 @@ fn mark(decoder: &mut Decoder<'_>) -> Option<Mark> {
 
 fn small(decoder: &mut Decoder<'_>) -> Option<u32> {
     decoder.number()?.try_into().ok()
-}
-
-fn put_node(encoder: &mut Encoder, node: &Node) {
-    put_mark(encoder, node.at);
-    match &node.value {
-        Value::Null => encoder.number(0),
-        Value::Bool(value) => encoder.number(if *value { 2 } else { 1 }),
-        Value::Number(number) => {
-            encoder.number(3);
-            encoder.json_number(number);
-        }
-        Value::String(text) => {
-            encoder.number(4);
-            encoder.text(text);
-        }
-        Value::List(items) => {
-            encoder.number(5);
-            encoder.list(items.iter(), put_node);
-        }
-        Value::Map(entries) => {
-            encoder.number(6);
-            encoder.list(entries.iter(), |encoder, entry| {
-                encoder.text(&entry.key);
-                put_mark(encoder, entry.at);
-                put_node(encoder, &entry.value);
-            });
-        }
-    }
-}
-
-fn node(decoder: &mut Decoder<'_>) -> Option<Node> {
-    let at = mark(decoder)?;
-    let value = match decoder.number()? {
-        0 => Value::Null,
-        1 => Value::Bool(false),
-        2 => Value::Bool(true),
-        3 => Value::Number(decoder.json_number()?),
-        4 => Value::String(decoder.string()?),
-        5 => Value::List(decoder.list(node)?),
-        6 => Value::Map(decoder.list(|decoder| {
-            Some(Entry { key: decoder.string()?, at: mark(decoder)?, value: node(decoder)? })
-        })?),
-        _ => return None,
-    };
-    Some(Node { at, value })
 }

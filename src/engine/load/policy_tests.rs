@@ -44,7 +44,7 @@ fn tests_in(tree: &SourceTree, cache: &mut FileCache) -> Vec<Arc<PolicyTest>> {
                 continue;
             }
             let scope = Scope::new(document.at.file.clone(), Severity::Error);
-            tests.extend(policy_tests::read(&scope, &document.root).map(Arc::new));
+            tests.extend(policy_tests::read(&scope, &document.open()).map(Arc::new));
         }
     }
     tests.sort_by(|a, b| a.name.cmp(&b.name));

@@ -16,7 +16,7 @@ pub(super) fn named_policies(documents: &[Document], fleet: &Fleet) -> BTreeMap<
     let named = |document: &Document| {
         let annotations = document.root.get("metadata")?.get("annotations")?;
         let node = annotations.get(ANNOTATION)?;
-        let at = Pos { file: document.at.file.clone(), line: node.at.line, column: node.at.column };
+        let at = Pos { file: document.at.file.clone(), line: node.at().line, column: node.at().column };
         Some((document.key.clone(), PolicyName { name: node.as_str()?.to_owned(), at }))
     };
     of_workload.filter_map(named).collect()

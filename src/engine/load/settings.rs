@@ -28,7 +28,7 @@ impl Settings {
     pub(super) fn in_file(file: &FileDocuments, dialects: Dialects) -> Option<Settings> {
         let (document, _) = file.objects.iter().find(|(document, _)| *document.key.kind == *CONFIG_KIND)?;
         let scope = Scope::new(CONFIG_PATH.into(), Severity::Error);
-        let config = config::read(&scope, &document.root, dialects);
+        let config = config::read(&scope, &document.open(), dialects);
         Some(Settings { config, are_broken: scope.has_errors() })
     }
 }

@@ -14,6 +14,7 @@ use super::side::Side;
 use berth_base::diag::{Diagnostics, Pos};
 use berth_base::model::cluster::{Cluster, Effect, Taint};
 use berth_base::model::{Decision, Fleet, Key, Map, Object, ObjectId, Pick, Template, Workload};
+use berth_base::packed::Packed;
 use berth_base::yaml::node::Value;
 use berth_base::yaml::{Fields, Form, Node, Scope};
 
@@ -217,7 +218,7 @@ fn workload(scope: &Scope, fields: &mut Fields<'_>, clusters: &BTreeSet<String>,
             ["kind", "group", "namespace", "name"].map(|key| fields.str(key).unwrap_or_default());
         let id = ObjectId::new(group, kind, namespace, name);
         let content = json!({"metadata": {"labels": fields.string_map("labels").unwrap_or_default()}});
-        let object = Object { id, origin: scope.pos(fields.at()), content };
+        let object = Object { id, origin: scope.pos(fields.at()), content: Packed::of(&content) };
         fields.finish();
         Template {
             object: object.into(),

@@ -124,7 +124,7 @@ impl<'a> View<'a> {
         let clusters = placed.into_iter().map(|(name, replicas)| self.place(name, replicas)).collect();
         let objects = workload.templates.iter().map(|template| {
             let (id, content) = (&template.object.id, &template.object.content);
-            let labels = content.pointer("/metadata/labels").map(Value::from);
+            let labels = content.pointer("/metadata/labels").map(|labels| Value::from(&labels.to_json()));
             record([
                 ("kind", Value::text(&id.kind)),
                 ("group", Value::text(&id.group)),

@@ -16,6 +16,7 @@ use berth_base::model::{
     API_VERSION, Action, Applies, Key, Object, ObjectId, Operation, Override, Pointer, Template, Verb,
     Workload,
 };
+use berth_base::packed::Packed;
 use berth_base::yaml;
 
 use crate::state::decision::{NameForm, present};
@@ -151,7 +152,7 @@ impl TemplateForm {
             .map(|one| RetainedForm { path: one.path.clone(), clusters: one.clusters.clone() })
             .collect();
         TemplateForm {
-            object: object.content.clone(),
+            object: object.content.to_json(),
             labels: final_labels.clone(),
             annotations: sync_annotations.clone(),
             retained,
@@ -160,7 +161,7 @@ impl TemplateForm {
 
     fn read(self, origin: &Pos) -> Result<Template, String> {
         let id = ObjectId::of(&self.object).ok_or("a template names no object")?;
-        let object = Object { id, origin: origin.clone(), content: self.object };
+        let object = Object { id, origin: origin.clone(), content: Packed::of(&self.object) };
         let retained =
             self.retained.into_iter().map(|one| Retained { path: one.path, clusters: one.clusters });
         Ok(Template {

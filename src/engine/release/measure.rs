@@ -1,6 +1,7 @@
 //! Kinds whose availability a member measures, as KubeFleet has them. Of all others only time tells.
 
 use berth_base::model::{Object, Workload};
+use berth_base::packed::View;
 
 /// Kinds that are measured, or available as soon as they are applied, each with its API group.
 const MEASURED: [(&str, &[&str]); 8] = [
@@ -23,12 +24,13 @@ fn has_measure(object: &Object) -> bool {
     let kinds = MEASURED.iter().filter(|(group, _)| *object.id.group == **group);
     let is_known = kinds.flat_map(|(_, kinds)| *kinds).any(|kind| *object.id.kind == **kind);
     // A service of this type only names a host elsewhere.
-    let is_name_only = object.content.pointer("/spec/type").is_some_and(|kind| kind == "ExternalName");
+    let is_name_only = object.content.pointer("/spec/type").and_then(View::as_str) == Some("ExternalName");
     is_known && !(&*object.id.kind == "Service" && is_name_only)
 }
 
 #[cfg(test)]
 mod tests {
+    use berth_base::packed::Packed;
     use std::sync::Arc;
 
     use berth_base::diag::Pos;
@@ -42,7 +44,7 @@ mod tests {
             object: Arc::new(Object {
                 id: ObjectId::of(object).expect("an object"),
                 origin: Pos::file("w.yaml"),
-                content: object.clone(),
+                content: Packed::of(object),
             }),
             final_labels: Default::default(),
             sync_annotations: Default::default(),

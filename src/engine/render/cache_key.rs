@@ -57,7 +57,7 @@ fn put_template(encoder: &mut Encoder, template: &Template) {
     let Template { object, final_labels, sync_annotations, retained } = template;
     let Object { id: ObjectId { group, kind, namespace, name }, origin: _, content } = &**object;
     put_texts(encoder, [group, kind, namespace, name]);
-    encoder.json(content);
+    encoder.bytes(content.bytes());
     put_map(encoder, final_labels);
     put_map(encoder, sync_annotations);
     encoder.list(retained.iter(), |encoder, Retained { path, clusters }| {

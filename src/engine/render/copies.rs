@@ -176,18 +176,16 @@ impl<'a> Copies<'a> {
         found: &mut Diagnostics,
     ) -> Made {
         let (template, workload) = (self.claim.template, self.claim.workload);
-        let mut patched: Option<Json> = None;
+        let mut object = template.object.content.to_json();
         let overrides = places.iter().map(|index| &workload.overrides[*index]);
         let overrides = replicas::with_replicas(workload, overrides, replicas);
         for one in &overrides {
-            let before = patched.as_ref().unwrap_or(&template.object.content);
-            match self.patch(before, one, target, found) {
-                Ok(Some(after)) => patched = Some(after),
+            match self.patch(&object, one, target, found) {
+                Ok(Some(after)) => object = after,
                 Ok(None) => return Made::Deleted,
                 Err(fault) => return Made::Failed(fault),
             }
         }
-        let object = patched.unwrap_or_else(|| template.object.content.clone());
         let retain = replicas::retain(template, target.cluster, &overrides);
         let at = || overrides.last().map_or(&template.object.origin, |one| &one.origin).clone();
         let fault = |message: String, hint: Option<&str>| {

@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use super::Previous;
 use berth_base::model::{Decision, Fleet, Key, Object, ObjectId, Template, Workload};
+use berth_base::packed::Packed;
 
 /// Returns the frozen workloads, each with its current objects. Their contents are taken from the current
 /// state.
@@ -26,7 +27,7 @@ pub(super) fn workloads(fleet: &Fleet, previous: Previous<'_>) -> Vec<Workload> 
 }
 
 fn template(workload: &Workload, id: &ObjectId) -> Template {
-    let object = Object { id: id.clone(), origin: workload.origin.clone(), content: Json::Null };
+    let object = Object { id: id.clone(), origin: workload.origin.clone(), content: Packed::of(&Json::Null) };
     Template {
         object: Arc::new(object),
         final_labels: BTreeMap::new(),

@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value as Json;
-
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, did_you_mean};
 use berth_base::model::decision::PickCursor;
 use berth_base::model::{Applies, Decision, Fleet, Key, Map, Object, Override, Requirement, Term, Workload};
+use berth_base::packed::View;
 use berth_base::patch::sops;
 
 pub(super) fn collect(fleet: &Fleet, decisions: &Map<Key, Decision>, found: &mut Diagnostics) {
@@ -171,12 +170,11 @@ fn label_of(term: &Term) -> Option<(&str, &str)> {
 
 /// A Secret with a value that is not encrypted.
 fn is_open(object: &Object) -> bool {
-    let open = |value: &Json| match value.as_str() {
-        Some(text) => !text.is_empty() && !sops::is_sealed(value),
+    let open = |value: View<'_>| match value.as_str() {
+        Some(text) => !text.is_empty() && !sops::is_sealed(&value.to_json()),
         None => !value.is_null(),
     };
-    let any_open = |key: &str| {
-        object.content.get(key).and_then(Json::as_object).is_some_and(|data| data.values().any(open))
-    };
+    let any_open =
+        |key: &str| object.content.get(key).is_some_and(|data| data.entries().any(|(_, value)| open(value)));
     object.id.is_secret() && (any_open("data") || any_open("stringData"))
 }

@@ -8,6 +8,7 @@ use berth_base::model::release::Releases;
 use berth_base::model::{
     Condition, ContentId, Decision, Digest, Failure, Folder, Group, Key, ObjectId, Pick, Refused, Shared,
 };
+use berth_base::packed::Packed;
 
 pub fn encode(encoder: &mut Encoder, state: &State) {
     encoder.list(state.decisions.values(), put_decision);
@@ -94,7 +95,7 @@ fn put_decision(encoder: &mut Encoder, decision: &Decision) {
             .for_each(|text| encoder.text(text));
     });
     encoder.maybe(decision.digest, |encoder, digest| encoder.raw(&digest.0));
-    encoder.maybe(decision.policy.as_ref(), Encoder::json);
+    encoder.maybe(decision.policy.as_ref(), |encoder, policy| encoder.bytes(policy.bytes()));
     encoder.list(decision.objects.iter(), put_object);
     encoder.list(decision.failures.iter(), |encoder, failure| {
         encoder.text(&failure.cluster);
@@ -117,7 +118,7 @@ fn decision(decoder: &mut Decoder<'_>) -> Option<Decision> {
             Some(Condition { kind, status, reason, message: decoder.string()? })
         })?,
         digest: decoder.maybe(|decoder| Some(Digest(decoder.raw()?)))?,
-        policy: decoder.maybe(Decoder::json)?,
+        policy: decoder.maybe(|decoder| decoder.bytes().map(Packed::stored))?,
         objects: decoder.list(object)?,
         failures: decoder.list(|decoder| {
             let cluster = decoder.string()?;

@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use berth_base::model::API_VERSION;
 use berth_base::model::{Condition, Decision, Failure, Group, Key, ObjectId, Pick, Refused};
+use berth_base::packed::Packed;
 use berth_base::text::hex;
 
 const KIND: &str = "Decision";
@@ -158,7 +159,7 @@ pub fn to_json(decision: &Decision) -> Json {
         placement: NameForm::of_key(key),
         source: decision.source.clone(),
         digest: decision.digest.map(|digest| digest.to_string()),
-        policy: decision.policy.clone(),
+        policy: decision.policy.as_ref().map(Packed::to_json),
         condition: decision.condition.as_ref().map(|condition| ConditionForm {
             kind: condition.kind.clone(),
             status: status_word(condition.status).to_owned(),
@@ -203,7 +204,7 @@ pub(crate) fn from_json(value: &Json) -> Result<Decision, String> {
             .collect(),
         condition: form.condition.map(ConditionForm::read).transpose()?,
         digest: digest.transpose()?,
-        policy: form.policy,
+        policy: form.policy.as_ref().map(Packed::of),
         objects: form.objects.iter().map(NameForm::id).collect(),
         failures: form
             .failures

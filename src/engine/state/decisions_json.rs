@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::decision::{read_status_word, sorted, status_word};
 use berth_base::model::{Condition, Decision, Digest, Group, Key, Map, Pick, Refused};
+use berth_base::packed::Packed;
 
 /// Fields of a printed cluster that are no scores.
 const NOT_SCORES: [&str; 6] = ["name", "reason", "replicas", "group", "groupName", "state"];
@@ -56,7 +57,7 @@ fn placement(decision: &Decision) -> Json {
         put("digest", json!(digest.to_string()));
     }
     if let Some(policy) = &decision.policy {
-        put("policy", policy.clone());
+        put("policy", policy.to_json());
     }
     put("source", json!(decision.source));
     Json::Object(out)
@@ -121,7 +122,7 @@ fn read_placement(item: &Json) -> Result<Decision, String> {
             }),
         },
         digest,
-        policy: item.get("policy").cloned(),
+        policy: item.get("policy").map(Packed::of),
         ..Decision::new(
             Key::new("", required(item, "kind")?, text(item, "namespace")?, required(item, "name")?),
             text(item, "source")?,

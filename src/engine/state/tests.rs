@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 use berth_base::model::{Condition, Digest, Failure, Group, ObjectId, Pick, Refused};
+use berth_base::packed::Packed;
 
 fn decision(kind: &str, namespace: &str, name: &str, clusters: &[&str]) -> Decision {
     let picks = clusters.iter().map(|name| Pick {
@@ -20,7 +21,7 @@ fn decision(kind: &str, namespace: &str, name: &str, clusters: &[&str]) -> Decis
         picks: picks.collect(),
         refused: vec![Refused { reason: "not labelled so".to_owned(), clusters: 2 }],
         digest: Some(Digest([7; 16])),
-        policy: Some(json!({"numberOfClusters": 2})),
+        policy: Some(Packed::of(&json!({"numberOfClusters": 2}))),
         objects: vec![ObjectId::new("apps", "Deployment", namespace, name)],
         ..Decision::new(Key::new("example.org", kind, namespace, name), "fleet/web.yaml")
     }
@@ -91,7 +92,7 @@ prop_compose! {
             refused: refused.into_iter().map(|(reason, clusters)| Refused { reason, clusters }).collect(),
             condition: condition.map(|(kind, status, reason, message)| Condition { kind, status, reason, message }),
             digest: digest.map(Digest),
-            policy,
+            policy: policy.as_ref().map(Packed::of),
             objects,
             failures: failures
                 .into_iter()

@@ -10,6 +10,7 @@ use berth_base::model::placement::{Filter, Policy, Rule};
 use berth_base::model::{
     Cluster, Effect, Key, Object, ObjectId, Placement, Source, Taint, Template, Workload,
 };
+use berth_base::packed::Packed;
 use berth_base::yaml::{Fields, Node, Scope};
 use berth_engine::dialects::{
     AccessRole, CarriedObject, Claim, ClusterKind, Described, Dialect, Document, Input, Lowered, NewCluster,
@@ -25,7 +26,7 @@ pub const HARBOUR: Dialect = Dialect {
     cluster_kind: Some(&QUAY),
     access_role,
     carried_objects: |document| {
-        object_node(document).and_then(|node| CarriedObject::of(node, node.at)).into_iter().collect()
+        object_node(document).and_then(|node| CarriedObject::of(&node, node.at)).into_iter().collect()
     },
     switches: &["flags"],
     describe,
@@ -98,7 +99,8 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
 }
 
 fn read_quay(scope: &Scope, document: &Document) -> Option<Cluster> {
-    let (mut fields, metadata) = meta::open(scope, &document.root)?;
+    let root = document.open();
+    let (mut fields, metadata) = meta::open(scope, &root)?;
     let mut spec = fields.required_fields("spec")?;
     let taint = |mut fields: Fields<'_>| {
         let key = fields.required_str("key")?.to_owned();
@@ -121,7 +123,8 @@ fn read_quay(scope: &Scope, document: &Document) -> Option<Cluster> {
 }
 
 fn read_freight(scope: &Scope, document: &Document, flags: bool) -> Option<(Placement, Workload)> {
-    let (mut fields, _) = meta::open(scope, &document.root)?;
+    let root = document.open();
+    let (mut fields, _) = meta::open(scope, &root)?;
     let mut spec = fields.required_fields("spec")?;
     let selector = meta::label_selector(scope, spec.node("to")?, "spec.to")?;
     let content = spec.node("object")?.to_json();
@@ -129,7 +132,8 @@ fn read_freight(scope: &Scope, document: &Document, flags: bool) -> Option<(Plac
     fields.finish();
     let (key, origin) = (document.key.clone(), document.at.clone());
     let template = Template {
-        object: Object { id: ObjectId::of(&content)?, origin: origin.clone(), content }.into(),
+        object: Object { id: ObjectId::of(&content)?, origin: origin.clone(), content: Packed::of(&content) }
+            .into(),
         final_labels: BTreeMap::from_iter(flags.then(|| ("flag".to_owned(), "red".to_owned()))),
         sync_annotations: BTreeMap::new(),
         retained: Vec::new(),
@@ -146,6 +150,6 @@ fn read_freight(scope: &Scope, document: &Document, flags: bool) -> Option<(Plac
     ))
 }
 
-fn object_node(document: &Document) -> Option<&Node> {
-    document.root.get("spec")?.get("object")
+fn object_node(document: &Document) -> Option<Node> {
+    Some(Node::unpack(document.root.get("spec")?.get("object")?))
 }

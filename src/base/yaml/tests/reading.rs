@@ -255,3 +255,15 @@ fn what_is_not_read_for_its_many_faults_is_named_as_unreadable() {
         read.faults.iter().filter_map(|fault| fault.unreadable.clone()).map(|range| range.len()).sum();
     assert!(covered >= text.len() - 4, "{covered} of {}", text.len());
 }
+
+#[test]
+fn a_packed_document_is_little_more_than_its_text_and_unpacks_as_it_was() {
+    let text = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, labels: {app: web}}\nspec:\n  replicas: 3\n  \
+                template:\n    spec:\n      containers:\n      - name: main\n        image: registry.example.com/web:1.0\n        \
+                args: [--listen=:8080, --log-level=info]\n        ports: [{name: http, containerPort: 8080}]\n";
+    let root = read(text.as_bytes(), &Limits::default()).documents.remove(0).root;
+    let packed = root.pack();
+    assert_eq!(Node::unpack(packed.view()), root);
+    assert_eq!(packed.to_json(), root.to_json());
+    assert!(packed.bytes().len() < 3 * text.len() / 2, "{} bytes of {}", packed.bytes().len(), text.len());
+}

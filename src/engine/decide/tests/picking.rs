@@ -6,6 +6,7 @@ use berth_base::model::placement::{
     Blocked, Filter, GroupSize, Grouping, Policy, Ranking, Retention, Rule, ScoreRule, Selection,
 };
 use berth_base::model::{Condition, Effect, Map};
+use berth_base::packed::Packed;
 
 #[test]
 fn every_cluster_that_passes_is_picked_and_the_others_are_counted_by_reason() {
@@ -112,7 +113,7 @@ fn what_is_kept_is_not_filtered_again_but_names_asked_for_must_pass() {
     // Under another policy everything is looked at again.
     let mut other = previous;
     for decision in other.values_mut() {
-        decision.policy = Some(serde_json::json!({"another": true}));
+        decision.policy = Some(Packed::of(&serde_json::json!({"another": true})));
     }
     let decided = run(&fleet, &other);
     assert_eq!(["all", "two", "named"].map(|name| picked(&decided, name).join(" ")), ["b c", "b c", "b"]);

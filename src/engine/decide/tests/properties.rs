@@ -11,6 +11,7 @@ use berth_base::model::placement::{
     GroupSize, Grouping, Placement, Policy, Ranking, Retention, ScoreRule, Selection,
 };
 use berth_base::model::{Cluster, ClusterStatus, Effect, Map};
+use berth_base::packed::Packed;
 
 pub(crate) fn some_cluster(name: String) -> impl Strategy<Value = Cluster> {
     let labels = btree_map("[kl]", "[uvw]", 0..3);
@@ -182,7 +183,7 @@ proptest! {
         if let Some(placement) = fleet.placements.get_mut(key)
             && let berth_base::model::Source::Own(policy) = &mut placement.source
         {
-            policy.text = serde_json::json!({"edited": true});
+            policy.text = Packed::of(&serde_json::json!({"edited": true}));
         }
         let second = run(&fleet, &first.decisions);
         for other in keys.iter().filter(|other| *other != key) {

@@ -13,6 +13,7 @@ use berth_base::model::placement::{Filter, Follow, Policy, Rule, ScoreRule, Scor
 use berth_base::model::{
     Decision, Effect, Fleet, Key, Map, Placement, Requirement, Selector, Source, Taint, Term, Timestamp,
 };
+use berth_base::packed::Packed;
 
 pub fn second(second: i64) -> Timestamp {
     Timestamp::from_second(second).expect("it is in range")
@@ -102,7 +103,12 @@ fn condition(outcome: &Outcome) -> Option<Condition> {
 /// A policy that takes every cluster these rules let through.
 pub fn policy(rules: Vec<Rule>) -> Policy {
     let filter = |rule| Filter { rule, by: None };
-    Policy { filters: rules.into_iter().map(filter).collect(), condition, text: json!({}), ..Policy::BLANK }
+    Policy {
+        filters: rules.into_iter().map(filter).collect(),
+        condition,
+        text: Packed::of(&json!({})),
+        ..Policy::BLANK
+    }
 }
 
 pub fn placement(name: &str, policy: Policy) -> Placement {

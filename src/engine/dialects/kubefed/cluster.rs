@@ -13,7 +13,8 @@ use berth_base::yaml::{Fields, Form, Scope};
 const TLS_CHECKS: [&str; 3] = ["*", "SubjectName", "ValidityPeriod"];
 
 pub(super) fn read(scope: &Scope, document: &Document) -> Option<Cluster> {
-    let (mut fields, metadata) = open(scope, &document.root)?;
+    let root = document.open();
+    let (mut fields, metadata) = open(scope, &root)?;
     if !metadata.name.is_empty() && !is_dns_subdomain(&metadata.name) {
         scope.error(
             metadata.name_at,

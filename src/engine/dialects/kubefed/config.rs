@@ -73,7 +73,8 @@ impl Planes {
 }
 
 pub(super) fn read(scope: &Scope, document: &Document, planes: &mut Planes) {
-    let Some((mut fields, metadata)) = open(scope, &document.root) else { return };
+    let root = document.open();
+    let Some((mut fields, metadata)) = open(scope, &root) else { return };
     let spec = fields.required_fields("spec");
     fields.finish();
     let Some(mut spec) = spec else { return };

@@ -51,7 +51,7 @@ pub(super) fn of(object: FederatedObject<'_>, wanted: &Wanted, narrowing: &[Filt
     let mut among = vec![ready];
     let named = document.root.get("spec").and_then(|spec| spec.get("placement")?.get("clusters"));
     let named = named.is_some_and(|clusters| !clusters.is_null());
-    let own = placement::selector_of(&document.root);
+    let own = placement::selector_of(&document.open());
     if preference.intersect {
         let (namespace, of_namespace) = match selectors(context, metadata, own.as_ref(), key) {
             Ok(found) => found,

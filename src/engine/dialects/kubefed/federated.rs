@@ -18,7 +18,8 @@ use berth_base::model::placement::{Blocked, Filter, Follow, Rule};
 use berth_base::model::rollout::Strategy;
 use berth_base::model::workload::ReplicasAt;
 use berth_base::model::{Condition, Key, Override, Placement, Pointer, Policy, Source, Template, Workload};
-use berth_base::yaml::{Node, Scope};
+use berth_base::packed::{Packed, View};
+use berth_base::yaml::Scope;
 
 /// Reads one; a FederatedNamespace goes into `namespaces` as well.
 pub(super) fn read(
@@ -28,7 +29,8 @@ pub(super) fn read(
     namespaces: &mut Namespaces,
     lowered: &mut Lowered,
 ) {
-    let Some((mut fields, metadata)) = open(scope, &document.root) else { return };
+    let root = document.open();
+    let Some((mut fields, metadata)) = open(scope, &root) else { return };
     // SOPS notes what it needs beside the spec when it encrypts a whole file.
     fields.accept(&["sops"]);
     let spec = fields.required_fields("spec");
@@ -46,14 +48,14 @@ pub(super) fn read(
         return;
     }
     let text =
-        document.root.get("spec").and_then(|spec| spec.get("placement")).map_or(Json::Null, Node::to_json);
+        document.root.get("spec").and_then(|spec| spec.get("placement")).map_or(Json::Null, View::to_json);
     let wanted = placement::read(&mut spec, &metadata.namespace);
     if target.is_namespace() {
         if metadata.name != metadata.namespace {
             return warn_of_name(scope, &metadata);
         }
         let rule = narrowing_rule(scope, &spec, wanted.as_ref());
-        let selector = placement::selector_of(&document.root);
+        let selector = placement::selector_of(&root);
         let key = document.key.clone();
         namespaces.insert(&metadata.name, FederatedNamespace { key, rule, text: text.clone(), selector });
     }
@@ -196,11 +198,12 @@ fn source_of(object: FederatedObject<'_>, federated: &FederatedType, wanted: Wan
             if let Wanted::Clusters(rule) = wanted {
                 policy.filters.insert(0, Filter { rule, by: None });
             }
-            policy.text = json!({ "placement": text, "namespace": namespace_text });
+            let mut text = json!({ "placement": text, "namespace": namespace_text });
             if policy.division.is_some() {
                 let found = context.preferences.find(&document.key.kind, &metadata.namespace, &metadata.name);
-                policy.text["preference"] = found.map_or(Json::Null, |preference| preference.text.clone());
+                text["preference"] = found.map_or(Json::Null, |preference| preference.text.clone());
             }
+            policy.text = Packed::of(&text);
             Source::Own(Box::new(policy))
         }
     }

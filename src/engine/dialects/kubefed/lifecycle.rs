@@ -12,6 +12,7 @@ use berth_base::diag::{Diagnostic, did_you_mean};
 use berth_base::meta::Metadata;
 use berth_base::model::Object;
 use berth_base::model::workload::Retained;
+use berth_base::packed::View;
 use berth_base::yaml::{Fields, Form, Mark, Scope, Value};
 
 pub(super) const ORPHAN: &str = "kubefed.io/orphan";
@@ -60,7 +61,7 @@ pub(super) fn annotations(
 
 fn annotation_at(document: &Document, metadata: &Metadata, name: &str) -> Mark {
     let node = document.root.get("metadata").and_then(|metadata| metadata.get("annotations")?.get(name));
-    node.map_or(metadata.at, |node| node.at)
+    node.map_or(metadata.at, View::at)
 }
 
 /// A live object whose deletion hung when it was exported would come to life again.
@@ -69,7 +70,7 @@ pub(super) fn warn_of_deletion(scope: &Scope, document: &Document, metadata: &Me
         return;
     }
     let at = document.root.get("metadata").and_then(|metadata| metadata.get("deletionTimestamp"));
-    let at = scope.pos(at.map_or(metadata.at, |node| node.at));
+    let at = scope.pos(at.map_or(metadata.at, View::at));
     let message = format!("{} was being deleted when it was exported, and is still placed", document.key);
     let hint = "remove the object from its file to delete it, or the deletionTimestamp to keep it";
     scope.report(Diagnostic::warning(at, message).hint(hint));
@@ -171,8 +172,8 @@ pub(super) fn retained(object: &Object, replicas: &RetainReplicas) -> Vec<Retain
             retained.extend(fields.map(everywhere));
         }
         ("", "ServiceAccount") => {
-            let given = object.content.get("secrets").and_then(Json::as_array);
-            if given.is_none_or(Vec::is_empty) {
+            let given = object.content.get("secrets");
+            if given.is_none_or(|secrets| secrets.items().next().is_none()) {
                 retained.push(everywhere("/secrets"));
             }
         }

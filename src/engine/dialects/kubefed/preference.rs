@@ -13,7 +13,8 @@ use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::meta::open;
 use berth_base::model::Key;
 use berth_base::model::placement::Share;
-use berth_base::yaml::{Fields, Node, Scope};
+use berth_base::packed::View;
+use berth_base::yaml::{Fields, Scope};
 
 const REPLICAS: std::ops::RangeInclusive<i64> = i32::MIN as i64..=i32::MAX as i64;
 
@@ -73,11 +74,12 @@ impl Preferences {
 }
 
 pub(super) fn read(scope: &Scope, document: &Document, preferences: &mut Preferences) {
-    let Some((mut fields, metadata)) = open(scope, &document.root) else { return };
+    let root = document.open();
+    let Some((mut fields, metadata)) = open(scope, &root) else { return };
     if metadata.namespace.is_empty() {
         scope.error(metadata.at, "metadata.namespace is required");
     }
-    let text = document.root.get("spec").map_or(Json::Null, Node::to_json);
+    let text = document.root.get("spec").map_or(Json::Null, View::to_json);
     let spec = fields.required_fields("spec");
     fields.finish();
     let Some(mut spec) = spec else { return };
@@ -101,10 +103,7 @@ pub(super) fn read(scope: &Scope, document: &Document, preferences: &mut Prefere
         return scope.report(Diagnostic::warning(target_at, message).hint(hint));
     }
     if clusters.is_empty() {
-        clusters.insert(
-            OTHERS.to_owned(),
-            (Share { weight: 1, ..Share::default() }, scope.pos(document.root.at)),
-        );
+        clusters.insert(OTHERS.to_owned(), (Share { weight: 1, ..Share::default() }, scope.pos(root.at)));
     }
     let others = clusters.remove(OTHERS).map(|(share, _)| share);
     let preference = Preference {

@@ -59,7 +59,8 @@ impl Files {
 
 pub(super) fn read(scope: &Scope, document: &Document, files: &mut Files) {
     let at = document.at.clone();
-    let Some((mut fields, metadata)) = open(scope, &document.root) else { return };
+    let root = document.open();
+    let Some((mut fields, metadata)) = open(scope, &root) else { return };
     let place = (metadata.namespace, metadata.name);
     let sound = || !scope.has_errors();
     if *document.key.kind == *TEMPLATE {

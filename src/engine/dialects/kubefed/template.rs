@@ -10,6 +10,7 @@ use super::types::Target;
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::meta::{Metadata, SERVER_FIELDS};
 use berth_base::model::{Object, ObjectId};
+use berth_base::packed::Packed;
 use berth_base::yaml::{Fields, Mark, Node, Scope};
 
 /// A template as it is written, for whatever object it will be.
@@ -51,7 +52,7 @@ pub(super) fn object(written: Written, metadata: &Metadata, target: &Target) -> 
     object.insert("metadata".to_owned(), member_metadata(inner, metadata, target));
     let content = Json::Object(object);
     let id = ObjectId::of(&content)?;
-    Some(Object { id, origin: at, content })
+    Some(Object { id, origin: at, content: Packed::of(&content) })
 }
 
 fn member_metadata(inner: Json, metadata: &Metadata, target: &Target) -> Json {

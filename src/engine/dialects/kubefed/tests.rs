@@ -20,7 +20,7 @@ fn document(object: &Json) -> Document {
         key: Key::new(group_of(&api_version), &kind, &text(&metadata["namespace"]), &text(&metadata["name"])),
         version: version_of(&api_version).to_owned(),
         at: Pos::new("a.yaml", 1, 1),
-        root: node(object).into(),
+        root: node(object).pack(),
     }
 }
 
@@ -264,7 +264,7 @@ fn the_template_gives_way_to_the_objects_name_and_type() {
     )]);
     let template = &lowered.workloads[0].templates[0];
     assert_eq!(
-        template.object.content,
+        template.object.content.to_json(),
         json!({
             "apiVersion": "apps/v1beta2", "kind": "Deployment", "spec": {"replicas": 1},
             "metadata": {"name": "web", "namespace": "shop", "labels": {"a": "b"}, "annotations": {"note": "carried"}},

@@ -123,7 +123,8 @@ struct Defaults<'a> {
 }
 
 pub(super) fn read(scope: &Scope, document: &Document, types: &mut Types) {
-    let Some((mut fields, metadata)) = open(scope, &document.root) else { return };
+    let root = document.open();
+    let Some((mut fields, metadata)) = open(scope, &root) else { return };
     let spec = fields.required_fields("spec");
     fields.finish();
     let Some(mut spec) = spec else { return };
@@ -164,7 +165,7 @@ pub(super) fn read(scope: &Scope, document: &Document, types: &mut Types) {
             "spec.federatedType: {}.{} already stands for another target, in {other}",
             federated.kind, federated.group
         );
-        return scope.error(document.root.at, message);
+        return scope.error(root.at, message);
     }
     all.push(made);
 }

@@ -7,7 +7,7 @@ use berth_base::yaml::{self, Limits, Node};
 
 /// Returns the objects in an envelope, and in an envelope of the old form.
 pub fn carried_objects(document: &Document) -> Vec<CarriedObject> {
-    let (key, root) = (&document.key, &document.root);
+    let (key, root) = (&document.key, &document.open());
     let mut found = Vec::new();
     if role(&key.group, &key.kind) == Some(Role::Envelope) {
         found.extend(data(root).filter_map(|node| CarriedObject::of(node, node.at)));

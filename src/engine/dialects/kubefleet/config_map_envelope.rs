@@ -5,17 +5,16 @@
 
 use std::sync::Arc;
 
-use serde_json::Value as Json;
-
 use berth_base::diag::Diagnostic;
 use berth_base::model::{Object, ObjectId};
+use berth_base::packed::{Packed, View};
 use berth_base::yaml::{self, Limits, Scope};
 
 const MARK: &str = "/metadata/annotations/kubernetes-fleet.io~1envelope-configmap";
 
 /// Reports whether an object is an envelope of the old form.
 pub fn is_one(object: &Object) -> bool {
-    let marked = object.content.pointer(MARK).and_then(Json::as_str);
+    let marked = object.content.pointer(MARK).and_then(View::as_str);
     object.id.group.is_empty() && &*object.id.kind == "ConfigMap" && marked == Some("true")
 }
 
@@ -37,9 +36,9 @@ pub fn unwrap(scope: &Scope, envelope: &Object) -> Vec<Arc<Object>> {
     let hint = "use a ResourceEnvelope or ClusterResourceEnvelope; today's KubeFleet places such a ConfigMap as it is, and so \
          does berth with `spec.kubefleet.unwrapConfigMaps: false` in berth.yaml";
     scope.report(Diagnostic::warning(envelope.origin.clone(), message).hint(hint));
-    let data = envelope.content.get("data").and_then(Json::as_object);
+    let data = envelope.content.get("data");
     let mut objects = Vec::new();
-    for (key, value) in data.into_iter().flatten() {
+    for (key, value) in data.into_iter().flat_map(View::entries) {
         let at = format!("{id}: data.{key}");
         let fault = |fault: String| {
             scope.report(Diagnostic::error(envelope.origin.clone(), format!("{at}{fault}")));
@@ -62,7 +61,11 @@ pub fn unwrap(scope: &Scope, envelope: &Object) -> Vec<Arc<Object>> {
                 ));
                 continue;
             }
-            objects.push(Arc::new(Object { id: inner, origin: envelope.origin.clone(), content }));
+            objects.push(Arc::new(Object {
+                id: inner,
+                origin: envelope.origin.clone(),
+                content: Packed::of(&content),
+            }));
         }
     }
     objects

@@ -376,7 +376,8 @@ fn is_only_compared(workload: &Workload) -> bool {
 
 fn resource(id: &ObjectId, workload: Option<&Workload>) -> Json {
     let template = workload.and_then(|one| one.templates.iter().find(|template| template.object.id == *id));
-    let api_version = template.and_then(|one| one.object.content.get("apiVersion")).and_then(Json::as_str);
+    let api_version =
+        template.and_then(|one| one.object.content.get("apiVersion")).and_then(|version| version.as_str());
     let mut resource = serde_json::Map::new();
     let parts = [
         ("group", &*id.group),

@@ -10,6 +10,7 @@ use berth_base::meta::Metadata;
 use berth_base::model::Object;
 use berth_base::model::object::ObjectId;
 use berth_base::model::selector::Labels;
+use berth_base::packed::Packed;
 use berth_base::yaml::fields::Scope;
 use berth_base::yaml::node::{Entry, Node};
 
@@ -73,5 +74,5 @@ fn object(scope: &Scope, entry: &Entry, kind: &str, envelope: &Metadata) -> Opti
         scope.error(entry.value.at, format!("{path}: {id} {fault}"));
         return None;
     }
-    Some(Object { id, origin: scope.pos(entry.value.at), content })
+    Some(Object { id, origin: scope.pos(entry.value.at), content: Packed::of(&content) })
 }

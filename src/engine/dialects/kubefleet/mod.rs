@@ -127,7 +127,7 @@ fn scope_of(input: &Input<'_>, document: &Document) -> Scope {
 }
 
 fn read_one(input: &Input<'_>, document: &Document) -> One {
-    let (scope, key, root) = (scope_of(input, document), &document.key, &document.root);
+    let (scope, key, root) = (scope_of(input, document), &document.key, &document.open());
     let mut one = One::default();
     match kinds::role(&key.group, &key.kind) {
         Some(Role::Cluster) => one.cluster = cluster::read(&scope, root).map(Into::into),

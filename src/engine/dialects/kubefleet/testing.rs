@@ -8,6 +8,7 @@ use berth_base::diag::{Pos, Severity};
 use berth_base::model::object::{group_of, version_of};
 use berth_base::model::placement::Source;
 use berth_base::model::{Key, Object, ObjectId, Policy, Workload};
+use berth_base::packed::Packed;
 use berth_base::yaml::{Limits, read};
 
 /// Reads and lowers files given as path and text. The files themselves must be sound YAML.
@@ -26,7 +27,7 @@ pub(crate) fn lower_with(files: &[(&str, &str)], unwrap_config_maps: bool) -> Lo
         .map(|(document, _)| {
             let content = document.root.to_json();
             let id = ObjectId::of(&content).expect("a plain object names itself");
-            Arc::new(Object { id, origin: document.at.clone(), content })
+            Arc::new(Object { id, origin: document.at.clone(), content: Packed::of(&content) })
         })
         .collect();
     let documents = read.map(|(document, _)| document).collect();
@@ -68,7 +69,7 @@ fn documents(path: &str, text: &str) -> Vec<Document> {
             key: Key::new(group_of(&api_version), &text("kind"), &named("namespace"), &named("name")),
             version: version_of(&api_version).to_owned(),
             at: Pos::new(path, root.at.line, root.at.column),
-            root: root.into(),
+            root: root.pack(),
         }
     };
     found.documents.into_iter().map(document).collect()

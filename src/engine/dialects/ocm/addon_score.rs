@@ -10,7 +10,8 @@ use berth_base::model::cluster::AddOnScore;
 use berth_base::yaml::Scope;
 
 pub(super) fn read(scope: &Scope, document: &Document, statuses: &mut Map<String, Shared<ClusterStatus>>) {
-    let Some((mut fields, metadata)) = open_namespaced(scope, &document.root) else { return };
+    let root = document.open();
+    let Some((mut fields, metadata)) = open_namespaced(scope, &root) else { return };
     let status = statuses.or_default(&metadata.namespace);
     let mut met = BTreeSet::new();
     if let Some(mut fields) = fields.fields("status") {

@@ -23,7 +23,8 @@ impl Bindings {
 }
 
 pub(super) fn read(scope: &Scope, document: &Document, sets: &Sets, bindings: &mut Bindings) {
-    let Some((mut fields, metadata)) = open_namespaced(scope, &document.root) else { return };
+    let root = document.open();
+    let Some((mut fields, metadata)) = open_namespaced(scope, &root) else { return };
     if let Some(mut spec) = fields.required_fields("spec") {
         let set = spec.required_str("clusterSet");
         if let Some(set) = set.filter(|set| *set != metadata.name) {

@@ -27,7 +27,8 @@ const AVAILABLE: &str = "ManagedClusterConditionAvailable";
 const UNREACHABLE: &str = "cluster.open-cluster-management.io/unreachable";
 
 pub(super) fn read(scope: &Scope, document: &Document) -> Option<Cluster> {
-    let (mut fields, metadata) = open_named(scope, &document.root)?;
+    let root = document.open();
+    let (mut fields, metadata) = open_named(scope, &root)?;
     let mut cluster = Cluster {
         name: metadata.name,
         labels: metadata.labels,

@@ -10,7 +10,8 @@ use super::work_replica_set;
 use crate::dialects::Document;
 use berth_base::model::placement::{Filter, Policy, Rule};
 use berth_base::model::{Key, Placement, Source, Workload};
-use berth_base::yaml::{Node, Scope};
+use berth_base::packed::Packed;
+use berth_base::yaml::Scope;
 
 /// Labels that controllers put on works that they make.
 const MADE: [&str; 2] =
@@ -21,13 +22,13 @@ pub(super) fn is_made(document: &Document) -> bool {
     let metadata = document.root.get("metadata");
     let labels = metadata.and_then(|metadata| metadata.get("labels"));
     let owners = metadata.and_then(|metadata| metadata.get("ownerReferences"));
-    let owned =
-        owners.is_some_and(|owners| matches!(owners.to_json().as_array(), Some(all) if !all.is_empty()));
+    let owned = owners.is_some_and(|owners| owners.items().next().is_some());
     owned || MADE.iter().any(|label| labels.and_then(|labels| labels.get(label)).is_some())
 }
 
 pub(super) fn read(scope: &Scope, document: &Document, plurals: &Plurals) -> Option<(Placement, Workload)> {
-    let (mut fields, metadata) = open_namespaced(scope, &document.root)?;
+    let root = document.open();
+    let (mut fields, metadata) = open_namespaced(scope, &root)?;
     let templates = work_replica_set::templates(scope, fields.required_fields("spec")?, plurals);
     fields.finish();
     let key = Key::new(WORK, "ManifestWork", &metadata.namespace, &metadata.name);
@@ -38,8 +39,7 @@ pub(super) fn read(scope: &Scope, document: &Document, plurals: &Plurals) -> Opt
             .root
             .get("metadata")
             .and_then(|metadata| metadata.get("namespace"))
-            .map(Node::to_json)
-            .unwrap_or_default(),
+            .map_or(Packed::NULL, |namespace| Packed::of(&namespace.to_json())),
         ..Policy::BLANK
     };
     let origin = document.at.clone();

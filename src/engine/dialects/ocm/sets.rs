@@ -51,7 +51,8 @@ impl Sets {
 }
 
 pub(super) fn read(scope: &Scope, document: &Document, sets: &mut Sets) {
-    let Some((mut fields, metadata)) = open_named(scope, &document.root) else { return };
+    let root = document.open();
+    let Some((mut fields, metadata)) = open_named(scope, &root) else { return };
     let mut set = exclusive(&metadata.name);
     if let Some(mut spec) = fields.fields("spec") {
         if let Some(selector) = spec.fields("clusterSelector") {

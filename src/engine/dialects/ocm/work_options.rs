@@ -5,11 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value as Json;
-
 use berth_base::diag::Diagnostic;
 use berth_base::model::annotation::{APPLY, DELETE_OPTIONS, INITIAL, ON_CONFLICT, ORPHAN, TOLERATE};
 use berth_base::model::{Object, ObjectId};
+use berth_base::packed::{Packed, View};
 use berth_base::yaml::Fields;
 
 type Annotations = BTreeMap<String, String>;
@@ -70,8 +69,8 @@ impl Plurals {
     }
 }
 
-fn defined(definition: &Json) -> Option<((String, String), String)> {
-    let text = |path: &str| definition.pointer(path).and_then(Json::as_str).map(str::to_owned);
+fn defined(definition: &Packed) -> Option<((String, String), String)> {
+    let text = |path: &str| definition.pointer(path).and_then(View::as_str).map(str::to_owned);
     Some(((text("/spec/group")?, text("/spec/names/kind")?), text("/spec/names/plural")?))
 }
 
@@ -328,8 +327,11 @@ mod tests {
             "spec": {"group": "search.io", "names": {"kind": "Index", "plural": "indices"}},
         });
         let origin = berth_base::diag::Pos::file("a.yaml");
-        let object =
-            Object { id: ObjectId::of(&definition).expect("an object"), origin, content: definition };
+        let object = Object {
+            id: ObjectId::of(&definition).expect("an object"),
+            origin,
+            content: Packed::of(&definition),
+        };
         let plurals = Plurals::of(std::iter::once(&object));
         assert!(plurals.is_called(&id("search.io", "Index"), "indices"));
         assert!(!plurals.is_called(&id("search.io", "Index"), "indexes"));

@@ -16,10 +16,12 @@ use berth_base::model::decision::Outcome;
 use berth_base::model::placement::Follow;
 use berth_base::model::rollout::{Rollout, Strategy};
 use berth_base::model::{Condition, Key, Object, ObjectId, Placement, Source, Template, Workload};
+use berth_base::packed::Packed;
 use berth_base::yaml::{Fields, Node, Scope, Value};
 
 pub(super) fn read(scope: &Scope, document: &Document, plurals: &Plurals) -> Option<(Placement, Workload)> {
-    let (mut fields, metadata) = open_namespaced(scope, &document.root)?;
+    let root = document.open();
+    let (mut fields, metadata) = open_namespaced(scope, &root)?;
     let mut spec = fields.required_fields("spec")?;
     let (placements, rollouts) = placements(scope, &mut spec, &metadata.namespace);
     let template = spec.required_fields("manifestWorkTemplate");
@@ -39,8 +41,8 @@ pub(super) fn read(scope: &Scope, document: &Document, plurals: &Plurals) -> Opt
 /// Returns the manifests of a work, for access rules.
 pub(super) fn carried_objects(document: &Document) -> Vec<CarriedObject> {
     let manifests = ["spec", "manifestWorkTemplate", "workload", "manifests"];
-    let manifests = manifests.iter().try_fold(&*document.root, |node, part| node.get(part));
-    match manifests.map(|node| &node.value) {
+    let manifests = manifests.iter().try_fold(document.root.view(), |view, part| view.get(part));
+    match manifests.map(|view| Node::unpack(view).value) {
         Some(Value::List(items)) if role(document) == Some(Role::Work) => {
             items.iter().filter_map(|item| CarriedObject::of(item, item.at)).collect()
         }
@@ -127,7 +129,7 @@ fn manifest(scope: &Scope, node: &Node, path: &str) -> Option<Object> {
     }
     let content = node.to_json();
     let id = ObjectId::of(&content)?;
-    Some(Object { id, origin: scope.pos(node.at), content })
+    Some(Object { id, origin: scope.pos(node.at), content: Packed::of(&content) })
 }
 
 fn condition(outcome: &Outcome) -> Option<Condition> {

@@ -42,7 +42,8 @@ fn claim(documents: &[Document]) -> Vec<Claim> {
 fn lower(input: &Input<'_>, out: &mut Lowered) {
     for (index, document) in input.documents.iter().enumerate() {
         let scope = Scope::new(document.at.file.clone(), input.unknown_fields);
-        let Some(mut fields) = scope.fields(&document.root, "") else { continue };
+        let root = document.open();
+        let Some(mut fields) = scope.fields(&root, "") else { continue };
         fields.accept(&["apiVersion", "kind", "metadata"]);
         let (key, origin) = (document.key.clone(), document.at.clone());
         match &*document.key.kind {

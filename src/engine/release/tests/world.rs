@@ -18,6 +18,7 @@ use crate::release::{self, Given, copies};
 use crate::render::{self, MemoryContents, Previous};
 use crate::state::{State, codec};
 use berth_base::codec::{Decoder, Encoder};
+use berth_base::packed::Packed;
 
 pub(super) struct World {
     pub(super) fleet: Fleet,
@@ -101,7 +102,7 @@ impl World {
         });
         let id = ObjectId::of(&content).expect("an object");
         let template = Template {
-            object: Arc::new(Object { id, origin: Pos::file("web.yaml"), content }),
+            object: Arc::new(Object { id, origin: Pos::file("web.yaml"), content: Packed::of(&content) }),
             final_labels: BTreeMap::new(),
             sync_annotations: BTreeMap::new(),
             retained: Vec::new(),

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::testing::bare;
 use berth_base::model::{Contents, Decision, Digest, Folder, Key, ObjectId, Pick, Refused, path};
+use berth_base::packed::Packed;
 use berth_engine::plan::{Plan, plan};
 use berth_engine::state::State;
 use berth_git::protocol::Refs;
@@ -115,7 +116,7 @@ fn decision(kind: &str, namespace: &str, name: &str, clusters: &[&str]) -> Decis
         picks: picks.collect(),
         refused: vec![Refused { reason: "not labelled so".to_owned(), clusters: 2 }],
         digest: Some(Digest([7; 16])),
-        policy: Some(json!({"numberOfClusters": 2})),
+        policy: Some(Packed::of(&json!({"numberOfClusters": 2}))),
         objects: vec![ObjectId::new("apps", "Deployment", namespace, name)],
         ..Decision::new(Key::new("example.org", kind, namespace, name), "fleet/web.yaml")
     }

@@ -10,6 +10,7 @@ use super::read::{OverrideSpec, PlacementName, Target};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::object::{ObjectId, version_of};
 use berth_base::model::{Applies, Key, Override, Shared, Template, Workload};
+use berth_base::packed::View;
 
 /// The only version there is of namespaces.
 const NAMESPACE_VERSION: &str = "v1";
@@ -97,9 +98,7 @@ impl<'a> Index<'a> {
 }
 
 fn version(template: &Template) -> &str {
-    version_of(
-        template.object.content.get("apiVersion").and_then(serde_json::Value::as_str).unwrap_or_default(),
-    )
+    version_of(template.object.content.get("apiVersion").and_then(View::as_str).unwrap_or_default())
 }
 
 /// Reports whether an override may apply to a placement's workload.

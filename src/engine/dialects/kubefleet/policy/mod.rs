@@ -22,6 +22,7 @@ use berth_base::model::placement::{
     SpreadConstraint, Toleration,
 };
 use berth_base::model::{Condition, Policy};
+use berth_base::packed::Packed;
 use berth_base::yaml::fields::Fields;
 
 pub use affinity::check_terms;
@@ -159,7 +160,7 @@ fn base(text: Json) -> Policy {
         ranking: Ranking::PartsThenNameDescending,
         retention: Retention::SamePolicy(normal_form),
         condition: condition::pick_all,
-        text,
+        text: Packed::of(&text),
         ..Policy::BLANK
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use berth_base::model::Object;
+use berth_base::packed::Packed;
 
 const METADATA: [&str; 8] = [
     "resourceVersion",
@@ -24,7 +25,7 @@ const CONTROLLER_UID: [&str; 2] = ["controller-uid", "batch.kubernetes.io/contro
 
 /// The object as members get it; the same one where there is nothing to take off.
 pub(crate) fn without_hub_fields(object: &Arc<Object>) -> Arc<Object> {
-    let mut content = object.content.clone();
+    let mut content = object.content.to_json();
     if let Some(fields) = content.as_object_mut() {
         fields.remove("status");
         if let Some(metadata) = inner(fields, "metadata") {
@@ -37,6 +38,7 @@ pub(crate) fn without_hub_fields(object: &Arc<Object>) -> Arc<Object> {
             _ => {}
         }
     }
+    let content = Packed::of(&content);
     if content == object.content {
         return object.clone();
     }

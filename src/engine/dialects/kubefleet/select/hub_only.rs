@@ -3,10 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value as Json;
-
 use crate::dialects::kubefleet::kinds::{CLUSTER_GROUP, PLACEMENT_GROUP};
 use berth_base::model::Object;
+use berth_base::packed::View;
 
 /// Reports whether an object may go to members. `services` are those of the repository, by namespace and
 /// name.
@@ -15,8 +14,8 @@ pub fn travels(object: &Object, services: &BTreeSet<(&str, &str)>) -> bool {
     let has =
         |key: &str| metadata.and_then(|metadata| metadata.get(key)).is_some_and(|value| !value.is_null());
     let owned = || {
-        let owners = metadata.and_then(|metadata| metadata.get("ownerReferences")).and_then(Json::as_array);
-        owners.is_some_and(|owners| !owners.is_empty())
+        let owners = metadata.and_then(|metadata| metadata.get("ownerReferences"));
+        owners.is_some_and(|owners| owners.items().next().is_some())
     };
     if has("deletionTimestamp") {
         return false;
@@ -33,7 +32,7 @@ pub fn travels(object: &Object, services: &BTreeSet<(&str, &str)>) -> bool {
         ("apps", "ReplicaSet" | "ControllerRevision", _) => !owned(),
         ("", "ConfigMap", "kube-root-ca.crt") | ("", "ServiceAccount", "default") => false,
         ("", "Secret", _) => {
-            object.content.get("type").and_then(Json::as_str) != Some("kubernetes.io/service-account-token")
+            object.content.get("type").and_then(View::as_str) != Some("kubernetes.io/service-account-token")
         }
         ("", "Endpoints", name) => !services.contains(&(&*object.id.namespace, name)),
         ("discovery.k8s.io", "EndpointSlice", _) => {

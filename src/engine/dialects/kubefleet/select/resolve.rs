@@ -62,30 +62,32 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn one(&self, selector: &ResourceSelector) -> Selected {
-        let matching: Vec<Item> = self
-            .stock
-            .of_kind(&selector.group, &selector.kind)
-            .iter()
-            .copied()
-            .filter(|item| self.matches(selector, *item))
-            .collect();
+        let mut matching: Vec<Item> = self.candidates(selector);
+        matching.retain(|item| self.matches(selector, *item));
         if self.namespace.is_some() || !selector.is_namespace() || selector.reach == Reach::Only {
             return Selected { items: matching, invalid: None };
         }
         self.namespaces(selector, matching)
     }
 
-    fn matches(&self, selector: &ResourceSelector, item: Item) -> bool {
-        let id = self.stock.id(item);
-        let place = match self.namespace.or(self.chosen) {
-            Some(namespace) if self.namespace.is_some() || !id.namespace.is_empty() => {
-                *id.namespace == *namespace
-            }
-            _ => id.namespace.is_empty(),
+    /// The items of the selector's kind, and of its name where it has one, in the order of their files.
+    fn candidates(&self, selector: &ResourceSelector) -> Vec<Item> {
+        // A ResourcePlacement selects in its own namespace, others cluster-scoped objects and what is in the
+        // chosen namespace.
+        let namespaces = match (self.namespace, self.chosen) {
+            (Some(own), _) => [Some(own), None],
+            (None, chosen) => [Some(""), chosen.filter(|chosen| !chosen.is_empty())],
         };
-        place
-            && self.stock.version(item) == selector.version
-            && selector.name.as_ref().is_none_or(|name| **name == *id.name)
+        let of = |namespace| {
+            self.stock.of_kind(&selector.group, &selector.kind, namespace, selector.name.as_deref())
+        };
+        let mut found: Vec<Item> = namespaces.into_iter().flatten().flat_map(of).collect();
+        found.sort_unstable();
+        found
+    }
+
+    fn matches(&self, selector: &ResourceSelector, item: Item) -> bool {
+        self.stock.version(item) == selector.version
             && selector.labels.as_ref().is_none_or(|labels| labels.matches(&self.stock.labels(item)))
     }
 

@@ -1,10 +1,8 @@
-//! The objects of the repository that placements may select, by kind and by namespace.
+//! The objects of the repository that placements may select, by kind, namespace and name.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-use serde_json::Value as Json;
 
 use super::object_scope::Scopes;
 use super::{hub_fields, hub_only};
@@ -13,6 +11,7 @@ use crate::dialects::kubefleet::kinds::Scope;
 use berth_base::model::object::{ObjectId, version_of};
 use berth_base::model::selector::Labels;
 use berth_base::model::{Object, Shared};
+use berth_base::packed::{Packed, View};
 
 /// A selectable item: an object, or an envelope for its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,7 +35,8 @@ impl Item {
 pub struct Selectable<'a> {
     plain: &'a [Arc<Object>],
     envelopes: &'a [Shared<Envelope>],
-    by_kind: BTreeMap<&'a str, BTreeMap<&'a str, Vec<Item>>>,
+    /// By group, kind, namespace and name.
+    by_name: BTreeMap<[&'a str; 4], Vec<Item>>,
     by_namespace: BTreeMap<&'a str, Vec<Item>>,
     scopes: Scopes<'a>,
     /// As they travel, without what belongs to the hub: made when first needed.
@@ -53,7 +53,7 @@ impl<'a> Selectable<'a> {
         let mut stock = Selectable {
             plain,
             envelopes,
-            by_kind: BTreeMap::new(),
+            by_name: BTreeMap::new(),
             by_namespace: BTreeMap::new(),
             scopes: Scopes::new(plain),
             travelling: plain.iter().map(|_| OnceCell::new()).collect(),
@@ -70,15 +70,24 @@ impl<'a> Selectable<'a> {
     }
 
     fn add(&mut self, id: &'a ObjectId, item: Item) {
-        self.by_kind.entry(&id.group).or_default().entry(&id.kind).or_default().push(item);
+        self.by_name.entry([&id.group, &id.kind, &id.namespace, &id.name]).or_default().push(item);
         if !id.namespace.is_empty() {
             self.by_namespace.entry(&id.namespace).or_default().push(item);
         }
     }
 
-    pub fn of_kind(&self, group: &str, kind: &str) -> &[Item] {
-        let kinds = self.by_kind.get(group);
-        kinds.and_then(|kinds| kinds.get(kind)).map(Vec::as_slice).unwrap_or_default()
+    /// The items of a kind in a namespace, those of one name only where a name is given.
+    pub fn of_kind<'s>(
+        &'s self,
+        group: &'s str,
+        kind: &'s str,
+        namespace: &'s str,
+        name: Option<&'s str>,
+    ) -> impl Iterator<Item = Item> + 's {
+        let from = [group, kind, namespace, name.unwrap_or_default()];
+        let wanted = if name.is_some() { 4 } else { 3 };
+        let found = self.by_name.range(from..).take_while(move |(key, _)| key[..wanted] == from[..wanted]);
+        found.flat_map(|(_, items)| items.iter().copied())
     }
 
     pub fn in_namespace(&self, namespace: &str) -> &[Item] {
@@ -99,7 +108,7 @@ impl<'a> Selectable<'a> {
     pub fn version(&self, item: Item) -> &'a str {
         match item {
             Item::Plain(index) => version_of(
-                self.plain[index].content.get("apiVersion").and_then(Json::as_str).unwrap_or_default(),
+                self.plain[index].content.get("apiVersion").and_then(View::as_str).unwrap_or_default(),
             ),
             Item::Envelope(index) => &self.envelopes[index].version,
         }
@@ -127,9 +136,8 @@ impl<'a> Selectable<'a> {
     }
 }
 
-fn labels_of(content: &Json) -> Labels {
-    let labels =
-        content.get("metadata").and_then(|metadata| metadata.get("labels")).and_then(Json::as_object);
-    let text = |(key, value): (&String, &Json)| Some((key.clone(), value.as_str()?.to_owned()));
-    labels.map(|labels| labels.iter().filter_map(text).collect()).unwrap_or_default()
+fn labels_of(content: &Packed) -> Labels {
+    let labels = content.get("metadata").and_then(|metadata| metadata.get("labels"));
+    let text = |(key, value): (&str, View<'_>)| Some((key.to_owned(), value.as_str()?.to_owned()));
+    labels.into_iter().flat_map(View::entries).filter_map(text).collect()
 }

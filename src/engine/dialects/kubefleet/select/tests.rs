@@ -47,7 +47,7 @@ fn a_namespace_brings_its_contents_and_nothing_else_is_selected() {
 #[test]
 fn what_travels_has_no_status_and_no_uid() {
     let lowered = placed("[{group: '', version: v1, kind: Namespace, name: shop}]");
-    let object = &workload(&lowered, "web").templates[2].object.content;
+    let object = workload(&lowered, "web").templates[2].object.content.to_json();
     assert!(object.get("status").is_none() && object["metadata"].get("uid").is_none());
     assert_eq!(object["metadata"]["labels"]["app"], "web");
 }

@@ -14,13 +14,15 @@ use crate::dialects::Document;
 use crate::dialects::ocm::fields::open_namespaced;
 use berth_base::model::placement::{Blocked, ClusterSet, Filter, Policy, Rule, Selection};
 use berth_base::model::{Key, Placement, Source};
+use berth_base::packed::Packed;
 use berth_base::yaml::{Fields, Scope};
 
 const DISABLED: &str = "cluster.open-cluster-management.io/experimental-scheduling-disable";
 
 pub(super) fn read(scope: &Scope, document: &Document, context: &Context) -> Option<Placement> {
-    let (mut fields, metadata) = open_namespaced(scope, &document.root)?;
-    let text = document.root.get("spec").map(berth_base::yaml::Node::to_json).unwrap_or_default();
+    let root = document.open();
+    let (mut fields, metadata) = open_namespaced(scope, &root)?;
+    let text = document.root.get("spec").map_or(Packed::NULL, |spec| Packed::of(&spec.to_json()));
     let bound: Vec<&ClusterSet> =
         context.bindings.of(&metadata.namespace).filter_map(|name| context.sets.get(name)).collect();
     let mut policy = Policy {

@@ -139,7 +139,7 @@ fn kinds_are_told_apart() {
             key: berth_base::model::Key::new(group, kind, "", "x"),
             version: "v1".to_owned(),
             at: berth_base::diag::Pos::file("a.yaml"),
-            root: crate::testing::node(&serde_json::json!({})).into(),
+            root: crate::testing::node(&serde_json::json!({})).pack(),
         };
         (super::super::DIALECT.claim)(&[loaded])
     };

@@ -1,0 +1,54 @@
+//! Independent work on all processors.
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// Items that a thread takes at a time.
+const BATCH: usize = 32;
+
+/// Makes a result of each item, in the order of the items. The result is the same on any number of processors.
+pub fn map<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = processors.min(items.len().div_ceil(BATCH));
+    if threads < 2 {
+        return items.iter().map(make).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut made: Vec<(usize, Vec<R>)> = Vec::new();
+        loop {
+            let start = next.fetch_add(BATCH, Ordering::Relaxed);
+            let Some(rest) = items.get(start..).filter(|rest| !rest.is_empty()) else { return made };
+            made.push((start, rest.iter().take(BATCH).map(&make).collect()));
+        }
+    };
+    let mut made = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut made = work();
+        for other in others {
+            made.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        made
+    });
+    made.sort_unstable_by_key(|(start, _)| *start);
+    made.into_iter().flat_map(|(_, made)| made).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn results_are_in_the_order_of_the_items() {
+        for count in [0, 1, 31, 64, 1000] {
+            let items: Vec<usize> = (0..count).collect();
+            assert_eq!(super::map(&items, |item| item * 2), (0..count).map(|n| n * 2).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "the 700th")]
+    fn a_panic_is_passed_on() {
+        let items: Vec<usize> = (0..1000).collect();
+        super::map(&items, |item| assert_ne!(*item, 700, "the 700th"));
+    }
+}
