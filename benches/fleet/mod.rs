@@ -46,18 +46,24 @@ impl Shape {
     /// All files by path, in order.
     pub fn files(&self) -> Vec<(String, String)> {
         let mut files: Vec<(String, String)> = (0..self.clusters).map(|n| self.cluster(n)).collect();
-        files.extend((0..NAMESPACES).map(|n| self.namespace(n)));
+        files.extend(self.shared());
         files.extend((0..self.workloads).map(|n| self.workload(n, 0)));
-        if self.dialect == Dialect::Ocm {
-            let set = "apiVersion: cluster.open-cluster-management.io/v1beta2\nkind: ManagedClusterSet\nmetadata: {name: all}\n";
-            files.push(("sets/all.yaml".into(), set.into()));
-        }
         files.sort();
         files
     }
 
+    /// The files that are no cluster's and no workload's.
+    fn shared(&self) -> Vec<(String, String)> {
+        let mut files: Vec<(String, String)> = (0..NAMESPACES).map(|n| self.namespace(n)).collect();
+        if self.dialect == Dialect::Ocm {
+            let set = "apiVersion: cluster.open-cluster-management.io/v1beta2\nkind: ManagedClusterSet\nmetadata: {name: all}\n";
+            files.push(("sets/all.yaml".into(), set.into()));
+        }
+        files
+    }
+
     fn cluster(&self, n: usize) -> (String, String) {
-        let (name, shard, region) = (cluster_name(n), n % self.shards(), n % 7);
+        let (name, shard, region) = (self.cluster_name(n), n % self.shards(), n % 7);
         let text = match self.dialect {
             Dialect::KubeFed => format!(
                 "apiVersion: core.kubefed.io/v1beta1\nkind: KubeFedCluster\nmetadata:\n  name: {name}\n  \
@@ -79,7 +85,7 @@ impl Shape {
     }
 
     fn namespace(&self, n: usize) -> (String, String) {
-        let name = namespace_name(n);
+        let name = self.namespace_name(n);
         let text = match self.dialect {
             Dialect::KubeFed => format!(
                 "apiVersion: types.kubefed.io/v1beta1\nkind: FederatedNamespace\nmetadata: {{name: {name}, namespace: {name}}}\n\
@@ -113,7 +119,7 @@ impl Shape {
     /// One workload's file; another version is another image, as after an edit.
     pub fn workload(&self, n: usize, version: usize) -> (String, String) {
         let (shards, name) = (self.shards(), format!("app-{n:05}"));
-        let (shard, namespace) = (n % shards, namespace_name(n / shards));
+        let (shard, namespace) = (n % shards, self.namespace_name(n / shards));
         let path = format!("apps/{namespace}/{name}.yaml");
         let deployment = deployment_spec(&name, version);
         let text = match self.dialect {
@@ -132,7 +138,7 @@ impl Shape {
                     let _ = write!(
                         text,
                         "  - clusterName: {}\n    clusterOverrides:\n    - path: /spec/replicas\n      value: {}\n",
-                        cluster_name(cluster),
+                        self.cluster_name(cluster),
                         10 + cluster % 9
                     );
                 }
@@ -162,7 +168,7 @@ impl Shape {
                         text,
                         "    - clusterSelector: {{clusterSelectorTerms: [{{labelSelector: {{matchLabels: {{name: {}}}}}}}]}}\n      \
                          jsonPatchOverrides: [{{op: replace, path: /spec/replicas, value: {}}}]\n",
-                        cluster_name(cluster),
+                        self.cluster_name(cluster),
                         10 + cluster % 9
                     );
                 }
@@ -177,6 +183,52 @@ impl Shape {
             ),
         };
         (path, text)
+    }
+
+    /// One workload's file with a ConfigMap of one key.
+    fn small_workload(&self, n: usize) -> (String, String) {
+        let (shards, name) = (self.shards(), format!("app-{n:05}"));
+        let (shard, namespace) = (n % shards, self.namespace_name(n / shards));
+        let text = match self.dialect {
+            Dialect::KubeFed => format!(
+                "apiVersion: types.kubefed.io/v1beta1\nkind: FederatedConfigMap\nmetadata: {{name: {name}, namespace: {namespace}}}\n\
+                 spec:\n  placement: {{clusterSelector: {{matchLabels: {{shard: s{shard}}}}}}}\n  \
+                 template: {{data: {{greeting: hello from {name}}}}}\n"
+            ),
+            Dialect::KubeFleet => format!(
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: {namespace}}}\n\
+                 data: {{greeting: hello from {name}}}\n---\n\
+                 apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ResourcePlacement\nmetadata: {{name: {name}, namespace: {namespace}}}\n\
+                 spec:\n  resourceSelectors: [{{group: '', version: v1, kind: ConfigMap, name: {name}}}]\n  \
+                 policy: {{placementType: PickFixed, clusterNames: [{}]}}\n",
+                self.cluster_name(n % self.clusters)
+            ),
+            Dialect::Ocm => format!(
+                "apiVersion: work.open-cluster-management.io/v1alpha1\nkind: ManifestWorkReplicaSet\n\
+                 metadata: {{name: {name}, namespace: {namespace}}}\nspec:\n  placementRefs: [{{name: s{shard}}}]\n  \
+                 manifestWorkTemplate: {{workload: {{manifests: [{{apiVersion: v1, kind: ConfigMap, \
+                 metadata: {{name: {name}, namespace: {namespace}}}, data: {{greeting: hello from {name}}}}}]}}}}\n"
+            ),
+        };
+        (format!("apps/{namespace}/{name}.yaml"), text)
+    }
+
+    /// Namespaces of different dialects have different names too.
+    fn namespace_name(&self, n: usize) -> String {
+        match self.dialect {
+            Dialect::KubeFed => namespace_name(n),
+            Dialect::KubeFleet => format!("squad-{:02}", n % NAMESPACES),
+            Dialect::Ocm => format!("group-{:02}", n % NAMESPACES),
+        }
+    }
+
+    /// Clusters of different dialects have different names, so that one fleet may have all dialects.
+    fn cluster_name(&self, n: usize) -> String {
+        match self.dialect {
+            Dialect::KubeFed => cluster_name(n),
+            Dialect::KubeFleet => format!("m{n:05}"),
+            Dialect::Ocm => format!("o{n:05}"),
+        }
     }
 
     /// The clusters whose copy of a workload an override changes, ascending.
@@ -194,6 +246,36 @@ impl Shape {
         git(folder, &["init", "-q", "--bare", "-b", "main", "."]);
         commit(folder, &self.files(), 0);
     }
+}
+
+/// The size of a workload's document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// A ConfigMap with one key.
+    Small,
+    /// A Deployment of some thirty lines.
+    Usual,
+}
+
+/// The files of a fleet over all dialects: a third of the files and of the clusters each, in a folder each. Every
+/// workload goes to `each` clusters.
+pub fn of_all_dialects(files: usize, clusters: usize, each: usize, size: Size) -> Vec<(String, String)> {
+    let dialects = [(Dialect::KubeFed, "kubefed"), (Dialect::KubeFleet, "kubefleet"), (Dialect::Ocm, "ocm")];
+    let mut all = Vec::new();
+    for (dialect, folder) in dialects {
+        let clusters = clusters / dialects.len();
+        let others = clusters + NAMESPACES + usize::from(dialect == Dialect::Ocm);
+        let workloads = (files / dialects.len()).saturating_sub(others);
+        let shape = Shape { clusters, workloads, each, overridden: 10, dialect };
+        let mut files: Vec<(String, String)> = (0..clusters).map(|n| shape.cluster(n)).collect();
+        files.extend(shape.shared());
+        files.extend((0..workloads).map(|n| match size {
+            Size::Small => shape.small_workload(n),
+            Size::Usual => shape.workload(n, 0),
+        }));
+        all.extend(files.into_iter().map(|(path, text)| (format!("{folder}/{path}"), text)));
+    }
+    all
 }
 
 /// Puts files onto `main` as one commit: the first, or one more on top. The number becomes its date.
@@ -242,6 +324,7 @@ pub fn hermetic_git(repository: &Path) -> Command {
     command
 }
 
+/// A cluster of a KubeFed fleet.
 pub fn cluster_name(n: usize) -> String {
     format!("c{n:05}")
 }
