@@ -132,6 +132,7 @@ impl SyncArgs {
                 duration: Duration::from_secs(kube.lease_duration),
                 once: self.once || self.teardown.end().is_some(),
             }),
+            only_tries: self.dry_run,
             drift: kube.drift(),
         };
         let target = KubeBackend::connect(&settings).map_err(|error| {

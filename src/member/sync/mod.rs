@@ -104,6 +104,22 @@ pub(crate) fn sync_set(
     backend: &mut dyn Backend,
     options: &Options,
 ) -> Result<SyncOutcome, ApplyError> {
+    let outcome = sync_round(folder, desired, overrides, backend, options)?;
+    if !backend.has_met_existing() {
+        return Ok(outcome);
+    }
+    // The rules of take-overs decide about the objects that were met.
+    let later = sync_round(folder, desired, overrides, backend, options)?;
+    Ok(until_idle::merged(outcome, later))
+}
+
+fn sync_round(
+    folder: &ClusterFolder,
+    desired: &DesiredSet,
+    overrides: &LocalOverrides,
+    backend: &mut dyn Backend,
+    options: &Options,
+) -> Result<SyncOutcome, ApplyError> {
     let earlier = backend.record()?;
     let local = backend.local_overrides();
     let (mut overridden, mut touched) = (None, Vec::new());

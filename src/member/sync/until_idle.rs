@@ -40,7 +40,7 @@ pub fn sync_until_idle(mut syncer: Syncer<'_>) -> Sync {
 }
 
 /// Two syncs' outcomes as one: what either did, and what the later one left.
-fn merged(earlier: SyncOutcome, mut later: SyncOutcome) -> SyncOutcome {
+pub(super) fn merged(earlier: SyncOutcome, mut later: SyncOutcome) -> SyncOutcome {
     let mut plan = earlier.plan;
     let mut written: BTreeSet<ObjectId> = plan.writes.iter().map(|write| write.id.clone()).collect();
     let fresh = std::mem::take(&mut later.plan.writes).into_iter();

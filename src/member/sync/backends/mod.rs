@@ -118,6 +118,12 @@ pub trait Backend {
     /// Writes objects, unless they are no longer as they were seen.
     fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), BackendError>>;
 
+    /// Reports whether writes met existing objects that the survey had not shown. They were left as they are, and
+    /// the next survey shows them.
+    fn has_met_existing(&mut self) -> bool {
+        false
+    }
+
     /// Removes objects, unless they are no longer as they were seen. Orphans are left as they are and only
     /// cease to be owned.
     fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), BackendError>>;

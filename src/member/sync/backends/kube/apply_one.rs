@@ -26,6 +26,15 @@ use berth_base::model::annotation::{self, INITIAL, ON_CONFLICT, RECREATE, RETAIN
 /// The longest wait for the removal of an object that is made anew.
 const LONGEST_REMOVAL: Duration = Duration::from_secs(15);
 
+/// The version that a missing object is made with. No object has it: versions begin with the first write of a cluster.
+const NO_VERSION: &str = "1";
+
+/// The number of attempts to make an object that others make and remove, or of which a quota is busy.
+const ATTEMPTS_TO_MAKE: u32 = 5;
+
+/// The pause between two of them.
+const PAUSE_TO_MAKE: Duration = Duration::from_millis(200);
+
 /// Everything needed to apply one object.
 #[derive(Clone, Debug)]
 pub(crate) struct ApplyJob {
@@ -144,6 +153,11 @@ impl ApplyJob {
         hash(live).is_some() && hash(live) == hash(&self.payload)
     }
 
+    /// Reports whether the object may well exist without being berth's, so that a trial comes before the write.
+    pub(crate) fn expects_another(&self) -> bool {
+        self.take_over || self.take_over_equal || self.strategy.compares() || self.strategy.only_looks()
+    }
+
     fn uid(&self) -> Option<&str> {
         if let Some(uid) = &self.older {
             return Some(uid);
@@ -201,10 +215,7 @@ impl ApplyJob {
             object["metadata"]["uid"] = json!(uid);
             return self.apply_or_recreate(api, object).await;
         }
-        let Some(live) = &self.live else {
-            let applied = self.apply(api, (*self.payload).clone(), false).await?;
-            return self.check_made(api, applied).await;
-        };
+        let Some(live) = &self.live else { return self.make(api).await };
         let mut notes = Vec::new();
         if let Some(handover) = self.hand_over(live, &api.identity) {
             self.edit(api, handover.operations(live), false).await?;
@@ -222,11 +233,58 @@ impl ApplyJob {
         Ok(applied)
     }
 
+    /// Makes a missing object, and changes none: an apply that names a version which no object has is carried out only
+    /// where there is no object.
+    async fn make(&self, api: &ApiClient) -> Result<ApplyResult, Failure> {
+        let mut object = (*self.payload).clone();
+        object["metadata"]["resourceVersion"] = json!(NO_VERSION);
+        let params =
+            PatchParams { field_manager: Some(api.identity.manager.clone()), ..PatchParams::default() };
+        let mut attempt = 1;
+        loop {
+            let failure = match api.send(&self.path, &self.id.name, Action::Apply(&params, &object)).await {
+                Ok(answer) => {
+                    let created = answer.created;
+                    let made = ApplyResult { created, answer: Some(answer), notes: Vec::new() };
+                    return self.check_made(api, made).await;
+                }
+                Err(failure) => failure,
+            };
+            if failure.lacks_namespace() {
+                let message = format!("its namespace `{}` does not exist", self.id.namespace);
+                return Err(Failure::rule(message));
+            }
+            if failure.code() != 409 || attempt >= ATTEMPTS_TO_MAKE {
+                return Err(self.explain(failure));
+            }
+            match api.send(&self.path, &self.id.name, Action::Get).await {
+                Ok(answer) => {
+                    let live: Json = answer.read()?;
+                    // An earlier attempt, whose answer was lost, made the object.
+                    let is_made = api.identity.owns(&live) && self.is_intact(&live, &api.identity);
+                    let made = ApplyResult { created: true, answer: Some(answer), notes: Vec::new() };
+                    return if is_made { Ok(made) } else { Err(Failure::Exists) };
+                }
+                // The object has gone again, or the server was busy with something else, as with a quota.
+                Err(failure) if failure.is_not_found() => {}
+                Err(failure) => return Err(failure),
+            }
+            tokio::time::sleep(PAUSE_TO_MAKE).await;
+            attempt += 1;
+        }
+    }
+
+    /// Reports whether the object is as this very payload made it.
+    fn is_intact(&self, live: &Json, identity: &Identity) -> bool {
+        let own = managed_fields::applied_by(live, &identity.manager);
+        self.was_applied_to(live) && own.is_some_and(|own| managed_fields::covers(own, &self.payload))
+    }
+
     async fn apply_or_recreate(&self, api: &ApiClient, object: Json) -> Result<ApplyResult, Failure> {
         match self.apply(api, object, false).await {
             Err(failure) if failure.is_immutable() && self.may_recreate() => {
                 self.remove(api).await?;
-                let mut applied = self.apply(api, (*self.payload).clone(), false).await?;
+                let mut applied = self.make(api).await?;
                 applied.notes.insert(0, "removed and created again, because it cannot be changed".to_owned());
                 Ok(applied)
             }

@@ -13,6 +13,7 @@ use super::api_client::{Action, ApiClient};
 use super::connection::Connection;
 use super::failure::Failure;
 use super::identity::{GROUP_KINDS, Identity, SET_ID};
+use super::watching::cached_object::version_of;
 use berth_base::model::annotation::{SUSPEND, SUSPEND_UNTIL};
 
 /// The content of the parent object.
@@ -68,8 +69,26 @@ impl ApplySetParent {
 }
 
 impl ParentRecord {
+    /// Returns the record, from its watch where that can tell.
+    pub async fn read(
+        &mut self,
+        cluster: &mut Connection,
+        watched: Option<Json>,
+    ) -> Result<Option<Record>, BackendError> {
+        let known = self.current.as_ref().and_then(|parent| parent.version.parse::<u64>().ok());
+        match watched.as_ref().and_then(version_of) {
+            Some(watched) if known.is_some_and(|known| known >= watched) => {}
+            Some(_) => {
+                let parse = |object: &Json| ApplySetParent::parse(&cluster.api.identity, object);
+                self.current = watched.as_ref().map(parse).transpose()?;
+            }
+            None => return self.ask(cluster).await,
+        }
+        Ok(self.current.as_ref().map(|parent| parent.record.clone()))
+    }
+
     /// Reads the parent object, with new credentials if the server rejects the present ones.
-    pub async fn read(&mut self, cluster: &mut Connection) -> Result<Option<Record>, BackendError> {
+    async fn ask(&mut self, cluster: &mut Connection) -> Result<Option<Record>, BackendError> {
         let mut found = get(&cluster.api).await;
         let is_unknown = found.as_ref().is_err_and(|failure| failure.code() == 401);
         if is_unknown && cluster.reconnect().await.is_ok() {
@@ -144,7 +163,7 @@ impl ParentRecord {
                 Err(failure) if failure.code() == 409 => {}
                 Err(failure) => return Err(api.whole(&failure)),
             }
-            self.read(cluster).await?;
+            self.ask(cluster).await?;
             let now = self.current.as_ref();
             // The first attempt may have been carried out, and only its answer lost.
             if attempts > 1 && now.is_some_and(|now| now.record == *record && now.kinds == kinds) {

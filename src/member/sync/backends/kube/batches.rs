@@ -29,7 +29,7 @@ use berth_base::model::status::Problem;
 const LONGEST_DEFINITION: Duration = Duration::from_secs(15);
 
 impl ClusterSession {
-    /// Writes a stage: all of it on trial first, and then whatever the server accepts.
+    /// Writes a stage, each object with one request where nothing is in its way.
     pub async fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), BackendError>> {
         let mut results: Vec<Option<Result<(), Failure>>> = batch.iter().map(|_| None).collect();
         if batch.iter().any(|item| self.connection.path_of(item.desired).is_err()) {
@@ -38,23 +38,21 @@ impl ClusterSession {
         }
         let mut jobs = Vec::new();
         for (index, item) in batch.iter().enumerate() {
-            let checked = self.sync.tracked.get(&item.desired.id).is_some_and(|seen| seen.checked);
             match self.connection.path_of(item.desired) {
-                Ok(path) => jobs.push((index, checked, self.job(item.desired, path))),
+                Ok(path) => jobs.push((index, self.job(item.desired, path))),
                 Err(failure) => results[index] = Some(Err(failure)),
             }
         }
-        for (_, _, job) in &mut jobs {
+        for (_, job) in &mut jobs {
             job.lively |= self.rules.are_for(&job.id.group, &job.id.kind);
         }
-        self.dry_run_first(&mut jobs, &mut results).await;
         self.connection.api.progress.add(batch.len() - jobs.len());
-        let ids = jobs.iter().map(|(_, _, job)| job.id.clone()).collect();
+        let ids = jobs.iter().map(|(_, job)| job.id.clone()).collect();
         self.watching.shared.cache().writing(ids);
         let api = self.connection.acting();
-        let writes = jobs.iter().map(|(_, _, job)| write_one(job, &api, &self.rules));
+        let writes = jobs.iter().map(|(_, job)| write_one(job, &api, &self.rules));
         let brought = each(self.connection.at_once, writes).await;
-        for ((index, _, job), result) in jobs.into_iter().zip(brought) {
+        for ((index, job), result) in jobs.into_iter().zip(brought) {
             results[index] = Some(result.map(|(notes, made)| {
                 self.note_written(batch[index].desired, made);
                 let note = |message| Problem { object: job.id.clone(), message };
@@ -95,36 +93,23 @@ impl ClusterSession {
         cache.unmute(id);
         cache.wrote(id.clone(), entry);
         drop(cache);
-        self.sync.tracked.insert(id.clone(), TrackedObject { owned: true, checked: true, hash, ..made.seen });
+        self.sync.tracked.insert(id.clone(), TrackedObject { owned: true, hash, ..made.seen });
         self.retries.remove(id);
     }
 
     fn failed(&mut self, item: &Apply<'_>, failure: &Failure) -> BackendError {
         let id = &item.desired.id;
         let message = failure.words(item.desired.is_secret());
+        if *failure == Failure::Exists {
+            self.existing.insert(id.clone());
+            self.met_existing = true;
+            return BackendError(message);
+        }
         let hash = self.hash_of(item.desired);
         let is_missing = item.seen.is_none() && !failure.may_pass();
         let found = is_missing.then(|| not_ours(Form::Faulty(message.clone())));
         self.put_off(id, Setback::failed(hash, &message, failure.pause(), found));
         BackendError(message)
-    }
-
-    /// Tries untried objects as a dry run. Objects that the server refuses are not written.
-    async fn dry_run_first(
-        &mut self,
-        jobs: &mut Vec<(usize, bool, ApplyJob)>,
-        results: &mut [Option<Result<(), Failure>>],
-    ) {
-        let api = self.connection.acting();
-        let untried = || jobs.iter().filter(|(_, checked, _)| !checked);
-        let trials = untried().map(|(_, _, job)| try_one(job, &api));
-        let tried = each(self.connection.at_once, trials).await;
-        for ((index, ..), result) in untried().zip(tried) {
-            if let Err(failure) = result {
-                results[*index] = Some(Err(failure));
-            }
-        }
-        jobs.retain(|(index, _, _)| results[*index].is_none());
     }
 
     /// Waits until definitions that were just written are served, for what comes next needs them.
@@ -222,18 +207,6 @@ async fn write_one(
     let read = |answer: &Response| WriteResult::read(answer, job.lively.then_some(rules));
     let made = brought.answer.as_ref().map(read).transpose()?;
     Ok((brought.notes, made.unwrap_or_default()))
-}
-
-/// Tries one write.
-async fn try_one(job: &ApplyJob, api: &ApiClient) -> Result<(), Failure> {
-    match job.dry_run_once(api).await {
-        Err(failure) if failure.is_immutable() && job.may_recreate() => Ok(()),
-        // The object was missing when it was planned; its owner must be known first.
-        Ok(brought) if !brought.created && job.live.is_none() && !job.owned && !job.take_over => {
-            Err(Failure::rule("it was created meanwhile"))
-        }
-        result => result.map(drop),
-    }
 }
 
 /// Removes or releases the very object that has this UID.

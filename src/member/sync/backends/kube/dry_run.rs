@@ -1,7 +1,9 @@
 //! Server-side dry runs of objects that are not as wanted for certain, before anything is changed.
 //!
-//! A dry run shows the live object, the changes of a write, and the server's refusals. A failed object is tried
-//! again after a pause, and so is one with an obstacle in its way.
+//! A dry run shows the live object, the changes of a write, and the server's refusals. It is made where a write
+//! could touch somebody else's object or fields. A new object needs none, since the server makes it only where none
+//! is, and neither does a new form of an owned object, which the server checks at the write itself. A failed object
+//! is tried again after a pause, and so is one with an obstacle in its way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,7 +27,7 @@ use crate::live::concurrency::each;
 use crate::sync::desired::{Desired, defined_by, own_annotations};
 use crate::sync::field_differences::{self, Difference};
 use crate::sync::health::Health;
-use crate::sync::plan::{Form, Live, Version, is_definition, is_namespace};
+use crate::sync::plan::{Form, Live, Version, goes_first, is_definition, is_namespace};
 use crate::sync::strategy::WriteLimit;
 use berth_base::model::ObjectId;
 
@@ -95,17 +97,23 @@ impl ClusterSession {
                 }
             }
             match self.connection.path_of(object) {
-                Ok(path) => jobs.push(self.job(object, path)),
+                Ok(path) => {
+                    let job = self.job(object, path);
+                    let is_there = found.contains_key(&object.id) || self.existing.contains(&object.id);
+                    if self.needs_trial(&job, is_there) {
+                        jobs.push((job, is_there));
+                    }
+                }
                 // The folder itself brings the definition.
                 Err(_) if is_to_be_defined(&object.id, desired) => {}
                 Err(failure) => refuse(found, &object.id, failure.words(false)),
             }
         }
         let api = self.connection.acting();
-        let trials = jobs.iter().map(|job| dry_run_one(job.clone(), &api));
+        let trials = jobs.iter().map(|(job, is_there)| dry_run_one(job.clone(), *is_there, &api));
         let results = each(self.connection.at_once, trials).await;
         let mut lost = None;
-        for (job, result) in jobs.into_iter().zip(results) {
+        for ((job, _), result) in jobs.into_iter().zip(results) {
             match result {
                 Ok(DryRun::Unmakeable(failure)) => {
                     let message = failure.words(job.secret);
@@ -132,29 +140,29 @@ impl ClusterSession {
         }
     }
 
+    /// Reports whether an object is tried before it is written.
+    fn needs_trial(&self, job: &ApplyJob, is_there: bool) -> bool {
+        // Others stand in namespaces and definitions, so it is known beforehand whether these can be had.
+        let is_early = goes_first(&job.id);
+        self.only_tries || !job.is_older() && (is_there || is_early || job.expects_another())
+    }
+
     /// Takes the result of a dry run into the survey.
     fn take_result(&mut self, wanted: Option<&Desired>, job: &ApplyJob, tried: DryRun, found: &mut LiveMap) {
         let (id, hash, identity) = (&job.id, job.hash.clone(), &self.connection.api.identity);
         let (live, same, changes) = match tried {
-            DryRun::New { checked } => {
-                let new = TrackedObject { hash, ..TrackedObject::default() };
-                if checked {
-                    self.sync.tracked.insert(id.clone(), TrackedObject { checked: true, ..new });
-                } else if job.strategy.way == WriteLimit::ReadOnly {
+            DryRun::New => {
+                if job.strategy.way == WriteLimit::ReadOnly {
                     // Nobody here makes the object, so its time limit runs.
                     let health = Health::Progressing("it does not exist".to_owned());
-                    self.sync.tracked.insert(id.clone(), TrackedObject { health, ..new });
+                    let missing = TrackedObject { hash, health, ..TrackedObject::default() };
+                    self.sync.tracked.insert(id.clone(), missing);
                 }
+                self.existing.remove(id);
                 found.remove(id);
                 return;
             }
-            DryRun::Older => {
-                if let Some(seen) = self.sync.tracked.get_mut(id) {
-                    seen.checked = true;
-                }
-                return;
-            }
-            DryRun::Unmakeable(_) => return,
+            DryRun::Older | DryRun::Unmakeable(_) => return,
             DryRun::There { live, same, changes } => (live, same, changes),
         };
         let owned = identity.owns(&live);
@@ -164,6 +172,9 @@ impl ClusterSession {
             (None, Some(why)) => Form::Faulty(why),
             (None, None) => Form::There { version: Version(uid_of(&live).to_owned()), same },
         };
+        if owned {
+            self.existing.remove(id);
+        }
         if owned && same {
             self.watching.shared.cache().trust(id, version_of(&live));
             self.retries.remove(id);
@@ -182,7 +193,6 @@ impl ClusterSession {
         let kept = (!same || !owned).then(|| live.clone());
         let seen = TrackedObject {
             owned,
-            checked: true,
             hash,
             live: kept,
             finding,
@@ -195,8 +205,8 @@ impl ClusterSession {
 
 /// The result of a dry run.
 enum DryRun {
-    /// The object is missing. Unchecked if it could not be tried yet.
-    New { checked: bool },
+    /// The object is missing.
+    New,
     /// The object is missing and cannot be made.
     Unmakeable(Failure),
     There {
@@ -209,23 +219,23 @@ enum DryRun {
     Older,
 }
 
-async fn dry_run_one(job: ApplyJob, api: &ApiClient) -> Result<DryRun, Failure> {
+/// Tries one object. What exists and may be another's is read first.
+async fn dry_run_one(mut job: ApplyJob, is_there: bool, api: &ApiClient) -> Result<DryRun, Failure> {
     let there = |live, same| DryRun::There { live, same, changes: Vec::new() };
-    if job.strategy.only_looks() {
-        let live = match job.live.clone() {
-            Some(live) => Some(live),
-            None => api.get(&job.path, &job.id.name).await?.map(Arc::new),
+    let is_read_first = job.strategy.only_looks() || is_there && !job.is_older();
+    if job.live.is_none() && is_read_first {
+        job = match api.get(&job.path, &job.id.name).await? {
+            Some(live) => job.with(live, &api.identity),
+            None if job.strategy.way == WriteLimit::ReadOnly => return Ok(DryRun::New),
+            None => job,
         };
-        if let Some(live) = live {
-            return Ok(there(live, true));
-        }
-        if job.strategy.way == WriteLimit::ReadOnly {
-            return Ok(DryRun::New { checked: false });
-        }
+    }
+    if let Some(live) = job.live.clone().filter(|_| job.strategy.only_looks()) {
+        return Ok(there(live, true));
     }
     let first = job.dry_run_once(api).await;
     match first {
-        Ok(ApplyResult { created: true, .. }) => return Ok(DryRun::New { checked: true }),
+        Ok(ApplyResult { created: true, .. }) => return Ok(DryRun::New),
         Ok(_) if job.is_older() => return Ok(DryRun::Older),
         _ => {}
     }
@@ -247,10 +257,10 @@ async fn dry_run_one(job: ApplyJob, api: &ApiClient) -> Result<DryRun, Failure> 
             }
             (None, Err(failure @ Failure::Unreachable(_))) => return Err(failure),
             (None, Err(failure)) => return Ok(DryRun::Unmakeable(failure)),
-            (None, Ok(_)) => return Ok(DryRun::New { checked: false }),
+            (None, Ok(_)) => return Ok(DryRun::New),
         }
     };
-    let Some(live) = job.live.clone() else { return Ok(DryRun::New { checked: false }) };
+    let Some(live) = job.live.clone() else { return Ok(DryRun::New) };
     match result {
         Ok(ApplyResult { answer: Some(answer), .. }) => {
             let after: Json = answer.read()?;

@@ -26,6 +26,8 @@ pub enum Failure {
     Unreachable(String),
     /// Berth's own rule forbids the request; the server was not asked.
     Rule(String),
+    /// The object exists, although none was known when its creation was planned. Nothing was changed.
+    Exists,
     /// Berth itself failed over it, before or after the server was asked.
     Panicked,
 }
@@ -98,7 +100,7 @@ impl Failure {
     pub fn code(&self) -> u16 {
         match self {
             Failure::Refused(refusal) => refusal.code,
-            Failure::Unreachable(_) | Failure::Rule(_) | Failure::Panicked => 0,
+            Failure::Unreachable(_) | Failure::Rule(_) | Failure::Exists | Failure::Panicked => 0,
         }
     }
 
@@ -114,7 +116,7 @@ impl Failure {
             Failure::Refused(refusal) => {
                 !self.is_misfit() && matches!(refusal.code, 429 | 500 | 502 | 503 | 504)
             }
-            Failure::Rule(_) | Failure::Panicked => false,
+            Failure::Rule(_) | Failure::Exists | Failure::Panicked => false,
         }
     }
 
@@ -175,6 +177,7 @@ impl Failure {
     pub fn words(&self, is_secret: bool) -> String {
         match self {
             Failure::Rule(message) => message.clone(),
+            Failure::Exists => "it was created meanwhile".to_owned(),
             Failure::Panicked => PANICKED.to_owned(),
             Failure::Unreachable(why) => format!("the API server cannot be reached: {why}"),
             Failure::Refused(refusal) if self.is_misfit() => misfit_words(&refusal.message, is_secret),

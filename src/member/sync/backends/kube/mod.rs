@@ -134,7 +134,7 @@ impl Backend for KubeBackend {
     }
 
     fn record(&mut self) -> Result<Option<Record>, BackendError> {
-        self.runtime.block_on(self.session.parent.read(&mut self.session.connection))
+        self.runtime.block_on(self.session.read_record())
     }
 
     fn local_overrides(&mut self) -> BackendOverrides {
@@ -166,6 +166,10 @@ impl Backend for KubeBackend {
 
     fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), BackendError>> {
         self.runtime.block_on(self.session.apply(batch))
+    }
+
+    fn has_met_existing(&mut self) -> bool {
+        self.session.met_existing
     }
 
     fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), BackendError>> {

@@ -1,6 +1,6 @@
 //! One cluster at work: the connection to it, and all that is known of its objects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,7 @@ use super::secret_mask::SecretMask;
 use super::settings::Settings;
 use super::tracked_object::CurrentSync;
 use super::watching::Watching;
+use super::watching::shared::lock;
 use crate::sync::desired::Desired;
 use crate::sync::health::Health;
 use crate::sync::health::custom::HealthRules;
@@ -49,6 +50,12 @@ pub(crate) struct ClusterSession {
     pub pod_reasons: PodReasons,
     pub events: SentEvents,
     pub mask: SecretMask,
+    /// Wanted objects that exist and are not berth's, as far as writes have met them. They are tried before a write.
+    pub existing: BTreeSet<ObjectId>,
+    /// True if writes met such an object since the survey.
+    pub met_existing: bool,
+    /// Tries every object that is not as wanted.
+    pub only_tries: bool,
 }
 
 impl ClusterSession {
@@ -69,7 +76,16 @@ impl ClusterSession {
             pod_reasons: PodReasons::default(),
             events: SentEvents::new(settings.events),
             mask: SecretMask::default(),
+            existing: BTreeSet::new(),
+            met_existing: false,
+            only_tries: settings.only_tries,
         }
+    }
+
+    /// Reads the record of the last sync.
+    pub(crate) async fn read_record(&mut self) -> Result<Option<Record>, BackendError> {
+        let watched = lock(&self.watching.shared.record).clone();
+        self.parent.read(&mut self.connection, watched).await
     }
 
     /// Writes the parent before any other write.

@@ -35,6 +35,8 @@ pub struct Settings {
     pub overrides_from: Vec<OverrideObjects>,
     /// True if syncs are told as Events.
     pub events: bool,
+    /// Tries every object that is not as wanted, because nothing is written: for people to see the server's answers.
+    pub only_tries: bool,
     /// The treatment of drift where an object's annotation does not set it.
     pub drift: DriftMode,
 }

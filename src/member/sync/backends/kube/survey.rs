@@ -43,6 +43,8 @@ impl ClusterSession {
         self.retries.retain(is_wanted);
         self.deadlines.retain(is_wanted);
         self.drift.retain(is_wanted);
+        self.existing.retain(is_wanted);
+        self.met_existing = false;
         self.dry_run_uncertain(desired, &mut found).await?;
         Ok(found)
     }
@@ -163,7 +165,7 @@ impl ClusterSession {
             let hash = form.map(|form| form.hash.clone()).unwrap_or_default();
             self.sync.tracked.insert(
                 id.clone(),
-                TrackedObject { hash, checked: same, ..TrackedObject::from_entry(entry, form) },
+                TrackedObject { hash, ..TrackedObject::from_entry(entry, form) },
             );
             let annotations = entry.annotations.clone();
             let stays = self.protected.reason_to_stay(id, entry.has_owner);

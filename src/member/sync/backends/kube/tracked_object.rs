@@ -46,7 +46,7 @@ impl CurrentSync {
             health: Health::Healthy,
             ..TrackedObject::default()
         });
-        (seen.checked, seen.remark) = (true, remark);
+        seen.remark = remark;
     }
 }
 
@@ -56,8 +56,6 @@ pub struct TrackedObject {
     pub owned: bool,
     /// The live object, if a change needs it.
     pub live: Option<Arc<Json>>,
-    /// True if a dry run accepted the wanted form.
-    pub checked: bool,
     /// True if somebody changed the object while the wanted form stayed the same.
     pub drifted: bool,
     /// A remark for the report; no action follows.

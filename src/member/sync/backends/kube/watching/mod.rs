@@ -1,8 +1,8 @@
 //! The owned objects of a cluster, read once by a list for each kind and from then on by a watch.
 //!
 //! - `cached_object`: the entry of one object. `object_cache`: all entries, and the changes that ask for a sync.
-//!   `shared`: what watches leave for syncs. `kind_watch`: one kind's list and watch. `suspension_watch`: the watch
-//!   of the parent object.
+//!   `shared`: what watches leave for syncs. `kind_watch`: one kind's list and watch. `record_watch`: the watch
+//!   of berth's record.
 //!
 //! A sync that finds every kind watched sends no request to know the live objects. Their contents are dropped
 //! after reading: memory grows with names and hashes only.
@@ -11,8 +11,8 @@ pub(crate) mod cached_object;
 pub(crate) mod kind_scope;
 mod kind_watch;
 mod object_cache;
+mod record_watch;
 pub mod shared;
-mod suspension_watch;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,6 +60,7 @@ impl Watching {
             task.abort();
         }
         lock(&self.shared.faults).clear();
+        lock(&self.shared.record).take();
     }
 
     /// Lists each kind that is not watched already, several at once, and starts the watches. Returns the
@@ -83,7 +84,7 @@ impl Watching {
         if !self.on {
             self.shared.cache().clear();
         } else if self.notice.is_none() {
-            let notice = suspension_watch::follow(api.clone(), self.shared.clone(), self.silence);
+            let notice = record_watch::follow(api.clone(), self.shared.clone(), self.silence);
             self.notice = Some(tokio::spawn(notice).abort_handle());
         }
         let follow = |scope: &KindScope| KindWatch {

@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde_json::Value as Json;
+
 use super::super::failure::Failure;
 use super::kind_scope::KindScope;
 use super::object_cache::ObjectCache;
@@ -16,6 +18,8 @@ pub struct Shared {
     cache: Mutex<ObjectCache>,
     /// Kinds that cannot be looked at.
     pub faults: Mutex<BTreeMap<KindScope, Failure>>,
+    /// Berth's record as its watch shows it. `None` while the watch cannot tell.
+    pub record: Mutex<Option<Json>>,
     pub call: Mutex<Option<RequestSync>>,
     /// True if a sync was requested since the last one began.
     pub called: AtomicBool,

@@ -1,4 +1,4 @@
-//! The watch of berth's own record, for a suspension or its end while nothing else happens.
+//! The watch of berth's own record: a sync need not ask for it, and a suspension or its end is known at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use tokio::time::{sleep, timeout};
 
 use super::super::api_client::ApiClient;
-use super::shared::Shared;
+use super::shared::{Shared, lock};
 use berth_base::model::annotation::{SUSPEND, SUSPEND_UNTIL};
 
 /// The pause between two watches.
@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// The pause if berth may not watch the object: each sync reads it before it writes anyway.
 const REFUSED: Duration = Duration::from_secs(300);
 
-/// Follows the parent object for ever, and asks for a sync where its suspension is another one.
+/// Follows the record for ever, and asks for a sync where its suspension is another one.
 pub async fn follow(api: ApiClient, shared: Arc<Shared>, silence: Duration) {
     let path = api.identity.parent_path();
     let params = WatchParams {
@@ -41,16 +41,19 @@ pub async fn follow(api: ApiClient, shared: Arc<Shared>, silence: Duration) {
                         WatchEvent::Added(object) | WatchEvent::Modified(object) => object,
                         // The sync makes the record again.
                         WatchEvent::Deleted(_) => {
+                            lock(&shared.record).take();
                             shared.request_sync();
                             continue;
                         }
                         WatchEvent::Bookmark(_) | WatchEvent::Error(_) => continue,
                     };
                     let said = said(&object);
+                    lock(&shared.record).replace(object);
                     if known.replace(said.clone()).is_some_and(|before| before != said) {
                         shared.request_sync();
                     }
                 }
+                lock(&shared.record).take();
                 sleep(PAUSE).await;
             }
             Ok(Err(kube::Error::Api(status))) if status.code == 403 => sleep(REFUSED).await,
