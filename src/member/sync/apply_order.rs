@@ -193,19 +193,14 @@ fn object_named(name: &str) -> Option<ObjectId> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use serde_json::{Value as Json, json};
 
     use super::*;
 
     fn set(objects: &[Json]) -> DesiredSet {
         let read = |object: &Json| {
-            let id = ObjectId::of(object).unwrap();
-            (
-                id.clone(),
-                Desired { id, object: Arc::new(object.clone()), bytes: Arc::from([]), sealed: false },
-            )
+            let desired = Desired::new(object, false).unwrap();
+            (desired.id.clone(), desired)
         };
         DesiredSet { objects: objects.iter().map(read).collect(), ..DesiredSet::default() }
     }

@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use berth_base::diag::did_you_mean;
+use berth_base::model::ContentId;
 use berth_git::protocol::{Refs, read_cluster_ref};
 use berth_git::{CommitId, EntryKind, GitError, Repo, TreeId};
 
@@ -22,19 +23,12 @@ pub struct ClusterFolder {
     pub sequence: u64,
     /// The folder's tree id.
     pub tree: String,
-    /// Every file by its path in the folder.
+    /// Every file by its path in the folder; nothing where only its objects are kept.
     pub objects: BTreeMap<String, Arc<[u8]>>,
     /// Paths in the folder that are not files, each with the reason. The objects in their places stay as they are.
     pub strange: BTreeMap<String, String>,
     /// Paths of namespaces, CRDs and volume claims whose removal is approved.
     pub allow_prune: BTreeSet<String>,
-}
-
-impl ClusterFolder {
-    /// Reports whether nothing is in the folder.
-    pub fn is_empty(&self) -> bool {
-        self.objects.is_empty() && self.strange.is_empty()
-    }
 }
 
 // The contents may be Secrets'.
@@ -132,32 +126,49 @@ pub fn fetch(repo: &Repo, refs: &Refs, cluster: &str) -> Result<ClusterFolder, F
 
 /// Reads the folder that a head names.
 pub fn read(repo: &Repo, head: FolderHead) -> Result<ClusterFolder, FolderError> {
-    let mut files = Files { repo, objects: BTreeMap::new(), strange: BTreeMap::new() };
-    files.walk(head.tree, "", 0)?;
-    let tree = head.tree.to_string();
-    let (objects, strange) = (files.objects, files.strange);
-    let FolderHead { cluster, sequence, allow_prune, .. } = head;
-    Ok(ClusterFolder { cluster, sequence, tree, objects, strange, allow_prune })
+    let listing = list(repo, head.tree)?;
+    let mut objects = BTreeMap::new();
+    for (path, blob) in listing.files {
+        objects.insert(path, repo.blob(blob)?.into());
+    }
+    Ok(ClusterFolder { objects, strange: listing.strange, ..head.without_files() })
 }
 
-struct Files<'r> {
-    repo: &'r Repo,
-    objects: BTreeMap<String, Arc<[u8]>>,
-    strange: BTreeMap<String, String>,
+/// Lists the files of a folder.
+pub(crate) fn list(repo: &Repo, tree: TreeId) -> Result<FolderListing, FolderError> {
+    let mut listing = FolderListing::default();
+    listing.walk(repo, tree, "", 0)?;
+    Ok(listing)
 }
 
-impl Files<'_> {
-    fn walk(&mut self, tree: TreeId, folder: &str, depth: usize) -> Result<(), FolderError> {
-        for entry in self.repo.tree(tree)? {
+impl FolderHead {
+    /// Returns the folder without its files.
+    pub(crate) fn without_files(self) -> ClusterFolder {
+        let FolderHead { cluster, sequence, tree, allow_prune } = self;
+        let (objects, strange) = (BTreeMap::new(), BTreeMap::new());
+        ClusterFolder { cluster, sequence, tree: tree.to_string(), objects, strange, allow_prune }
+    }
+}
+
+/// The files of a folder, unread.
+#[derive(Debug, Default)]
+pub(crate) struct FolderListing {
+    /// Every file by its path in the folder.
+    pub files: Vec<(String, ContentId)>,
+    /// Paths that are not files, each with the reason.
+    pub strange: BTreeMap<String, String>,
+}
+
+impl FolderListing {
+    fn walk(&mut self, repo: &Repo, tree: TreeId, folder: &str, depth: usize) -> Result<(), FolderError> {
+        for entry in repo.tree(tree)? {
             let path = format!("{folder}{}", String::from_utf8_lossy(&entry.name));
             match entry.kind {
-                EntryKind::File(id) => {
-                    self.objects.insert(path, self.repo.blob(id)?.into());
-                }
+                EntryKind::File(id) => self.files.push((path, id)),
                 EntryKind::Folder(_) if depth >= DEEPEST => {
                     self.strange.insert(path, "it is a folder, and no folder is expected there".to_owned());
                 }
-                EntryKind::Folder(id) => self.walk(id, &format!("{path}/"), depth + 1)?,
+                EntryKind::Folder(id) => self.walk(repo, id, &format!("{path}/"), depth + 1)?,
                 EntryKind::Other { .. } => {
                     self.strange.insert(path, "it is not a plain file in the cluster's folder".to_owned());
                 }

@@ -10,21 +10,35 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::cluster_folder::ClusterFolder;
+use super::cluster_folder::{ClusterFolder, FolderListing};
 use berth_base::diag::{Severity, is_harmless};
-use berth_base::model::{ObjectId, annotation, object, path};
+use berth_base::model::{ContentId, ObjectId, annotation, object, path};
 use berth_base::yaml::{self, Limits};
+use berth_git::{GitError, Repo};
 
-/// An object as a backend should hold it.
+/// An object as a backend should hold it. Kept as text, with what every sync asks about it.
 #[derive(Clone, PartialEq)]
 pub struct Desired {
     pub id: ObjectId,
-    pub object: Arc<Json>,
     /// The object as YAML.
     pub bytes: Arc<[u8]>,
     /// True if a part of it comes from a Secret, although the object is none.
     pub sealed: bool,
+    /// Shared by neighbours in a folder that have the same one.
+    heading: Arc<Heading>,
+    /// The blob that it was read from.
+    blob: Option<ContentId>,
 }
+
+/// The parts of an object that are kept beside its text.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Heading {
+    api_version: String,
+    annotations: Annotations,
+}
+
+/// An object's annotations for the syncer, which many objects share.
+pub type Annotations = Arc<BTreeMap<String, String>>;
 
 // The content may be a Secret's.
 impl fmt::Debug for Desired {
@@ -51,12 +65,45 @@ pub struct Blocked {
 }
 
 impl Desired {
+    /// Makes a wanted object of its content. `None` if it has no identity.
+    pub fn new(object: &Json, sealed: bool) -> Option<Desired> {
+        let heading = Arc::new(Heading::of(object));
+        let bytes = yaml::emit(object).into_bytes().into();
+        Some(Desired { id: ObjectId::of(object)?, bytes, sealed, heading, blob: None })
+    }
+
+    /// Parses the object.
+    pub fn object(&self) -> Json {
+        let read = yaml::read(&self.bytes, &Limits::of_a_part());
+        read.documents.first().map(|document| document.root.to_json()).unwrap_or_default()
+    }
+
+    /// Returns an annotation of berth's own.
     pub fn annotation(&self, name: &str) -> Option<&str> {
-        self.object.get("metadata")?.get("annotations")?.get(name)?.as_str()
+        self.heading.annotations.get(name).map(String::as_str)
+    }
+
+    pub fn annotations(&self) -> &Annotations {
+        &self.heading.annotations
     }
 
     pub fn api_version(&self) -> &str {
-        self.object.get("apiVersion").and_then(Json::as_str).unwrap_or_default()
+        &self.heading.api_version
+    }
+
+    /// Takes over from a neighbour what is equal, so that it is kept once.
+    fn share(&mut self, other: &Desired) {
+        let pairs = [
+            (&mut self.id.group, &other.id.group),
+            (&mut self.id.kind, &other.id.kind),
+            (&mut self.id.namespace, &other.id.namespace),
+        ];
+        for (own, other) in pairs.into_iter().filter(|(own, other)| *own == *other) {
+            other.clone_into(own);
+        }
+        if self.heading == other.heading {
+            self.heading = other.heading.clone();
+        }
     }
 
     /// Reports whether its content must not be shown.
@@ -78,7 +125,19 @@ pub(crate) fn own_annotations(object: &Json) -> BTreeMap<String, String> {
     own.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
 }
 
+impl Heading {
+    fn of(object: &Json) -> Heading {
+        let api_version = object.get("apiVersion").and_then(Json::as_str).unwrap_or_default().to_owned();
+        Heading { api_version, annotations: Arc::new(own_annotations(object)) }
+    }
+}
+
 impl DesiredSet {
+    /// Reports whether nothing is in the folder.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.blocked.is_empty()
+    }
+
     /// Blocks an object: it stays as it is, for this reason.
     pub fn block(&mut self, id: &ObjectId, message: impl Into<String>) {
         let workload = self.objects.remove(id).map(|desired| desired.workload().to_owned());
@@ -99,28 +158,65 @@ impl DesiredSet {
 
 /// Reads every file of the folder.
 pub fn read(folder: &ClusterFolder) -> DesiredSet {
-    let mut set = DesiredSet::default();
-    for (file, bytes) in &folder.objects {
-        match read_file(file, bytes) {
-            Ok(desired) => {
-                set.objects.insert(desired.id.clone(), desired);
-            }
-            Err(message) => {
-                set.blocked.insert(file.clone(), unreadable(file, message));
-            }
+    let mut reader = Reader::default();
+    folder.objects.iter().for_each(|(file, bytes)| reader.read(file, bytes, None));
+    reader.finish(&folder.strange)
+}
+
+/// Reads the files that a folder in Git has. An object that `earlier` has from the same blob is not read again.
+pub(crate) fn read_listed(
+    repo: &Repo,
+    listing: &FolderListing,
+    earlier: &DesiredSet,
+) -> Result<DesiredSet, GitError> {
+    let mut reader = Reader::default();
+    for (file, blob) in &listing.files {
+        let known = earlier.objects.get(&id_from_path(file));
+        let is_same = |known: &&Desired| known.blob == Some(*blob) && path::of_object(&known.id) == *file;
+        match known.filter(is_same) {
+            Some(known) => reader.take(known.clone()),
+            None => reader.read(file, &repo.blob(*blob)?.into(), Some(*blob)),
         }
     }
-    for (place, message) in &folder.strange {
-        set.blocked.insert(place.clone(), unreadable(place, message.clone()));
+    Ok(reader.finish(&listing.strange))
+}
+
+/// Collects the objects of a folder, file by file.
+#[derive(Default)]
+struct Reader {
+    objects: Vec<Desired>,
+    blocked: BTreeMap<String, Blocked>,
+}
+
+impl Reader {
+    fn read(&mut self, file: &str, bytes: &Arc<[u8]>, blob: Option<ContentId>) {
+        match read_file(file, bytes, blob) {
+            Ok(desired) => self.take(desired),
+            Err(message) => drop(self.blocked.insert(file.to_owned(), unreadable(file, message))),
+        }
     }
-    set
+
+    fn take(&mut self, mut desired: Desired) {
+        if let Some(last) = self.objects.last() {
+            desired.share(last);
+        }
+        self.objects.push(desired);
+    }
+
+    fn finish(mut self, strange: &BTreeMap<String, String>) -> DesiredSet {
+        for (place, message) in strange {
+            self.blocked.insert(place.clone(), unreadable(place, message.clone()));
+        }
+        let objects = self.objects.into_iter().map(|desired| (desired.id.clone(), desired)).collect();
+        DesiredSet { objects, blocked: self.blocked }
+    }
 }
 
 fn unreadable(place: &str, message: String) -> Blocked {
     Blocked { id: id_from_path(place), message, workload: None }
 }
 
-fn read_file(file: &str, bytes: &Arc<[u8]>) -> Result<Desired, String> {
+fn read_file(file: &str, bytes: &Arc<[u8]>, blob: Option<ContentId>) -> Result<Desired, String> {
     let read = yaml::read(bytes, &Limits::of_a_part());
     if let Some(fault) = read.faults.iter().find(|fault| fault.severity == Severity::Error) {
         let quotable = !may_hold_secret(file, bytes);
@@ -141,7 +237,7 @@ fn read_file(file: &str, bytes: &Arc<[u8]>) -> Result<Desired, String> {
     if wanted != file {
         return Err(format!("its file holds {id}, which belongs in `{wanted}`"));
     }
-    Ok(Desired { id, object: Arc::new(object), bytes: bytes.clone(), sealed: false })
+    Ok(Desired { id, bytes: bytes.clone(), sealed: false, heading: Arc::new(Heading::of(&object)), blob })
 }
 
 fn may_hold_secret(file: &str, bytes: &[u8]) -> bool {
@@ -170,7 +266,8 @@ fn is_printable(id: &ObjectId) -> bool {
 
 /// Returns the group that a CRD defines, and the kind if it is known.
 pub(super) fn defined_by(id: &ObjectId, object: Option<&Desired>) -> (String, Option<String>) {
-    let spec = object.and_then(|object| object.object.get("spec"));
+    let content = object.map(Desired::object);
+    let spec = content.as_ref().and_then(|content| content.get("spec"));
     let kind = spec.and_then(|spec| spec.get("names")?.get("kind")?.as_str().map(str::to_owned));
     // A CRD's name is `<plural>.<group>`.
     let group = id.name.split_once('.').map_or("", |(_, group)| group);

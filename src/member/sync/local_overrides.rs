@@ -116,7 +116,7 @@ impl LocalOverride {
             && fits(&self.group, group)
             && fits(&self.namespace, namespace)
             && fits(&self.name, name)
-            && self.labels.as_ref().is_none_or(|selector| selector.matches(&labels_of(&desired.object)))
+            && self.labels.as_ref().is_none_or(|selector| selector.matches(&labels_of(&desired.object())))
     }
 }
 
@@ -154,7 +154,7 @@ pub fn apply(local: &LocalOverrides, cluster: &str, set: &mut DesiredSet) -> Vec
 }
 
 fn patched(own: &[&LocalOverride], cluster: &str, desired: &Desired) -> Result<Desired, String> {
-    let mut object = Json::clone(&desired.object);
+    let mut object = desired.object();
     let labels = Labels::new();
     for local in own {
         let target = patch::Target { cluster, labels: &labels };
@@ -176,7 +176,6 @@ fn patched(own: &[&LocalOverride], cluster: &str, desired: &Desired) -> Result<D
             ));
         }
     }
-    let bytes = yaml::emit(&object).into_bytes().into();
     let sealed = desired.sealed || own.iter().any(|own| own.sealed);
-    Ok(Desired { id: desired.id.clone(), object: object.into(), bytes, sealed })
+    Desired::new(&object, sealed).ok_or_else(|| "a local override leaves nothing of it".to_owned())
 }

@@ -139,7 +139,7 @@ fn sync_round(
     }
     let is_old = folder.sequence < record.sequence;
     let live = backend.survey(&desired.objects)?;
-    let empty = folder.is_empty() && live.values().any(|live| live.owned);
+    let empty = desired.is_empty() && live.values().any(|live| live.owned);
     if empty && earlier.as_ref().is_some_and(|earlier| is_sudden(earlier, &record)) {
         return Err(ApplyError::Emptied(record.sequence));
     }

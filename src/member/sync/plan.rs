@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::desired::{Desired, DesiredSet};
+use super::desired::{Annotations, Desired, DesiredSet};
 use super::strategy::{Strategy, WriteLimit};
 use berth_base::model::ObjectId;
 use berth_base::model::annotation::{DELETE_OPTIONS, ORPHAN, PRUNE, TAKE_OVER, WORKLOAD};
@@ -35,7 +35,7 @@ pub struct Live {
     pub owned: bool,
     pub form: Form,
     /// Its `berth.dev/` annotations.
-    pub annotations: BTreeMap<String, String>,
+    pub annotations: Annotations,
     /// The reason why berth must not remove it, if the backend knows one.
     pub stays: Option<HoldReason>,
 }

@@ -229,10 +229,11 @@ impl<'a> Syncer<'a> {
                 folder.allow_prune = head.allow_prune;
                 (folder, set)
             }
-            _ => {
-                let folder = cluster_folder::read(repo, head)?;
-                let set = desired::read(&folder);
-                (folder, set)
+            earlier => {
+                let earlier = earlier.map(|(_, set)| set).unwrap_or_default();
+                let listing = cluster_folder::list(repo, head.tree)?;
+                let set = desired::read_listed(repo, &listing, &earlier).map_err(FolderError::Git)?;
+                (head.without_files(), set)
             }
         };
         let (folder, set) = self.folder_cache.insert(current);

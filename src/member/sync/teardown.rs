@@ -192,6 +192,7 @@ fn gives_rights(id: &ObjectId) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sync::desired::Annotations;
 
     #[test]
     fn what_others_need_goes_after_them() {
@@ -207,7 +208,7 @@ mod tests {
         let live = Live {
             owned: true,
             form: Form::There { version: plan::Version("1".to_owned()), same: false },
-            annotations: BTreeMap::new(),
+            annotations: Annotations::default(),
             stays: None,
         };
         let mut all = BTreeMap::new();
@@ -215,7 +216,7 @@ mod tests {
             all.insert(ObjectId::new(group, kind, namespace, "x"), live.clone());
         }
         let late = ObjectId::new("apps", "Deployment", "a", "late");
-        let waved = Live { annotations: BTreeMap::from([(WAVE.to_owned(), "3".to_owned())]), ..live };
+        let waved = Live { annotations: BTreeMap::from([(WAVE.to_owned(), "3".to_owned())]).into(), ..live };
         all.insert(late, waved);
         let prunes: Vec<Prune> = all.iter().filter_map(|(id, live)| released(id, live)).collect();
         let order: Vec<Vec<String>> = stages(&prunes, &all)

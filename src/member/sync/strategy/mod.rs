@@ -62,6 +62,11 @@ impl Strategy {
         self.way == WriteLimit::ReportDiff || self.if_not_drifted || self.if_no_diff || self.tolerates
     }
 
+    /// Reports whether the strategy judges an object by more than the changes that a write would make.
+    pub(crate) fn looks_beside(&self) -> bool {
+        self.full || self.alone
+    }
+
     /// Reports whether the strategy needs only the object's existence.
     pub(crate) fn only_looks(&self) -> bool {
         matches!(self.way, WriteLimit::CreateOnly | WriteLimit::ReadOnly)

@@ -1,22 +1,15 @@
 //! What each strategy makes of the ways in which an object can be found.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value as Json, json};
 
 use super::super::plan::{Form, Live, decide_by_limit};
 use super::*;
-use berth_base::model::ObjectId;
+use crate::sync::desired::Annotations;
 
 fn wanted(annotations: Json) -> Desired {
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "web", "annotations": annotations}, "data": {"a": "1"}});
-    Desired {
-        id: ObjectId::of(&object).unwrap(),
-        bytes: object.to_string().into_bytes().into(),
-        object: object.into(),
-        sealed: false,
-    }
+    Desired::new(&object, false).unwrap()
 }
 
 struct Case {
@@ -28,10 +21,11 @@ struct Case {
 impl Case {
     fn judge(&self, annotations: Json) -> Option<(Effect, String)> {
         let wanted = wanted(annotations);
-        let changes = field_differences::asked(&self.live, &wanted.object);
+        let content = wanted.object();
+        let changes = field_differences::asked(&self.live, &content);
         let found = ObservedObject {
             live: &self.live,
-            wanted: &wanted.object,
+            wanted: &content,
             owned: self.owned,
             applied_before: self.applied_before,
             changes: &changes,
@@ -118,7 +112,7 @@ fn a_comparison_only_says_what_differs_and_touches_nothing() {
     let there = Live {
         owned: true,
         form: Form::There { version: crate::sync::plan::Version("1".to_owned()), same: false },
-        annotations: BTreeMap::new(),
+        annotations: Annotations::default(),
         stays: None,
     };
     for (way, live, action) in [

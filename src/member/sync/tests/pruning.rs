@@ -4,6 +4,7 @@ use std::fs;
 
 use super::*;
 use berth_base::model::annotation::{ORPHAN, PRUNE, TAKE_OVER, WORKLOAD};
+use desired::Annotations;
 use plan::{Form, Live, Version};
 
 #[test]
@@ -114,7 +115,7 @@ fn a_plan_never_touches_what_it_does_not_own() {
     let strange = Live {
         owned: false,
         form: Form::There { version: Version("1".to_owned()), same: true },
-        annotations: BTreeMap::new(),
+        annotations: Annotations::default(),
         stays: None,
     };
     let id = ObjectId::of(&map("a", "1")).unwrap();

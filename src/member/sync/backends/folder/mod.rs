@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::Path;
 
 use super::{Apply, Backend, BackendError, Record};
-use crate::sync::desired::{Desired, own_annotations};
+use crate::sync::desired::Desired;
 use crate::sync::plan::{Form, Live, Prune, Version};
 use berth_base::model::status::Suspension;
 use berth_base::model::{ObjectId, Timestamp, path};
@@ -64,7 +64,7 @@ impl FolderBackend {
 
     /// Looks at one object's place. `None` if nothing stands there and the inventory has no entry.
     fn look(&self, id: &ObjectId, entry: Option<&Entry>, wanted: Option<&Desired>) -> Option<Live> {
-        let annotations = entry.map(|entry| entry.annotations.clone()).unwrap_or_default();
+        let annotations = entry.map(|entry| entry.annotations.clone()).unwrap_or_default().into();
         let (owned, form) = match self.root.hash(&path::of_object(id)) {
             Err(error) => (entry.is_some(), Form::Faulty(error.0)),
             Ok(None) => (true, entry.map(|_| Form::Absent)?),
@@ -173,7 +173,7 @@ impl Backend for FolderBackend {
         for item in writes {
             let entry = inventory.entries.entry(item.desired.id.clone()).or_default();
             entry.pending = Some(hash_of(&item.desired.bytes));
-            entry.annotations = own_annotations(&item.desired.object);
+            entry.annotations = BTreeMap::clone(item.desired.annotations());
         }
         self.leaving.clear();
         for prune in prunes {

@@ -18,6 +18,7 @@ use super::super::BackendError;
 use super::failure::Failure;
 use super::identity::Identity;
 use super::lease::Fence;
+use super::list_page;
 use super::tenant::Tenants;
 use berth_base::backoff::{Backoff, chance};
 use berth_base::progress::Progress;
@@ -267,30 +268,14 @@ impl ApiClient {
             let mut params = ListParams { limit: Some(PAGE), ..ListParams::default() };
             params.label_selector = Some(selector.to_owned());
             params.continue_token = token.take();
-            let page: Page = self.list_once(path, &params).await?;
-            page.items.into_iter().for_each(&mut each);
-            let metadata = page.metadata.unwrap_or_default();
-            token = metadata.token.filter(|token| !token.is_empty());
+            let answer = self.send(path, "", Action::List(&params)).await?;
+            let page = list_page::read(&answer.bytes, &mut each).map_err(|error| Failure::unreadable(&error))?;
+            token = page.token.filter(|token| !token.is_empty());
             if token.is_none() {
-                return Ok(metadata.version);
+                return Ok(page.version);
             }
         }
     }
-}
-
-#[derive(serde::Deserialize)]
-struct Page {
-    metadata: Option<PageMetadata>,
-    #[serde(default)]
-    items: Vec<Json>,
-}
-
-#[derive(Default, serde::Deserialize)]
-struct PageMetadata {
-    #[serde(rename = "resourceVersion", default)]
-    version: String,
-    #[serde(rename = "continue")]
-    token: Option<String>,
 }
 
 /// Asks a question of the library's own until there is an answer that counts.

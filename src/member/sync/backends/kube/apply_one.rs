@@ -11,6 +11,7 @@ use kube::api::{DeleteParams, PatchParams, Preconditions};
 use serde_json::{Value as Json, json};
 
 use super::api_client::{Action, ApiClient, Response};
+use super::compare::applied_hash;
 use super::failure::{Conflict, Failure, conflict_words, owners_words, quoted};
 use super::field_paths::{self, Keep, Kept};
 use super::handover::{self, HandOver};
@@ -21,7 +22,7 @@ use super::unmanaged_fields::UnmanagedFields;
 use crate::sync::desired::Desired;
 use crate::sync::strategy::{Strategy, WriteLimit};
 use berth_base::model::ObjectId;
-use berth_base::model::annotation::{self, INITIAL, ON_CONFLICT, RECREATE, RETAIN, TAKE_OVER, TOLERATE};
+use berth_base::model::annotation::{INITIAL, ON_CONFLICT, RECREATE, RETAIN, TAKE_OVER, TOLERATE};
 
 /// The longest wait for the removal of an object that is made anew.
 const LONGEST_REMOVAL: Duration = Duration::from_secs(15);
@@ -43,7 +44,9 @@ pub(crate) struct ApplyJob {
     pub secret: bool,
     /// The collection it stands in.
     pub path: String,
-    pub payload: Arc<Json>,
+    /// The wanted form, which is parsed for each request.
+    desired: Desired,
+    identity: Arc<Identity>,
     /// The hash with which it is applied.
     pub hash: Arc<str>,
     /// The live object, if it exists.
@@ -93,7 +96,7 @@ impl ApplyJob {
     pub fn new(
         desired: &Desired,
         path: String,
-        identity: &Identity,
+        identity: &Arc<Identity>,
         hash: Arc<str>,
         live: Option<Arc<Json>>,
     ) -> ApplyJob {
@@ -102,7 +105,8 @@ impl ApplyJob {
             id: desired.id.clone(),
             secret: desired.is_secret(),
             path,
-            payload: Arc::new(identity.payload(desired, &hash)),
+            desired: desired.clone(),
+            identity: identity.clone(),
             hash,
             live,
             older: None,
@@ -127,6 +131,11 @@ impl ApplyJob {
         }
     }
 
+    /// Returns the wanted object as it is sent.
+    pub(crate) fn payload(&self) -> Json {
+        self.identity.payload(&self.desired, &self.hash)
+    }
+
     /// Returns the job with the live object.
     pub fn with(self, live: Json, identity: &Identity) -> ApplyJob {
         ApplyJob { owned: identity.owns(&live), live: Some(Arc::new(live)), older: None, ..self }
@@ -148,9 +157,7 @@ impl ApplyJob {
 
     /// Reports whether the object carries the hash of this very payload.
     pub(crate) fn was_applied_to(&self, live: &Json) -> bool {
-        let hash =
-            |object: &Json| object.get("metadata")?.get("annotations")?.get(annotation::APPLIED).cloned();
-        hash(live).is_some() && hash(live) == hash(&self.payload)
+        applied_hash(live) == Some(&*self.hash)
     }
 
     /// Reports whether the object may well exist without being berth's, so that a trial comes before the write.
@@ -167,7 +174,7 @@ impl ApplyJob {
 
     /// Applies the object as a dry run, for people and for comparison.
     pub(crate) async fn dry_run_once(&self, api: &ApiClient) -> Result<ApplyResult, Failure> {
-        let mut object = (*self.payload).clone();
+        let mut object = self.payload();
         if let Some(live) = &self.live {
             self.retained.iter().for_each(|path| field_paths::keep(&mut object, live, path, Keep::Copy));
             self.left.copy(&mut object, live);
@@ -211,7 +218,7 @@ impl ApplyJob {
     /// Applies the object.
     pub async fn write(&self, api: &ApiClient) -> Result<ApplyResult, Failure> {
         if let Some(uid) = &self.older {
-            let mut object = (*self.payload).clone();
+            let mut object = self.payload();
             object["metadata"]["uid"] = json!(uid);
             return self.apply_or_recreate(api, object).await;
         }
@@ -220,11 +227,11 @@ impl ApplyJob {
         if let Some(handover) = self.hand_over(live, &api.identity) {
             self.edit(api, handover.operations(live), false).await?;
             if !handover.from.is_empty() {
-                notes.push(handover.words(live, &self.payload));
+                notes.push(handover.words(live, &self.payload()));
             }
         }
         let kept = field_paths::kept(live, &self.retained);
-        let mut object = (*self.payload).clone();
+        let mut object = self.payload();
         kept.iter().for_each(|path| field_paths::keep(&mut object, live, path, Keep::LeaveOut));
         self.left.take_out(&mut object, live);
         object["metadata"]["uid"] = json!(self.uid().unwrap_or_default());
@@ -236,7 +243,7 @@ impl ApplyJob {
     /// Makes a missing object, and changes none: an apply that names a version which no object has is carried out only
     /// where there is no object.
     async fn make(&self, api: &ApiClient) -> Result<ApplyResult, Failure> {
-        let mut object = (*self.payload).clone();
+        let mut object = self.payload();
         object["metadata"]["resourceVersion"] = json!(NO_VERSION);
         let params =
             PatchParams { field_manager: Some(api.identity.manager.clone()), ..PatchParams::default() };
@@ -277,7 +284,7 @@ impl ApplyJob {
     /// Reports whether the object is as this very payload made it.
     fn is_intact(&self, live: &Json, identity: &Identity) -> bool {
         let own = managed_fields::applied_by(live, &identity.manager);
-        self.was_applied_to(live) && own.is_some_and(|own| managed_fields::covers(own, &self.payload))
+        self.was_applied_to(live) && own.is_some_and(|own| managed_fields::covers(own, &self.payload()))
     }
 
     async fn apply_or_recreate(&self, api: &ApiClient, object: Json) -> Result<ApplyResult, Failure> {

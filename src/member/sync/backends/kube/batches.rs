@@ -18,7 +18,7 @@ use super::survey::not_ours;
 use super::tracked_object::TrackedObject;
 use super::watching::cached_object::CachedObject;
 use crate::live::concurrency::each;
-use crate::sync::desired::{Desired, defined_by, own_annotations};
+use crate::sync::desired::{Desired, defined_by};
 use crate::sync::health::Health;
 use crate::sync::health::custom::HealthRules;
 use crate::sync::plan::{Form, Prune, is_definition};
@@ -85,7 +85,7 @@ impl ClusterSession {
             has_owner: false,
             health: made.seen.health.clone(),
             pods: made.seen.pods.as_deref().map(Into::into),
-            annotations: own_annotations(&desired.object),
+            annotations: desired.annotations().clone(),
             finding: None,
             live: None,
         };
@@ -93,7 +93,10 @@ impl ClusterSession {
         cache.unmute(id);
         cache.wrote(id.clone(), entry);
         drop(cache);
-        self.sync.tracked.insert(id.clone(), TrackedObject { owned: true, hash, ..made.seen });
+        match made.seen.health {
+            Health::Healthy => drop(self.sync.tracked.remove(id)),
+            _ => drop(self.sync.tracked.insert(id.clone(), TrackedObject { owned: true, hash, ..made.seen })),
+        }
         self.retries.remove(id);
     }
 

@@ -48,16 +48,15 @@ pub(crate) fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired, 
     if applied_hash(live) != Some(hash) {
         return false;
     }
-    let shaped = stored_shape::as_kept(&wanted.object);
+    let mut shaped = stored_shape::as_kept(wanted.object());
     let kept = field_paths::all_kept(wanted.annotation(RETAIN), wanted.annotation(INITIAL));
     let left = UnmanagedFields::of(wanted);
     if kept.is_empty() && left.is_nothing() {
         return managed_fields::covers(own, &shaped);
     }
-    let mut wanted = shaped.into_owned();
-    kept.iter().for_each(|path| field_paths::keep(&mut wanted, live, path, Keep::LeaveOut));
-    left.take_out(&mut wanted, live);
-    managed_fields::covers(own, &wanted)
+    kept.iter().for_each(|path| field_paths::keep(&mut shaped, live, path, Keep::LeaveOut));
+    left.take_out(&mut shaped, live);
+    managed_fields::covers(own, &shaped)
 }
 
 /// Applies the object's strategy to its live form and to the changes that a write would make.
@@ -68,15 +67,19 @@ pub fn finding(
     owned: bool,
     changes: &[Difference],
 ) -> Option<Finding> {
+    let strategy = Strategy::of(wanted);
+    if changes.is_empty() && !strategy.looks_beside() {
+        return None;
+    }
     let found = ObservedObject {
         live,
-        wanted: &stored_shape::as_kept(&wanted.object),
+        wanted: &stored_shape::as_kept(wanted.object()),
         owned,
         applied_before: applied_hash(live) == Some(hash),
         changes,
         is_secret: wanted.is_secret(),
     };
-    strategy::judge(&Strategy::of(wanted), &found)
+    strategy::judge(&strategy, &found)
 }
 
 pub(crate) fn uid_of(object: &Json) -> &str {

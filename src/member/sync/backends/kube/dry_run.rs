@@ -5,7 +5,7 @@
 //! is, and neither does a new form of an owned object, which the server checks at the write itself. A failed object
 //! is tried again after a pause, and so is one with an obstacle in its way.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -24,7 +24,7 @@ use super::survey::{DesiredMap, LiveMap, not_ours, refuse};
 use super::tracked_object::TrackedObject;
 use super::watching::cached_object::version_of;
 use crate::live::concurrency::each;
-use crate::sync::desired::{Desired, defined_by, own_annotations};
+use crate::sync::desired::{Annotations, Desired, defined_by, own_annotations};
 use crate::sync::field_differences::{self, Difference};
 use crate::sync::health::Health;
 use crate::sync::plan::{Form, Live, Version, goes_first, is_definition, is_namespace};
@@ -67,7 +67,7 @@ impl ClusterSession {
                 refuse(found, &object.id, "berth keeps its own record in this object".to_owned());
                 continue;
             }
-            if is_encrypted(&object.object) {
+            if is_encrypted(&object.object()) {
                 let hint = "decrypt it before berth renders it, or keep it out of the folder";
                 refuse(
                     found,
@@ -180,7 +180,7 @@ impl ClusterSession {
             self.retries.remove(id);
             self.drift.in_place(id, &hash);
         }
-        let found_now = Live { owned, form, annotations: own_annotations(&live), stays: None };
+        let found_now = Live { owned, form, annotations: Arc::new(own_annotations(&live)), stays: None };
         // A difference is reported in each sync, so the object is compared in each.
         let is_faulty = matches!(found_now.form, Form::Faulty(_) | Form::Refused(_));
         let looks = job.strategy.compares() || job.strategy.only_looks();
@@ -277,7 +277,7 @@ async fn dry_run_one(mut job: ApplyJob, is_there: bool, api: &ApiClient) -> Resu
         Ok(ApplyResult { answer: None, .. }) => Ok(there(live, false)),
         // If the server would refuse the wanted form, berth compares without a dry run.
         Err(failure) if job.strategy.compares() && failure.code() == 422 => {
-            Ok(DryRun::There { same: false, changes: field_differences::asked(&live, &job.payload), live })
+            Ok(DryRun::There { same: false, changes: field_differences::asked(&live, &job.payload()), live })
         }
         // First comes whether the object may be taken over at all.
         Err(_) if !job.owned && (!job.take_over || is_of_another(&live, &api.identity)) => {
@@ -295,7 +295,7 @@ fn leave_as_is(found: &mut LiveMap, id: &ObjectId) {
         Some(Live { form: Form::There { same, .. }, .. }) => *same = true,
         Some(_) => {}
         None => {
-            let live = Live { owned: true, form, annotations: BTreeMap::new(), stays: None };
+            let live = Live { owned: true, form, annotations: Annotations::default(), stays: None };
             found.insert(id.clone(), live);
         }
     }

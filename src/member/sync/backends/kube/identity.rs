@@ -76,7 +76,7 @@ impl Identity {
 
     /// Returns a wanted object as it is sent: without the server's fields, with the label and the hash.
     pub fn payload(&self, desired: &Desired, hash: &str) -> Json {
-        let mut object = stored_shape::as_kept(&desired.object).into_owned();
+        let mut object = stored_shape::as_kept(desired.object());
         let Some(map) = object.as_object_mut() else { return object };
         map.remove("status");
         let metadata = map.entry("metadata").or_insert_with(|| json!({}));

@@ -31,6 +31,7 @@ mod field_paths;
 mod handover;
 mod identity;
 pub mod lease;
+mod list_page;
 mod list_rights;
 mod managed_fields;
 mod override_objects;

@@ -29,8 +29,8 @@ impl ClusterSession {
         for ((index, job), result) in jobs.into_iter().zip(tried) {
             // If nothing can be tried yet, the wanted form is shown.
             let (before, after) = result.unwrap_or_default();
+            let after = after.unwrap_or_else(|| job.payload());
             let before = before.or(job.live);
-            let after = after.unwrap_or_else(|| Arc::unwrap_or_clone(job.payload));
             let secret = job.id.is_secret();
             previews[index] = Some(Preview {
                 before: before.as_ref().map(|live| self.mask.shown(live, secret)),

@@ -12,7 +12,7 @@ use super::connection::Connection;
 use super::deadlines::Deadlines;
 use super::drift::{Drift, REPORT_PAUSE};
 use super::events::{SentEvents, remove_status};
-use super::identity::group_kind_of;
+use super::identity::{group_kind, group_kind_of};
 use super::override_objects::OverrideReader;
 use super::pod_reasons::PodReasons;
 use super::protected::Protected;
@@ -94,9 +94,18 @@ impl ClusterSession {
         record: &Record,
         writes: &[Apply<'_>],
     ) -> Result<(), BackendError> {
-        let mut kinds = self.sync.owned_kinds();
+        let mut kinds = self.owned_kinds();
         kinds.extend(writes.iter().map(|item| group_kind_of(&item.desired.id)));
         self.parent.write(&mut self.connection, record, kinds).await
+    }
+
+    /// Returns the kinds of the objects that berth owns.
+    fn owned_kinds(&self) -> BTreeSet<String> {
+        let cache = self.watching.shared.cache();
+        let cached = cache.entries().filter(|(_, entry)| entry.owned).map(|(id, _)| id);
+        let tracked = self.sync.tracked.iter().filter(|(_, seen)| seen.owned).map(|(id, _)| id);
+        let kinds: BTreeSet<(&str, &str)> = cached.chain(tracked).map(|id| (&*id.group, &*id.kind)).collect();
+        kinds.into_iter().map(|(group, kind)| group_kind(group, kind)).collect()
     }
 
     /// Removes kinds without objects from the parent, after all other writes.
@@ -104,7 +113,8 @@ impl ClusterSession {
         // A failed write may have been carried out all the same.
         let failed = self.retries.ids().map(group_kind_of);
         let unsure = failed.chain(self.sync.unseen.iter().cloned()).collect();
-        self.parent.narrow(&mut self.connection, self.sync.owned_kinds(), &unsure).await
+        let kinds = self.owned_kinds();
+        self.parent.narrow(&mut self.connection, kinds, &unsure).await
     }
 
     pub(crate) async fn remove_parent(&mut self) -> Result<(), BackendError> {
@@ -138,6 +148,11 @@ impl ClusterSession {
 
     pub(crate) async fn object_health(&mut self, id: &ObjectId) -> ObjectHealth {
         let Some(seen) = self.sync.tracked.get(id) else {
+            let is_there = self.watching.shared.cache().get(id).is_some_and(|entry| entry.owned);
+            if is_there {
+                self.deadlines.healthy(id);
+                return ObjectHealth::default();
+            }
             return ObjectHealth {
                 health: Health::Progressing("it does not exist".to_owned()),
                 ..ObjectHealth::default()

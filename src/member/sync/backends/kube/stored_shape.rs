@@ -3,21 +3,17 @@
 //! Pure. The text of a Secret's `stringData` is kept as `data`: nobody owns it otherwise, so that no edit of it
 //! would be seen and no removal would count.
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value as Json};
 
 use berth_base::text::base64;
 
 /// Returns an object as the server would keep it.
-pub(crate) fn as_kept(object: &Json) -> Cow<'_, Json> {
+pub(crate) fn as_kept(mut object: Json) -> Json {
     let text = |key: &str| object.get(key).and_then(Json::as_str);
-    if (text("apiVersion"), text("kind")) != (Some("v1"), Some("Secret")) {
-        return Cow::Borrowed(object);
+    if (text("apiVersion"), text("kind")) == (Some("v1"), Some("Secret")) {
+        keep_as_data(&mut object);
     }
-    let mut object = object.clone();
-    keep_as_data(&mut object);
-    Cow::Owned(object)
+    object
 }
 
 /// Reports whether the object is still encrypted by SOPS, wholly or in part, so that no server could read it.
@@ -59,7 +55,7 @@ mod tests {
     use super::*;
 
     fn kept(object: Json) -> Json {
-        as_kept(&object).into_owned()
+        as_kept(object)
     }
 
     #[test]

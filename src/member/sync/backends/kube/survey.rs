@@ -15,7 +15,7 @@ use super::session::ClusterSession;
 use super::tracked_object::TrackedObject;
 use super::watching::cached_object::WantedObject;
 use super::watching::kind_scope::KindScope;
-use crate::sync::desired::Desired;
+use crate::sync::desired::{Annotations, Desired};
 use crate::sync::plan::{ALL_OF_KIND, Form, Live, Version};
 use berth_base::model::ObjectId;
 use berth_base::model::object::version_of;
@@ -139,7 +139,7 @@ impl ClusterSession {
                         // Objects left of this kind may have to be removed, and nothing else would report that.
                         let words = failure.words(false);
                         let form = Form::Faulty(format!("the live objects of its kind are unknown: {words}"));
-                        let live = Live { owned: true, form, annotations: BTreeMap::new(), stays: None };
+                        let live = Live { owned: true, form, annotations: Annotations::default(), stays: None };
                         found.insert(ObjectId::new(&scope.group, &scope.kind, "", ALL_OF_KIND), live);
                     }
                     self.sync.unseen.insert(group_kind(&scope.group, &scope.kind));
@@ -162,11 +162,12 @@ impl ClusterSession {
                 (Some(why), Some(_)) => Form::Faulty(why.to_string()),
                 _ => Form::There { version: Version(entry.uid.to_string()), same },
             };
-            let hash = form.map(|form| form.hash.clone()).unwrap_or_default();
-            self.sync.tracked.insert(
-                id.clone(),
-                TrackedObject { hash, ..TrackedObject::from_entry(entry, form) },
-            );
+            // All that there is to know of an object as wanted and healthy is its entry.
+            if !same || !entry.is_at_rest() {
+                let hash = form.map(|form| form.hash.clone()).unwrap_or_default();
+                let seen = TrackedObject { hash, ..TrackedObject::from_entry(entry, form) };
+                self.sync.tracked.insert(id.clone(), seen);
+            }
             let annotations = entry.annotations.clone();
             let stays = self.protected.reason_to_stay(id, entry.has_owner);
             found.insert(id.clone(), Live { owned: entry.owned, form: live, annotations, stays });
@@ -218,5 +219,5 @@ pub fn refuse(found: &mut LiveMap, id: &ObjectId, message: String) {
 
 /// Returns the live side of an object that is not berth's.
 pub(crate) fn not_ours(form: Form) -> Live {
-    Live { owned: false, form, annotations: BTreeMap::new(), stays: None }
+    Live { owned: false, form, annotations: Annotations::default(), stays: None }
 }

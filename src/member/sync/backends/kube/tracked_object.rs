@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use serde_json::Value as Json;
 
-use super::identity::group_kind_of;
 use super::pod_reasons;
 use super::watching::cached_object::{CachedObject, WantedObject};
 use crate::sync::health::Health;
@@ -20,7 +19,7 @@ use berth_base::model::status::Problem;
 pub(crate) struct CurrentSync {
     /// The start of the survey.
     pub surveyed: Option<Instant>,
-    /// Cache: each object as the survey and later writes left it.
+    /// Cache: the objects as the survey and later writes left them. Those at rest are only in the cache of watches.
     pub tracked: BTreeMap<ObjectId, TrackedObject>,
     /// Kinds that berth may own and could not list.
     pub unseen: BTreeSet<String>,
@@ -32,11 +31,6 @@ impl CurrentSync {
     pub fn begin(&mut self) {
         self.tracked.clear();
         self.surveyed = Some(Instant::now());
-    }
-
-    /// Returns the kinds of the objects that berth owns.
-    pub(crate) fn owned_kinds(&self) -> BTreeSet<String> {
-        self.tracked.iter().filter(|(_, seen)| seen.owned).map(|(id, _)| group_kind_of(id)).collect()
     }
 
     /// Notes an object whose drift stays, with a remark for the report.

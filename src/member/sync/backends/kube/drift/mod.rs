@@ -125,7 +125,7 @@ impl Drift {
     /// Reports who changed which fields. `None`: only a dry run can tell whether there is a change at all.
     fn report(&self, object: &Desired, seen: Option<&TrackedObject>) -> Option<DriftVerdict> {
         let live = seen.and_then(|seen| seen.live.as_ref());
-        let changes = live.map(|live| authors::changes(live, &object.object, &self.manager));
+        let changes = live.map(|live| authors::changes(live, &object.object(), &self.manager));
         let Some(mut changes) = changes else {
             let message = "somebody removed it; berth only reports its drift and does not create it again";
             return Some(DriftVerdict::Refuse(message.to_owned()));
@@ -155,7 +155,7 @@ impl Drift {
             return None;
         }
         let live = seen.and_then(|seen| seen.live.as_ref());
-        let changes = live.map(|live| authors::changes(live, &object.object, &self.manager));
+        let changes = live.map(|live| authors::changes(live, &object.object(), &self.manager));
         let what = match changes {
             Some(changes) if !changes.is_empty() => authors::words(&changes, false),
             Some(_) => "somebody changed it".to_owned(),

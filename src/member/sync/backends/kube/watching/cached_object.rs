@@ -11,7 +11,7 @@ use super::super::compare::{applied_hash, finding, is_as_applied, leaving, uid_o
 use super::super::identity::Identity;
 use super::super::pod_reasons;
 use super::super::protected::has_owner;
-use crate::sync::desired::{Desired, own_annotations};
+use crate::sync::desired::{Annotations, Desired, own_annotations};
 use crate::sync::health::custom::HealthRules;
 use crate::sync::health::{self, Health};
 use crate::sync::strategy::{Finding, Strategy, WriteLimit};
@@ -49,7 +49,7 @@ pub struct CachedObject {
     pub finding: Option<Finding>,
     /// The label selector of its pods, if it has some.
     pub pods: Option<Box<str>>,
-    pub annotations: BTreeMap<String, String>,
+    pub annotations: Annotations,
     /// The object itself, if it is not as wanted and has to be compared again.
     pub live: Option<Arc<Json>>,
 }
@@ -92,7 +92,7 @@ impl CachedObject {
             health: wanted.map_or_else(|| health::of(&object), |wanted| wanted.rules.judge(&object)),
             finding: wanted.and_then(|it| finding(&it.desired, &it.hash, &object, owned, &[])),
             pods: pod_reasons::selector_of(&object).map(String::into_boxed_str),
-            annotations: own_annotations(&object),
+            annotations: annotations_of(&object, wanted),
             live: None,
         };
         if wanted.is_some_and(|wanted| !entry.is_same(wanted) && !entry.is_plainly_older(wanted)) {
@@ -104,6 +104,11 @@ impl CachedObject {
     /// Reports whether the object is as wanted for certain.
     pub fn is_same(&self, wanted: &WantedObject) -> bool {
         self.owned && self.intact && self.applied.as_deref() == Some(&*wanted.hash)
+    }
+
+    /// Reports whether there is nothing to say about the object, as wanted as it may be.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.health == Health::Healthy && self.finding.is_none() && self.leaving.is_none()
     }
 
     /// Reports whether the object is berth's and gets a new form whatever its content.
@@ -119,6 +124,15 @@ impl CachedObject {
     /// Reports whether somebody changed the object while the wanted form stayed the same.
     pub(crate) fn has_drifted(&self, wanted: &WantedObject) -> bool {
         self.owned && !self.intact && self.live.is_some() && self.applied.as_deref() == Some(&*wanted.hash)
+    }
+}
+
+/// Returns an object's annotations for the syncer; those of the wanted form where they are equal.
+fn annotations_of(object: &Json, wanted: Option<&WantedObject>) -> Annotations {
+    let own = own_annotations(object);
+    match wanted.map(|wanted| wanted.desired.annotations()).filter(|wanted| ***wanted == own) {
+        Some(wanted) => wanted.clone(),
+        None => Arc::new(own),
     }
 }
 

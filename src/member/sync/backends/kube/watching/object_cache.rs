@@ -37,8 +37,7 @@ impl ObjectCache {
         self.entries.iter()
     }
 
-    #[cfg(test)]
-    fn get(&self, id: &ObjectId) -> Option<&CachedObject> {
+    pub fn get(&self, id: &ObjectId) -> Option<&CachedObject> {
         self.entries.get(id)
     }
 
