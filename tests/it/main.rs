@@ -59,6 +59,7 @@ mod lifecycle;
 mod looping;
 mod marking;
 mod member;
+mod member_counts;
 mod migration;
 mod new_dialect;
 mod newcomers;

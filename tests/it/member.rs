@@ -93,7 +93,7 @@ fn definitions_and_namespaces_come_first_and_what_needs_them_follows_in_the_same
     member.publish(&[crd("order.example.com"), namespace, boat]);
     let ran = member.sync(&[]).expect(0);
     assert!(ran.out.starts_with("3 writes"), "{}", ran.out);
-    member.kubectl(&["get", "boat", "ferry", "-n", "order-new"]);
+    member.kubectl(&["get", "boats.order.example.com", "ferry", "-n", "order-new"]);
 
     // Neither goes without an approval, and with one both do.
     member.publish(&[]);

@@ -103,6 +103,7 @@ impl ClusterSession {
     fn owned_kinds(&self) -> BTreeSet<String> {
         let cache = self.watching.shared.cache();
         let cached = cache.entries().filter(|(_, entry)| entry.owned).map(|(id, _)| id);
+        let cached = cached.filter(|id| !self.sync.other_names.contains(*id));
         let tracked = self.sync.tracked.iter().filter(|(_, seen)| seen.owned).map(|(id, _)| id);
         let kinds: BTreeSet<(&str, &str)> = cached.chain(tracked).map(|id| (&*id.group, &*id.kind)).collect();
         kinds.into_iter().map(|(group, kind)| group_kind(group, kind)).collect()

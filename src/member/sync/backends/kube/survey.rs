@@ -193,6 +193,7 @@ impl ClusterSession {
         for id in again.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
             found.remove(&id);
             self.sync.tracked.remove(&id);
+            self.sync.other_names.insert(id);
         }
     }
 }

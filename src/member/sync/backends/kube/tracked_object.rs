@@ -21,6 +21,8 @@ pub(crate) struct CurrentSync {
     pub surveyed: Option<Instant>,
     /// Cache: the objects as the survey and later writes left them. Those at rest are only in the cache of watches.
     pub tracked: BTreeMap<ObjectId, TrackedObject>,
+    /// Second names of wanted objects.
+    pub other_names: BTreeSet<ObjectId>,
     /// Kinds that berth may own and could not list.
     pub unseen: BTreeSet<String>,
     pub notes: Vec<Problem>,
@@ -30,6 +32,7 @@ impl CurrentSync {
     /// Forgets the objects of the last sync.
     pub fn begin(&mut self) {
         self.tracked.clear();
+        self.other_names.clear();
         self.surveyed = Some(Instant::now());
     }
 
