@@ -202,7 +202,11 @@ fn keep(member: &Member, mut objects: Vec<Json>, quiet: Duration) {
     let said = "sequence: 1\n".to_owned();
     running.until(&said, || member.status().contains(&said).then_some(()));
     let before = running.until_quiet();
-    println!("memory, {} objects, at rest: {} (target: 50 MiB of 10,000)", objects.len(), memory(running.id()));
+    println!(
+        "memory, {} objects, at rest: {} (target: 50 MiB of 10,000)",
+        objects.len(),
+        memory(running.id())
+    );
     let begun = Instant::now();
     running.until("the end of the quiet time", || (begun.elapsed() >= quiet).then_some(()));
     let idle = member.requests().split_off(before.len());

@@ -269,7 +269,8 @@ impl ApiClient {
             params.label_selector = Some(selector.to_owned());
             params.continue_token = token.take();
             let answer = self.send(path, "", Action::List(&params)).await?;
-            let page = list_page::read(&answer.bytes, &mut each).map_err(|error| Failure::unreadable(&error))?;
+            let page =
+                list_page::read(&answer.bytes, &mut each).map_err(|error| Failure::unreadable(&error))?;
             token = page.token.filter(|token| !token.is_empty());
             if token.is_none() {
                 return Ok(page.version);

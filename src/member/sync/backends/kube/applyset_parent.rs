@@ -31,6 +31,8 @@ pub(crate) struct ApplySetParent {
 #[derive(Debug, Default)]
 pub(crate) struct ParentRecord {
     pub current: Option<ApplySetParent>,
+    /// True if only its watch has told of it in this sync.
+    is_hearsay: bool,
 }
 
 impl ApplySetParent {
@@ -76,6 +78,7 @@ impl ParentRecord {
         watched: Option<Json>,
     ) -> Result<Option<Record>, BackendError> {
         let known = self.current.as_ref().and_then(|parent| parent.version.parse::<u64>().ok());
+        self.is_hearsay = true;
         match watched.as_ref().and_then(version_of) {
             Some(watched) if known.is_some_and(|known| known >= watched) => {}
             Some(_) => {
@@ -97,6 +100,7 @@ impl ParentRecord {
         let found = found.map_err(|failure| cluster.api.whole(&failure))?;
         let parse = |object: Json| ApplySetParent::parse(&cluster.api.identity, &object);
         self.current = found.map(parse).transpose()?;
+        self.is_hearsay = false;
         Ok(self.current.as_ref().map(|parent| parent.record.clone()))
     }
 
@@ -116,12 +120,27 @@ impl ParentRecord {
             Some(parent) => {
                 kinds.extend(parent.kinds.iter().cloned());
                 if parent.kinds == kinds && parent.record == *record {
-                    return Ok(());
+                    return self.confirm(cluster).await;
                 }
             }
             None => make_namespace(&cluster.api).await?,
         }
         self.put(cluster, record, kinds).await
+    }
+
+    /// Reads a record that is not written before other writes, so that a suspension counts at once. A write finds out by
+    /// the version.
+    async fn confirm(&mut self, cluster: &mut Connection) -> Result<(), BackendError> {
+        if !self.is_hearsay {
+            return Ok(());
+        }
+        let version = |parent: &Option<ApplySetParent>| parent.as_ref().map(|parent| parent.version.clone());
+        let before = version(&self.current);
+        self.ask(cluster).await?;
+        if version(&self.current) == before {
+            return Ok(());
+        }
+        Err(BackendError("berth's record was changed meanwhile".to_owned()))
     }
 
     /// Removes kinds without objects from the parent, after all other writes. Keeps `unsure` ones, and kinds

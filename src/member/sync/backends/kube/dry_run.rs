@@ -191,13 +191,8 @@ impl ClusterSession {
         let finding = wanted.and_then(|wanted| finding(wanted, &hash, &live, owned, &changes));
         // A take-over is written even without a change of content.
         let kept = (!same || !owned).then(|| live.clone());
-        let seen = TrackedObject {
-            owned,
-            hash,
-            live: kept,
-            finding,
-            ..TrackedObject::of(&live, &self.rules)
-        };
+        let seen =
+            TrackedObject { owned, hash, live: kept, finding, ..TrackedObject::of(&live, &self.rules) };
         self.sync.tracked.insert(id.clone(), seen);
         found.insert(id.clone(), found_now);
     }

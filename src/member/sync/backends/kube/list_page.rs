@@ -99,6 +99,8 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_cut_off_is_an_error() {
-        assert!(names(r#"{"items": [{"name": 1}"#).is_err() && names("[]").is_err() && names("{} x").is_err());
+        assert!(
+            names(r#"{"items": [{"name": 1}"#).is_err() && names("[]").is_err() && names("{} x").is_err()
+        );
     }
 }

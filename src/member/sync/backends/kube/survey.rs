@@ -139,7 +139,8 @@ impl ClusterSession {
                         // Objects left of this kind may have to be removed, and nothing else would report that.
                         let words = failure.words(false);
                         let form = Form::Faulty(format!("the live objects of its kind are unknown: {words}"));
-                        let live = Live { owned: true, form, annotations: Annotations::default(), stays: None };
+                        let live =
+                            Live { owned: true, form, annotations: Annotations::default(), stays: None };
                         found.insert(ObjectId::new(&scope.group, &scope.kind, "", ALL_OF_KIND), live);
                     }
                     self.sync.unseen.insert(group_kind(&scope.group, &scope.kind));
