@@ -12,12 +12,10 @@ use serde_json::{Value as Json, json};
 
 use super::api_client::{Action, ApiClient, Response};
 use super::compare::applied_hash;
-use super::failure::{Conflict, Failure, conflict_words, owners_words, quoted};
+use super::failure::{Conflict, Failure, conflict_words, owners_words};
 use super::field_paths::{self, Keep, Kept};
 use super::handover::{self, HandOver};
 use super::identity::{Identity, legacy_hubs_of, legacy_of};
-use super::managed_fields;
-use super::removal::release;
 use super::unmanaged_fields::UnmanagedFields;
 use crate::sync::desired::Desired;
 use crate::sync::strategy::{Strategy, WriteLimit};
@@ -26,15 +24,6 @@ use berth_base::model::annotation::{INITIAL, ON_CONFLICT, RECREATE, RETAIN, TAKE
 
 /// The longest wait for the removal of an object that is made anew.
 const LONGEST_REMOVAL: Duration = Duration::from_secs(15);
-
-/// The version that a missing object is made with. No object has it: versions begin with the first write of a cluster.
-const NO_VERSION: &str = "1";
-
-/// The number of attempts to make an object that others make and remove, or of which a quota is busy.
-const ATTEMPTS_TO_MAKE: u32 = 5;
-
-/// The pause between two of them.
-const PAUSE_TO_MAKE: Duration = Duration::from_millis(200);
 
 /// Everything needed to apply one object.
 #[derive(Clone, Debug)]
@@ -240,53 +229,6 @@ impl ApplyJob {
         Ok(applied)
     }
 
-    /// Makes a missing object, and changes none: an apply that names a version which no object has is carried out only
-    /// where there is no object.
-    async fn make(&self, api: &ApiClient) -> Result<ApplyResult, Failure> {
-        let mut object = self.payload();
-        object["metadata"]["resourceVersion"] = json!(NO_VERSION);
-        let params =
-            PatchParams { field_manager: Some(api.identity.manager.clone()), ..PatchParams::default() };
-        let mut attempt = 1;
-        loop {
-            let failure = match api.send(&self.path, &self.id.name, Action::Apply(&params, &object)).await {
-                Ok(answer) => {
-                    let created = answer.created;
-                    let made = ApplyResult { created, answer: Some(answer), notes: Vec::new() };
-                    return self.check_made(api, made).await;
-                }
-                Err(failure) => failure,
-            };
-            if failure.lacks_namespace() {
-                let message = format!("its namespace `{}` does not exist", self.id.namespace);
-                return Err(Failure::rule(message));
-            }
-            if failure.code() != 409 || attempt >= ATTEMPTS_TO_MAKE {
-                return Err(self.explain(failure));
-            }
-            match api.send(&self.path, &self.id.name, Action::Get).await {
-                Ok(answer) => {
-                    let live: Json = answer.read()?;
-                    // An earlier attempt, whose answer was lost, made the object.
-                    let is_made = api.identity.owns(&live) && self.is_intact(&live, &api.identity);
-                    let made = ApplyResult { created: true, answer: Some(answer), notes: Vec::new() };
-                    return if is_made { Ok(made) } else { Err(Failure::Exists) };
-                }
-                // The object has gone again, or the server was busy with something else, as with a quota.
-                Err(failure) if failure.is_not_found() => {}
-                Err(failure) => return Err(failure),
-            }
-            tokio::time::sleep(PAUSE_TO_MAKE).await;
-            attempt += 1;
-        }
-    }
-
-    /// Reports whether the object is as this very payload made it.
-    fn is_intact(&self, live: &Json, identity: &Identity) -> bool {
-        let own = managed_fields::applied_by(live, &identity.manager);
-        self.was_applied_to(live) && own.is_some_and(|own| managed_fields::covers(own, &self.payload()))
-    }
-
     async fn apply_or_recreate(&self, api: &ApiClient, object: Json) -> Result<ApplyResult, Failure> {
         match self.apply(api, object, false).await {
             Err(failure) if failure.is_immutable() && self.may_recreate() => {
@@ -357,7 +299,7 @@ impl ApplyJob {
     }
 
     /// Adds what would help.
-    fn explain(&self, failure: Failure) -> Failure {
+    pub(crate) fn explain(&self, failure: Failure) -> Failure {
         if !failure.is_immutable() || self.uid().is_none() || self.may_recreate() {
             return failure;
         }
@@ -410,24 +352,5 @@ impl ApplyJob {
             Ok(result) => result,
             Err(_) => Err(Failure::rule("it is being removed to be created again, and still exists")),
         }
-    }
-
-    /// Releases an object that somebody made between the survey and the write.
-    async fn check_made(&self, api: &ApiClient, applied: ApplyResult) -> Result<ApplyResult, Failure> {
-        if applied.created || self.take_over {
-            return Ok(applied);
-        }
-        let Some(answer) = &applied.answer else { return Ok(applied) };
-        let object: Json = answer.read()?;
-        let others: Vec<&str> = managed_fields::managers(&object)
-            .map(|(manager, _)| manager)
-            .filter(|manager| *manager != api.identity.manager)
-            .collect();
-        // An earlier attempt, whose answer was lost, made the object, and then others changed it.
-        if others.is_empty() || (answer.again && managed_fields::is_maker(&object, &api.identity.manager)) {
-            return Ok(applied);
-        }
-        release(api, &self.path, &self.id, object.pointer("/metadata/uid")).await?;
-        Err(Failure::rule(format!("it was created meanwhile by {}", quoted(&others))))
     }
 }

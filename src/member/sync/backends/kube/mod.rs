@@ -8,9 +8,9 @@
 //!   `unmanaged_fields` read and change the owners of fields; `stored_shape` is a server's form of an object.
 //! - Reading: `watching` follows the owned objects; `survey` reads them, `compare` judges them, `dry_run` tries
 //!   those that are not as wanted for certain; `drift` decides about changes made by others.
-//! - Writing: `apply_one` applies one object, `batches` all of a stage; `applyset_parent` keeps the record,
-//!   `lease` lets only one syncer write, `retries` schedules what failed, `deadlines` ends what takes too long,
-//!   `preview` shows writes beforehand, `events` tells people.
+//! - Writing: `apply_one` applies one object, `make_one` a missing one, `batches` all of a stage; `applyset_parent`
+//!   keeps the record, `lease` lets only one syncer write, `retries` schedules what failed, `deadlines` ends what takes
+//!   too long, `preview` shows writes beforehand, `events` tells people.
 //!
 //! Berth changes and removes only its own objects, a removal names the very object that was seen, and one
 //! object's failure stops no other.
@@ -33,6 +33,7 @@ mod identity;
 pub mod lease;
 mod list_page;
 mod list_rights;
+mod make_one;
 mod managed_fields;
 mod override_objects;
 mod pod_reasons;
