@@ -137,9 +137,14 @@ impl PickCursor<'_> {
         if self.at > 0 && self.picks.get(self.at - 1).is_none_or(|pick| !before(pick)) {
             self.at = self.picks.partition_point(before);
         }
-        while self.picks.get(self.at).is_some_and(before) {
-            self.at += 1;
+        // In growing steps: few clusters may be asked about among many.
+        let mut step = 1;
+        while self.picks.get(self.at + step).is_some_and(before) {
+            self.at += step;
+            step *= 2;
         }
+        let near = self.picks.get(self.at..self.picks.len().min(self.at + step + 1)).unwrap_or_default();
+        self.at += near.partition_point(before);
         self.picks.get(self.at).is_some_and(|pick| pick.cluster == cluster)
     }
 }

@@ -247,24 +247,19 @@ fn note_objects(
     for claim in groups.values().flatten().filter(|claim| *claim.id != claim.template.object.id) {
         moved.entry(&claim.workload.key).or_default().push(&claim.id);
     }
-    decisions.update(|key, decision| {
+    for (key, decision) in decisions.iter_mut() {
         let workload = fleet.workloads.get(key);
         let templates = workload.map(|workload| workload.templates.as_slice()).unwrap_or_default();
         let own = templates.iter().map(|template| &template.object.id);
         let mut objects: Vec<&ObjectId> = own.chain(moved.get(key).into_iter().flatten().copied()).collect();
         objects.sort();
         objects.dedup();
-        let is_frozen = workload.is_some_and(|workload| workload.frozen);
-        if !is_frozen && decision.failures.is_empty() && objects.iter().copied().eq(&decision.objects) {
-            return None;
+        decision.objects = objects.into_iter().cloned().collect();
+        decision.failures.clear();
+        if workload.is_some_and(|workload| workload.frozen) {
+            frozen::note(previous, key, decision);
         }
-        let objects = objects.into_iter().cloned().collect();
-        let mut noted = Decision { objects, failures: Vec::new(), ..decision.clone() };
-        if is_frozen {
-            frozen::note(previous, key, &mut noted);
-        }
-        Some(noted)
-    });
+    }
 }
 
 #[cfg(test)]

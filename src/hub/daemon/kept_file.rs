@@ -6,13 +6,11 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
 use berth_base::codec::{Decoder, Encoder};
-use berth_base::text::hex;
 use berth_git::Repo;
 
 const FOLDER: &str = "berth/cache";
@@ -32,7 +30,7 @@ pub(super) fn read<T>(
         return None;
     }
     let mut decoder = Decoder::new(body);
-    if *decoder.text()? != *build()? {
+    if *decoder.text()? != *BUILD {
         return None;
     }
     decode(&mut decoder)
@@ -45,7 +43,7 @@ pub(super) fn replace(
     encode: impl FnOnce(&mut Encoder) -> Option<()>,
 ) -> Option<()> {
     let mut encoder = Encoder::default();
-    encoder.text(build()?);
+    encoder.text(BUILD);
     encode(&mut encoder)?;
     let body = encoder.into_bytes();
     let target = path(repo, name);
@@ -81,13 +79,5 @@ fn path(repo: &Repo, name: &str) -> PathBuf {
     repo.shared_path().join(FOLDER).join(name)
 }
 
-/// Returns the version of this build and a digest of its executable. The digest is computed once, since a new build
-/// may take the file's place while this one runs.
-fn build() -> Option<&'static str> {
-    static BUILD: OnceLock<Option<String>> = OnceLock::new();
-    let look = || {
-        let digest = Sha256::digest(fs::read(std::env::current_exe().ok()?).ok()?);
-        Some(format!("{} {}", env!("CARGO_PKG_VERSION"), hex(&digest)))
-    };
-    BUILD.get_or_init(look).as_deref()
-}
+/// The version of this build, and a digest of its sources.
+const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("BERTH_SOURCES"));

@@ -265,9 +265,15 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
         }
     }
 
-    /// The values, each chunk of them copied where it is shared.
+    /// The entries with their values to change. Every chunk that is shared is copied.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
+        let chunks = Arc::make_mut(&mut self.chunks).iter_mut();
+        chunks.flat_map(Arc::make_mut).map(|(key, value)| (&*key, value))
+    }
+
+    /// The values to change. Every chunk that is shared is copied.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
-        Arc::make_mut(&mut self.chunks).iter_mut().flat_map(Arc::make_mut).map(|(_, value)| value)
+        self.iter_mut().map(|(_, value)| value)
     }
 
     /// Sets the values for which `change` returns another one.
