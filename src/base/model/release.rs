@@ -45,12 +45,13 @@ pub enum RecordFormat {
     /// Without a mark in the record: removals are forgotten as soon as copies leave the folders.
     #[default]
     First,
-    /// Removals are remembered until members report that the copies are gone.
-    Removals,
+    /// Removals are remembered until members report that the copies are gone, and workloads that go together choose
+    /// the same clusters.
+    Second,
 }
 
 impl RecordFormat {
-    pub const NEWEST: RecordFormat = RecordFormat::Removals;
+    pub const NEWEST: RecordFormat = RecordFormat::Second;
 }
 
 /// One version of a workload.

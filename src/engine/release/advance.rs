@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::cluster::WorkloadName;
-use berth_base::model::release::{CopyReport, Releases};
+use berth_base::model::release::{CopyReport, RecordFormat, Releases};
 use berth_base::model::rollout::Strategy;
 use berth_base::model::{
     ContentError, Contents, Decision, Folders, Key, Map, Pick, Shared, Timestamp, Workload,
 };
 
-use super::answer::{self, Answer};
+use super::answer::{self, Ailing, Answer};
 use super::course::{self, Course, Way};
 use super::places::{CopySet, Places};
 use super::policy::Closed;
@@ -50,24 +50,28 @@ pub(super) enum Fate {
     Leaves,
 }
 
-/// A workload whose step is under way: asked, and not recorded yet.
+/// A workload whose step is under way: looked at and asked, and not recorded yet.
 pub(super) struct Asked<'a> {
     pub(super) workload: &'a Workload,
     pub(super) course: Course<'a>,
     pub(super) sights: BTreeMap<String, Sight<'a>>,
     pub(super) answer: Answer,
+    /// Newcomers that begin with a proven release of another workload, with which this one goes together.
+    pub(super) joins_along: BTreeSet<String>,
+    /// Newcomers that wait, because such a workload is still being removed there.
+    pub(super) waits_along: BTreeSet<String>,
     /// The clusters keep what they have: the release that they should go to cannot be rendered.
     is_lost: bool,
     closed: Option<Closed>,
+    /// Another workload must go first.
+    is_blocked: bool,
 }
 
-/// Looks at a workload and asks its strategy. `places` are those of the current and of the desired state; `blocked` is
-/// the reason why another workload must go first.
-pub(super) fn ask<'a>(
+/// Looks at a workload. `places` are those of the current and of the desired state.
+pub(super) fn look<'a>(
     workload: &'a Workload,
     given: Given<'a>,
     places: [&'a Places<'a>; 2],
-    blocked: Option<String>,
     way: Way,
     contents: &mut dyn Contents,
 ) -> Result<Asked<'a>, ContentError> {
@@ -98,11 +102,17 @@ pub(super) fn ask<'a>(
     pin(&mut sights, &mut course, workload, (given, contents), desired);
     assume(&mut sights, &course.releases);
     let closed = course.orders.closed(given.now);
-    let frozen = closed.as_ref().map(|closed| closed.reason.clone());
-    let reason = frozen.or(blocked).filter(|_| !course.releases.taken_back);
-    let followed = strategies::followed(given.fleet, desired, key, &course.strategy);
-    let answer = answer::ask(&mut course, &sights, &followed, reason.as_deref(), given.now);
-    Ok(Asked { workload, course, sights, answer, is_lost, closed })
+    Ok(Asked {
+        workload,
+        course,
+        sights,
+        answer: Answer::default(),
+        joins_along: BTreeSet::new(),
+        waits_along: BTreeSet::new(),
+        is_lost,
+        closed,
+        is_blocked: false,
+    })
 }
 
 /// Sets the copies that clusters should have.
@@ -128,7 +138,10 @@ fn pin(
         match pin.release {
             Some(number) if Some(number) == course.target => continue,
             Some(number) => drop(by_release.entry(number).or_default().insert(cluster.clone())),
-            None if !sight.serves => continue,
+            None if !sight.serves => {
+                sight.keeps = given.format >= RecordFormat::Second;
+                continue;
+            }
             None => sight.want = sight.have.clone(),
         }
         sight.is_pinned = true;
@@ -154,6 +167,29 @@ fn pin(
 }
 
 impl Asked<'_> {
+    /// Asks its strategy. `blocked` is the reason why another workload must go first, and `ailing` are the clusters
+    /// in which workloads that go together with it are not in order.
+    pub(super) fn ask(
+        &mut self,
+        given: Given<'_>,
+        desired: &Map<Key, Decision>,
+        blocked: Option<String>,
+        ailing: &Ailing,
+    ) {
+        self.is_blocked = blocked.is_some() && given.format >= RecordFormat::Second;
+        let course = &mut self.course;
+        let frozen = self.closed.as_ref().map(|closed| closed.reason.clone());
+        let taken_back = course.releases.taken_back;
+        let reason = frozen.clone().or(blocked).filter(|_| !taken_back);
+        let followed = strategies::followed(given.fleet, desired, &self.workload.key, &course.strategy);
+        self.answer = answer::ask(course, &self.sights, ailing, &followed, reason.as_deref(), given.now);
+        if let Some(reason) = frozen.filter(|_| taken_back && given.format >= RecordFormat::Second) {
+            // What is taken back goes back all the same. Nothing else happens.
+            let stays = std::mem::take(&mut self.answer.remove);
+            self.answer.waits.extend(stays.into_iter().map(|cluster| (cluster, reason.clone())));
+        }
+    }
+
     /// Returns the moment from which the workload counts as proven, if nothing changes until then; `None` while
     /// something is missing.
     pub(super) fn settles(&self) -> Option<Timestamp> {
@@ -170,11 +206,8 @@ impl Asked<'_> {
         contents: &mut dyn Contents,
     ) -> Advance {
         let key = self.workload.key.clone();
-        let good = self.course.releases.good.filter(|good| Some(*good) != self.course.target);
-        let joins: BTreeSet<String> = match good {
-            Some(_) => self.joins().cloned().collect(),
-            None => BTreeSet::new(),
-        };
+        let good = self.good_for_newcomers();
+        let joins = self.joins();
         let mut fates = self.fates(&joins);
         if let Some(good) = good.filter(|_| !joins.is_empty()) {
             let picks = picks_of(desired, &key, |cluster| joins.contains(cluster));
@@ -253,9 +286,31 @@ impl Asked<'_> {
 
     /// The clusters that have nothing yet, and begin with the proven release: nobody begins with another one,
     /// whatever the strategy says of newcomers.
-    fn joins(&self) -> impl Iterator<Item = &String> {
+    pub(super) fn joins(&self) -> BTreeSet<String> {
+        if self.good_for_newcomers().is_none() {
+            return BTreeSet::new();
+        }
+        self.newcomers()
+    }
+
+    /// The picked clusters that have nothing yet, and do not wait for the end of a removal.
+    pub(super) fn newcomers(&self) -> BTreeSet<String> {
         let joins = self.sights.iter().filter(|(_, sight)| sight.picked && sight.has() == Has::Nothing);
-        joins.filter(|(_, sight)| !sight.is_pinned && sight.removing.is_none()).map(|(cluster, _)| cluster)
+        joins
+            .filter(|(_, sight)| !sight.is_pinned && sight.removing.is_none())
+            .map(|(cluster, _)| cluster.clone())
+            .filter(|cluster| !self.waits_along.contains(cluster))
+            .collect()
+    }
+
+    /// The proven release, where others go to another one.
+    fn good_for_newcomers(&self) -> Option<u64> {
+        self.course.releases.good.filter(|good| Some(*good) != self.course.target)
+    }
+
+    /// Reports whether a freeze or pause alone keeps clusters from going on.
+    fn is_frozen_alone(&self) -> bool {
+        self.closed.is_some() && !self.is_blocked
     }
 
     /// Reports whether newcomers go straight to a proven release.
@@ -275,13 +330,17 @@ impl Asked<'_> {
             let fate = match (sight.picked, sight.has()) {
                 (true, _) if sight.is_pinned => wanted(),
                 (true, _) if sight.removing.is_some() => Fate::Waits,
+                (true, Has::Nothing) if self.waits_along.contains(cluster) => Fate::Waits,
                 (true, Has::New) => wanted(),
                 (true, Has::Nothing) if joins.contains(cluster) => Fate::Waits,
                 (true, Has::Old) if self.is_lost => Fate::Stays,
                 (true, _) if releases.taken_back || self.answer.give.contains(cluster) => wanted(),
                 (true, Has::Old) => Fate::Stays,
                 // A proven release reaches newcomers whatever is frozen: to them nothing about it is new.
-                (true, Has::Nothing) if self.closed.is_some() && self.begins_proven() => wanted(),
+                (true, Has::Nothing) if self.is_frozen_alone() && self.begins_proven() => wanted(),
+                (true, Has::Nothing) if self.joins_along.contains(cluster) && self.begins_proven() => {
+                    wanted()
+                }
                 (true, Has::Nothing) => Fate::Waits,
                 (false, Has::Nothing) => continue,
                 (false, _) if self.answer.remove.contains(cluster) => continue,

@@ -28,16 +28,45 @@ pub(super) struct Answer {
     pub(super) standing: Option<Standing>,
 }
 
+/// The clusters in which workloads that go together are not in order: with older copies, and by their health. These
+/// clusters go on as if each of the workloads were not in order, so that all strategies choose the same ones.
+#[derive(Debug, Default)]
+pub(super) struct Ailing {
+    health: BTreeMap<String, Health>,
+    broken: BTreeSet<String>,
+}
+
+impl Ailing {
+    /// Adds the clusters of one workload.
+    pub(super) fn add(&mut self, course: &Course<'_>, sights: &BTreeMap<String, Sight<'_>>) {
+        let behind = sights.iter().filter(|(_, sight)| sight.has() == Has::Old);
+        for (cluster, sight) in behind.filter(|(_, sight)| sight.health() != Health::Succeeded) {
+            let worst = self.health.entry(cluster.clone()).or_insert_with(|| sight.health());
+            *worst = worse(*worst, sight.health());
+        }
+        self.broken.extend(broken(sights, &course.releases).map(str::to_owned));
+    }
+}
+
+fn worse(one: Health, other: Health) -> Health {
+    let order = [Health::Failed, Health::Applying, Health::Progressing];
+    order.into_iter().find(|health| [one, other].contains(health)).unwrap_or(Health::Succeeded)
+}
+
 /// Asks who may go on now. While the rollout is `closed`, for this reason, nobody may.
 pub(super) fn ask(
     course: &mut Course<'_>,
     sights: &BTreeMap<String, Sight<'_>>,
+    ailing: &Ailing,
     followed: &[&[Pick]],
     closed: Option<&str>,
     now: Timestamp,
 ) -> Answer {
     let mut answer = Answer::default();
     let mut turns = turns(sights, course);
+    for turn in turns.iter_mut().filter(|turn| turn.has == Has::Old && !turn.removing) {
+        turn.health = worse(turn.health, ailing.health.get(turn.cluster).copied().unwrap_or(turn.health));
+    }
     if course.target.is_none() {
         let reason = closed.unwrap_or(match course.strategy {
             Strategy::Stages(_) => "the stages cannot be worked out",
@@ -47,7 +76,11 @@ pub(super) fn ask(
         return answer;
     }
     if matches!(course.strategy, Strategy::Rolling(_)) && closed.is_none() {
-        let broken: BTreeSet<&str> = broken(sights, &course.releases).collect();
+        let broken = broken(sights, &course.releases);
+        let of_others = ailing.broken.iter().map(String::as_str).filter(|cluster| {
+            sights.get(*cluster).is_some_and(|sight| sight.picked && sight.has() == Has::Old)
+        });
+        let broken = broken.chain(of_others).collect();
         go_on(&mut turns, &broken, &mut answer);
     }
     if let (Some(staged), Some(_)) = (&mut course.staged, closed) {
@@ -81,6 +114,8 @@ pub(super) fn ask(
             (turn.removing, turn.health, turn.since) = (true, Health::Applying, None);
         }
         go_on(&mut turns, &give, &mut answer);
+        // From now on it is pinned.
+        turns.retain(|turn| !give.contains(turn.cluster) || !sights[turn.cluster].keeps);
     }
     for (cluster, _) in sights.iter().filter(|(cluster, sight)| is_on_its_way(cluster, sight, course)) {
         let reason = || "it reports on the proven release first, which it was told".to_owned();

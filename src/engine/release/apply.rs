@@ -62,7 +62,7 @@ fn keeps_reports(advance: &Advance, given: Given<'_>) -> bool {
     let is_as_before =
         |releases: &Releases| given.current.releases.get(&advance.key).is_some_and(|one| **one == *releases);
     let releases = advance.releases.as_ref();
-    releases.is_some_and(|releases| releases.format >= RecordFormat::Removals && is_as_before(releases))
+    releases.is_some_and(|releases| releases.format >= RecordFormat::Second && is_as_before(releases))
 }
 
 /// Keeps the last reports from clusters that lost their copies until the record changes: to drop them is no reason

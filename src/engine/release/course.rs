@@ -106,7 +106,7 @@ impl Course<'_> {
 
     /// Reports whether a removal counts until members report its end. Only the strategies of KubeFleet ask for that.
     pub(super) fn remembers_removals(&self) -> bool {
-        self.format >= RecordFormat::Removals
+        self.format >= RecordFormat::Second
             && matches!(self.strategy, Strategy::Rolling(_) | Strategy::Stages(_) | Strategy::Runs)
     }
 

@@ -30,16 +30,18 @@ pub(super) fn record(
     for (cluster, fate) in fates {
         let sight = asked.sights.get(cluster);
         let release = match fate {
+            Fate::Desired | Fate::Gets(_) if sight.is_some_and(|sight| sight.keeps) => None,
             Fate::Desired | Fate::Gets(_) if joins.contains(cluster) => releases.good,
             Fate::Desired | Fate::Gets(_) if sight.is_some_and(|sight| sight.is_pinned) => None,
             Fate::Desired | Fate::Gets(_) => target,
             Fate::Stays | Fate::Leaves | Fate::Waits => continue,
         };
         let is_new = sight.is_none_or(|sight| sight.has() != Has::New);
-        match release.filter(|_| is_new) {
-            Some(release) => drop(releases.told.insert(cluster.clone(), Told { release, at: now })),
-            None if sight.is_some_and(|sight| sight.is_pinned) => drop(releases.told.remove(cluster)),
-            None => {}
+        let is_pinned = sight.is_some_and(|sight| sight.is_pinned || sight.keeps);
+        if let Some(release) = release.filter(|_| is_new) {
+            releases.told.insert(cluster.clone(), Told { release, at: now });
+        } else if is_pinned {
+            releases.told.remove(cluster);
         }
     }
     releases.told.retain(|cluster, _| fates.contains_key(cluster));
@@ -87,8 +89,10 @@ fn stays(
     let Course { releases, target, .. } = &asked.course;
     let of_cluster = |(cluster, fate): (&String, &Fate)| {
         let (sight, had) = (asked.sights.get(cluster)?, had.get(cluster).copied());
-        let pinned = sight.is_pinned;
+        let pinned = sight.is_pinned || sight.keeps;
         let release = match fate {
+            Fate::Desired | Fate::Gets(_) if sight.keeps && joins.contains(cluster) => releases.good,
+            Fate::Desired | Fate::Gets(_) if sight.keeps => *target,
             Fate::Stays | Fate::Leaves => had,
             Fate::Desired | Fate::Gets(_) if pinned => sight.pinned_to.or(had),
             Fate::Desired | Fate::Gets(_) if sight.has() == Has::New => *target,
@@ -98,7 +102,10 @@ fn stays(
         let release = release.filter(|release| pinned || Some(*release) != releases.told_to(cluster))?;
         Some((cluster.clone(), Stays { release, pinned }))
     };
-    fates.iter().filter(|(cluster, _)| !joins.contains(*cluster)).filter_map(of_cluster).collect()
+    let begins = |cluster: &String| {
+        joins.contains(cluster) && asked.sights.get(cluster).is_some_and(|sight| !sight.keeps)
+    };
+    fates.iter().filter(|(cluster, _)| !begins(cluster)).filter_map(of_cluster).collect()
 }
 
 /// Returns the moment from which the release that clusters go to counts as proven, if nothing changes until then.
@@ -112,7 +119,12 @@ pub(super) fn settles(asked: &Asked<'_>) -> Option<Timestamp> {
         return None;
     }
     let begun = releases.get(target)?.begun;
-    let mut picked = asked.sights.values().filter(|sight| sight.picked && !sight.is_pinned).peekable();
+    let joins = asked.joins();
+    let gets = |cluster: &String| joins.contains(cluster) || asked.answer.give.contains(cluster);
+    let counts = |(cluster, sight): &(&String, &Sight<'_>)| {
+        sight.picked && !sight.is_pinned && !(sight.keeps && gets(cluster))
+    };
+    let mut picked = asked.sights.iter().filter(counts).map(|(_, sight)| sight).peekable();
     picked.peek()?;
     let quiet = quiet_seconds(&asked.course.strategy);
     let mut latest = begun;

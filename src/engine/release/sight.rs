@@ -22,7 +22,9 @@ pub(super) struct Sight<'a> {
     pub(super) is_assumed: bool,
     /// People ordered that the cluster keeps a release.
     pub(super) is_pinned: bool,
-    /// That release, where the order names one that can be rendered.
+    /// People ordered that it keeps what it has, which is nothing yet: what it gets first.
+    pub(super) keeps: bool,
+    /// The release of the pin, where the order names one that can be rendered.
     pub(super) pinned_to: Option<u64>,
     pub(super) group: Option<&'a Group>,
     /// Since when its copies are being removed, where nobody reported yet that they are gone.

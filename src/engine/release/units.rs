@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_base::model::release::{Halt, Releases};
+use berth_base::model::release::{Halt, RecordFormat, Releases};
 use berth_base::model::rollout_policy::OnFailure;
 use berth_base::model::{ContentError, Contents, Key, Timestamp, Workload};
 
 use super::Given;
-use super::advance::{Advance, Asked, ask};
+use super::advance::{Advance, Asked, look};
+use super::answer::Ailing;
 use super::course::Way;
 use super::places::Places;
 use super::policy::Orders;
@@ -76,8 +77,16 @@ fn step<'a>(
     loop {
         let mut asked: Vec<Asked<'a>> = Vec::new();
         for workload in unit {
-            let blocked = blocked(workload, given, proven);
-            asked.push(ask(workload, given, places, blocked, way, contents)?);
+            asked.push(look(workload, given, places, way, contents)?);
+        }
+        let desired = &places[1].state.decisions;
+        let mut ailing = Ailing::default();
+        let chooses_as_one = asked.len() > 1 && given.format >= RecordFormat::Second;
+        if chooses_as_one {
+            asked.iter().for_each(|one| ailing.add(&one.course, &one.sights));
+        }
+        for one in &mut asked {
+            one.ask(given, desired, blocked(one.workload, given, proven), &ailing);
         }
         if way == Way::Recorded && unit.len() > 1 {
             (way, failure) = as_one(&asked, given);
@@ -89,8 +98,11 @@ fn step<'a>(
             one.course.releases.halted.clone_from(&failure);
         }
         keep_together(&mut asked);
+        if chooses_as_one {
+            join_together(&mut asked);
+            leave_together(&mut asked);
+        }
         let settles = settles(&asked);
-        let desired = &places[1].state.decisions;
         let rolls_back = asked.iter().any(|one| one.course.orders.on_failure() == OnFailure::RollBack);
         let has_way_back = |one: &Asked<'_>| {
             let releases = &one.course.releases;
@@ -149,6 +161,40 @@ fn blocked(workload: &Workload, given: Given<'_>, proven: &BTreeMap<&Key, bool>)
     let waits_for = |key: &&Key| !proven.get(*key).copied().unwrap_or_else(|| recorded(key));
     let first = orders.after().into_iter().find(waits_for)?;
     Some(format!("{first} goes first, and is not proven everywhere yet"))
+}
+
+/// Lets newcomers begin with the proven releases of all workloads of a unit, once none of them is being removed there.
+fn join_together(asked: &mut [Asked<'_>]) {
+    let returning = |one: &Asked<'_>| {
+        let sights = one.sights.iter().filter(|(_, sight)| sight.picked && sight.removing.is_some());
+        sights.map(|(cluster, _)| cluster.clone()).collect::<BTreeSet<_>>()
+    };
+    let waits: BTreeSet<String> = asked.iter().flat_map(returning).collect();
+    asked.iter_mut().for_each(|one| one.waits_along.clone_from(&waits));
+    let begins = |one: &Asked<'_>| match one.course.releases.taken_back {
+        true => one.newcomers(),
+        false => one.joins(),
+    };
+    let joins: BTreeSet<String> = asked.iter().flat_map(begins).collect();
+    asked.iter_mut().for_each(|one| one.joins_along.clone_from(&joins));
+}
+
+/// Keeps the copies of a unit in a cluster that is no longer picked, until all of them may go.
+fn leave_together(asked: &mut [Asked<'_>]) {
+    let staying = |one: &Asked<'_>| {
+        let left = one.sights.iter().filter(|(_, sight)| sight.serves && !sight.picked);
+        let staying = left.filter(|(cluster, _)| !one.answer.remove.contains(*cluster));
+        staying.map(|(cluster, _)| cluster.clone()).collect::<BTreeSet<_>>()
+    };
+    let stay: BTreeSet<String> = asked.iter().flat_map(staying).collect();
+    for one in asked {
+        let (waits, goes) =
+            std::mem::take(&mut one.answer.remove).into_iter().partition(|it| stay.contains(it));
+        let waits: BTreeSet<String> = waits;
+        one.answer.remove = goes;
+        let reason = || "what goes together with it cannot be removed yet".to_owned();
+        one.answer.waits.extend(waits.into_iter().map(|cluster| (cluster, reason())));
+    }
 }
 
 /// Takes back what one workload of a unit would give to a cluster where another one must wait.

@@ -173,7 +173,7 @@ pub fn write(releases: &Releases) -> String {
         kind: KIND.to_owned(),
         format: match releases.format {
             RecordFormat::First => first(),
-            RecordFormat::Removals => 2,
+            RecordFormat::Second => 2,
         },
         metadata: MetadataForm::of(key),
         workload: NameForm::of_key(key),
@@ -242,7 +242,7 @@ pub fn read(bytes: &[u8], inputs: &BTreeMap<u64, ContentId>) -> Result<Releases,
     }
     let format = match form.format {
         1 => RecordFormat::First,
-        2 => RecordFormat::Removals,
+        2 => RecordFormat::Second,
         other => return Err(format!("it has the format {other}, which this berth does not know")),
     };
     Ok(Releases {

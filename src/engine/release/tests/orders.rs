@@ -1,34 +1,19 @@
 //! The orders of people in rollout policies.
 
 use berth_base::diag::Pos;
+use berth_base::model::Map;
 use berth_base::model::release::Health;
 use berth_base::model::rollout_policy::{Abort, OnFailure, Pin, RolloutPolicy, WorkloadPattern};
-use berth_base::model::{Key, Map};
 
 use super::stories::one_at_a_time;
-use super::world::World;
+use super::world::{World, policy};
 
 fn proven() -> World {
     World::proven(one_at_a_time())
 }
 
 fn order(world: &mut World, change: impl FnOnce(&mut RolloutPolicy)) {
-    let mut policy = RolloutPolicy {
-        key: Key::new("berth.dev", "RolloutPolicy", "", "orders"),
-        origin: Pos::file("rollouts/orders.yaml"),
-        workloads: None,
-        strategy: None,
-        on_failure: None,
-        freezes: Vec::new(),
-        paused: None,
-        pins: Vec::new(),
-        after: Vec::new(),
-        together: false,
-        approved: Vec::new(),
-        aborted: Vec::new(),
-        restarted: Vec::new(),
-    };
-    change(&mut policy);
+    let policy = policy("orders", change);
     world.fleet.rollout_policies.insert(policy.key.clone(), policy.into());
 }
 

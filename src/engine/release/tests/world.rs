@@ -7,9 +7,10 @@ use berth_base::diag::Pos;
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, Health, RecordFormat, Releases};
 use berth_base::model::rollout::Strategy;
+use berth_base::model::rollout_policy::RolloutPolicy;
 use berth_base::model::{
-    Cluster, ClusterStatus, ContentId, Decision, Fleet, Group, Key, Map, Object, ObjectId, Pick, Shared,
-    Template, Timestamp, Workload,
+    Cluster, ClusterStatus, ContentId, Decision, Digest, Fleet, Group, Key, Map, Object, ObjectId, Pick,
+    Shared, Template, Timestamp, Workload,
 };
 use serde_json::json;
 
@@ -29,7 +30,7 @@ pub(super) struct World {
     pub(super) statuses: Map<String, Shared<ClusterStatus>>,
     pub(super) warnings: Vec<String>,
     /// The reasons of the clusters that wait.
-    pub(super) waits: BTreeMap<String, String>,
+    pub(super) waits: BTreeMap<Key, BTreeMap<String, String>>,
     /// The next moment at which something happens by itself.
     pub(super) next_change: Option<Timestamp>,
     /// The decision groups by cluster.
@@ -41,6 +42,32 @@ pub(super) struct World {
 
 pub(super) fn key() -> Key {
     Key::new("", "Workload", "shop", "web")
+}
+
+/// A second workload, beside the one that most tests have alone.
+pub(super) fn other_key() -> Key {
+    Key::new("", "Workload", "shop", "api")
+}
+
+/// A policy of this name for all workloads, until `change` says otherwise.
+pub(super) fn policy(name: &str, change: impl FnOnce(&mut RolloutPolicy)) -> RolloutPolicy {
+    let mut policy = RolloutPolicy {
+        key: Key::new("berth.dev", "RolloutPolicy", "", name),
+        origin: Pos::file("rollouts/orders.yaml"),
+        workloads: None,
+        strategy: None,
+        on_failure: None,
+        freezes: Vec::new(),
+        paused: None,
+        pins: Vec::new(),
+        after: Vec::new(),
+        together: false,
+        approved: Vec::new(),
+        aborted: Vec::new(),
+        restarted: Vec::new(),
+    };
+    change(&mut policy);
+    policy
 }
 
 pub(super) fn at(seconds: i64) -> Timestamp {
@@ -62,10 +89,15 @@ impl World {
             unpicked: BTreeSet::new(),
             format: RecordFormat::NEWEST,
         };
-        let workload = Workload { strategy, ..Workload::new(key(), Pos::file("web.yaml"), Vec::new()) };
-        world.fleet.workloads.insert(key(), workload.into());
+        world.add(key(), strategy);
         clusters.iter().for_each(|name| world.join(name));
         world
+    }
+
+    /// Adds a workload without objects.
+    pub(super) fn add(&mut self, key: Key, strategy: Strategy) {
+        let workload = Workload { strategy, ..Workload::new(key.clone(), Pos::file("web.yaml"), Vec::new()) };
+        self.fleet.workloads.insert(key, workload.into());
     }
 
     /// Three clusters on version 1, proven.
@@ -80,7 +112,7 @@ impl World {
         world.settle();
         assert_eq!(world.shown(), "a=1 b=1 c=1");
         assert!(world.releases().is_proven(), "{:?}", world.releases());
-        assert_eq!(world.version_by_record("a").as_deref(), Some("1"));
+        assert_eq!(world.version_by_record("a", &key()).as_deref(), Some("1"));
         world
     }
 
@@ -96,8 +128,12 @@ impl World {
 
     /// Wants this version of the workload.
     pub(super) fn edit(&mut self, version: &str) {
+        self.edit_of(&key(), version);
+    }
+
+    pub(super) fn edit_of(&mut self, key: &Key, version: &str) {
         let content = json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "web", "namespace": "shop" },
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": &*key.name, "namespace": "shop" },
             "data": { "version": version },
         });
         let id = ObjectId::of(&content).expect("an object");
@@ -107,9 +143,9 @@ impl World {
             sync_annotations: BTreeMap::new(),
             retained: Vec::new(),
         };
-        let before = self.fleet.workloads[&key()].clone();
+        let before = self.fleet.workloads[key].clone();
         let workload = Workload { templates: vec![template], ..(*before).clone() };
-        self.fleet.workloads.insert(key(), workload.into());
+        self.fleet.workloads.insert(key.clone(), workload.into());
     }
 
     /// One pass of the hub; true if it changed the state.
@@ -126,8 +162,10 @@ impl World {
         let group = |name| self.groups.get(name).map(|index| Group { index: *index, name: String::new() });
         let picks = picks.map(|name| Pick { cluster: name.clone(), group: group(name), ..Pick::default() });
         let picks: Vec<Pick> = picks.collect();
-        let decision = Decision { picks: picks.into(), ..Decision::new(key(), "web.yaml") };
-        let mut decisions = Map::from([(key(), decision)]);
+        let decision =
+            |key: &Key| Decision { picks: picks.clone().into(), ..Decision::new(key.clone(), "web.yaml") };
+        let decisions = self.fleet.workloads.keys().map(|key| (key.clone(), decision(key)));
+        let mut decisions: Map<Key, Decision> = decisions.collect();
         let previous = Previous { decisions: &self.state.decisions, folders: &self.state.folders };
         let rendered = render::render(&self.fleet, &mut decisions, previous, &mut self.contents);
         let folders = rendered.expect("memory never fails").folders;
@@ -138,7 +176,7 @@ impl World {
         let released = release::release(given, &mut next, &mut self.contents).expect("memory never fails");
         self.warnings = released.diagnostics.iter().map(ToString::to_string).collect();
         self.next_change = released.next_change;
-        self.waits = released.traces.get(&key()).map(|trace| trace.waits.clone()).unwrap_or_default();
+        self.waits = released.traces.into_iter().map(|(key, trace)| (key, trace.waits)).collect();
         next
     }
 
@@ -155,17 +193,45 @@ impl World {
     }
 
     /// The status of a member on the copies in its folder now.
-    pub(super) fn status(&self, cluster: &str, health: Health, message: &str) -> ClusterStatus {
-        let folder = self.state.folders.get(cluster);
-        let files = folder.into_iter().flat_map(|folder| folder.iter());
-        let digest = copies::digest(files.map(|(path, id)| (&**path, *id)));
-        let report = CopyReport { digest, health, since: None, message: message.to_owned() };
+    fn status(&self, cluster: &str, health: Health, message: &str) -> ClusterStatus {
+        let healths = self.fleet.workloads.keys().map(|key| (key.clone(), health)).collect();
+        self.status_of(cluster, &healths, message)
+    }
+
+    /// The same, with the health of each workload.
+    pub(super) fn status_of(
+        &self,
+        cluster: &str,
+        healths: &BTreeMap<Key, Health>,
+        message: &str,
+    ) -> ClusterStatus {
+        let report = |(key, health): (&Key, &Health)| {
+            let (digest, message) = (self.digest_of(cluster, key), message.to_owned());
+            (WorkloadName::of(key), CopyReport { digest, health: *health, since: None, message })
+        };
         ClusterStatus {
             cluster: cluster.to_owned(),
             reported: Some(at(self.now)),
-            copies: BTreeMap::from([(WorkloadName::of(&key()), report)]),
+            copies: healths.iter().map(report).collect(),
             ..ClusterStatus::default()
         }
+    }
+
+    /// The last report that the hub has from a cluster on a workload, with its moment.
+    pub(super) fn report_of(&self, cluster: &str, key: &Key) -> Option<(Timestamp, &CopyReport)> {
+        let status = self.statuses.get(cluster)?;
+        Some((status.reported?, status.copies.get(&WorkloadName::of(key))?))
+    }
+
+    /// The digest of the copies in a cluster's folder.
+    pub(super) fn digest_of(&self, cluster: &str, key: &Key) -> Digest {
+        let path = path_of(key);
+        let copy = self.copy_of(cluster, key);
+        copies::digest(copy.map(|id| (path.as_str(), id)))
+    }
+
+    fn copy_of(&self, cluster: &str, key: &Key) -> Option<ContentId> {
+        self.state.folders.get(cluster)?.get(path_of(key).as_str()).copied()
     }
 
     pub(super) fn report_all(&mut self, health: Health) {
@@ -182,14 +248,21 @@ impl World {
 
     /// The version in a cluster's folder.
     pub(super) fn version(&self, cluster: &str) -> Option<String> {
-        let id = *self.state.folders.get(cluster)?.values().next()?;
-        self.version_in(id)
+        self.version_of(cluster, &key())
+    }
+
+    pub(super) fn version_of(&self, cluster: &str, key: &Key) -> Option<String> {
+        self.version_in(self.copy_of(cluster, key)?)
     }
 
     /// The version of the release that a cluster has by the record, where its inputs are still kept.
-    pub(super) fn version_by_record(&self, cluster: &str) -> Option<String> {
-        let releases = self.releases();
-        self.version_in(releases.get(releases.of_cluster(cluster)?)?.inputs)
+    pub(super) fn version_by_record(&self, cluster: &str, key: &Key) -> Option<String> {
+        let releases = self.releases_of(key)?;
+        self.version_of_release(releases, releases.of_cluster(cluster)?)
+    }
+
+    pub(super) fn version_of_release(&self, releases: &Releases, number: u64) -> Option<String> {
+        self.version_in(releases.get(number)?.inputs)
     }
 
     fn version_in(&self, content: ContentId) -> Option<String> {
@@ -201,6 +274,15 @@ impl World {
     pub(super) fn releases(&self) -> &Releases {
         &self.state.releases[&key()]
     }
+
+    pub(super) fn releases_of(&self, key: &Key) -> Option<&Releases> {
+        self.state.releases.get(key).map(|releases| &**releases)
+    }
+}
+
+/// The path of a workload's object.
+fn path_of(key: &Key) -> String {
+    format!("shop/ConfigMap_{}.yaml", key.name)
 }
 
 /// A state as the next process reads it from its stored form.

@@ -1,0 +1,89 @@
+//! Members apply their folders, each in its way, and report.
+
+use std::collections::BTreeMap;
+
+use berth_base::model::Key;
+use berth_base::model::release::Health;
+
+use super::{BAD, Dice, Simulation};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Habit {
+    Sound,
+    /// Takes a few rounds before it is in order, or before its copies are gone.
+    Slow(usize),
+    Flaps,
+    Silent,
+    /// Says that all is well, whatever it has.
+    Lies,
+}
+
+pub(super) struct Member {
+    pub(super) habit: Habit,
+    /// The version of each workload that it has applied, and for how many rounds; no version once it is removed.
+    applied: BTreeMap<Key, (Option<String>, usize)>,
+}
+
+impl Member {
+    pub(super) fn new(dice: &mut Dice) -> Member {
+        let habit = match dice.roll(12) {
+            0 => Habit::Slow(1 + dice.roll(4)),
+            1 => Habit::Flaps,
+            2 => Habit::Silent,
+            3 => Habit::Lies,
+            _ => Habit::Sound,
+        };
+        Member { habit, applied: BTreeMap::new() }
+    }
+
+    /// Applies what its folder has of a workload. `None` where it never had anything of it.
+    fn apply(&mut self, key: &Key, version: Option<&str>, habit: Habit, flips: bool) -> Option<Health> {
+        let rounds = match self.applied.get_mut(key) {
+            None if version.is_none() => return None,
+            Some((applied, rounds)) if applied.as_deref() == version => {
+                *rounds += 1;
+                *rounds
+            }
+            _ => {
+                self.applied.insert(key.clone(), (version.map(str::to_owned), 0));
+                0
+            }
+        };
+        Some(match habit {
+            Habit::Lies => Health::Succeeded,
+            _ if version.is_some_and(|version| version.ends_with(BAD)) => Health::Failed,
+            Habit::Slow(needs) if rounds < needs => Health::Progressing,
+            Habit::Flaps if flips && version.is_some() => Health::Failed,
+            Habit::Flaps if flips => Health::Progressing,
+            _ => Health::Succeeded,
+        })
+    }
+}
+
+impl Simulation {
+    /// Members look at their folders and report.
+    pub(super) fn members_sync(&mut self) {
+        let names: Vec<String> = self.members.keys().cloned().collect();
+        for name in names {
+            let is_late = !self.calm && self.dice.one_in(3);
+            let is_lost = !self.calm && self.dice.one_in(5);
+            let delay = if is_late { 1 + self.dice.roll(3) } else { 0 };
+            let Some(member) = self.members.get_mut(&name) else { continue };
+            if !self.calm && member.habit == Habit::Silent {
+                continue;
+            }
+            let habit = if self.calm { Habit::Sound } else { member.habit };
+            let mut healths: BTreeMap<Key, Health> = BTreeMap::new();
+            for key in &self.keys {
+                let version = self.world.version_of(&name, key);
+                let flips = self.dice.one_in(3);
+                let health = member.apply(key, version.as_deref(), habit, flips);
+                healths.extend(health.map(|health| (key.clone(), health)));
+            }
+            if !is_lost && !healths.is_empty() {
+                let status = self.world.status_of(&name, &healths, "it does not start");
+                self.under_way.push((self.round + delay, status));
+            }
+        }
+    }
+}
