@@ -419,7 +419,12 @@ fn a_git_that_outlives_its_berth_is_ended_by_the_next_start() {
     let fleet = Fleet::new();
     let mut server = Plain::new(fleet.root());
     server.stop();
-    let silent = std::net::TcpListener::bind(("127.0.0.1", server.port)).unwrap();
+    let mut silent = None;
+    until("the port is free again", || {
+        silent = std::net::TcpListener::bind(("127.0.0.1", server.port)).ok();
+        silent.is_some()
+    });
+    let silent = silent.unwrap();
     let mut command = berth();
     command.args(["run", "--once", "--repo"]).arg(fleet.root().join("copies/run"));
     let mut child = command.args(server.access()).stderr(Stdio::null()).spawn().unwrap();
