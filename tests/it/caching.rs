@@ -217,6 +217,32 @@ proptest! {
     }
 }
 
+/// A file that is broken leaves nothing to publish again once its last good form is kept.
+#[test]
+fn a_second_pass_over_a_broken_file_publishes_nothing() {
+    let side = Side::new();
+    let mut files = BTreeMap::from([("apps/shop.yaml".to_owned(), namespace("shop"))]);
+    (0..CLUSTERS).for_each(|which| apply(&mut files, &Edit::Cluster { which, env: 1 }));
+    for which in 0..WORKLOADS {
+        apply(&mut files, &Edit::Workload { which, value: 0, clusters: 0, overrides: 1 });
+    }
+    let workload = Edit::Workload { which: 1, value: 0, clusters: 0, overrides: 0 };
+    let edits = [Edit::Nothing, Edit::Cluster { which: 1, env: 0 }, Edit::Remove { which: 4 }, workload];
+    for (number, edit) in edits.into_iter().chain([Edit::Break { which: 0 }]).enumerate() {
+        apply(&mut files, &edit);
+        side.commit(&files, i64::try_from(number).unwrap());
+        pass(&side.settings, clock()).unwrap();
+        let again = pass(&side.settings, clock()).unwrap();
+        let shown = crate::support::hermetic("git")
+            .args(["log", "-p", "-2", "berth/rendered"])
+            .current_dir(&side.settings.repo)
+            .output()
+            .unwrap();
+        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        assert_eq!(again.outcome, PassOutcome::Unchanged, "after {edit:?}: {shown}");
+    }
+}
+
 /// The forms that each file of the walk may have, see `fixtures/walk.txtar`; none for a file that is not there.
 fn forms() -> Vec<(String, Vec<Option<String>>)> {
     let mut forms: BTreeMap<String, Vec<_>> = BTreeMap::new();

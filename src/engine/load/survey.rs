@@ -25,6 +25,8 @@ pub struct Survey {
 pub struct Text {
     pub path: String,
     pub bytes: Vec<u8>,
+    /// The place among all documents, in the order of files and of the documents in each.
+    pub place: usize,
 }
 
 /// The faults of a file.
@@ -83,7 +85,7 @@ impl ReadTree {
             let path = document.at.file.to_string();
             let text = texts.get(path.as_str()).copied().unwrap_or_default();
             let bytes = chunk_of(text, document, slot).into_owned();
-            survey.good.insert(document.key.clone(), Text { path, bytes });
+            survey.good.insert(document.key.clone(), Text { path, bytes, place: index });
         }
         let found = found_in(tree, &loaded.config);
         for file in find_broken(tree, &found, objects, &assembled.faulty, History::None) {

@@ -222,7 +222,10 @@ fn add_missing(
         .flat_map(|(path, faults)| faults.objects.iter().map(move |key| (key, path)))
         .collect();
     let missing = before.good.iter().filter(|(key, _)| !today.good.contains_key(key) && !found.contains(key));
-    for (key, Text { path, bytes }) in missing {
+    let mut missing: Vec<(&Key, &Text)> = missing.collect();
+    // In the order in which they stand, so that a form that is kept again stays as it is.
+    missing.sort_by_key(|(_, text)| text.place);
+    for (key, Text { path, bytes, .. }) in missing {
         let home = if let Some(file) = at_fault.get(key) {
             Some(*file)
         } else if replaced.contains(path) || today.broken.contains_key(path) {
