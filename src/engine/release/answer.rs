@@ -170,7 +170,8 @@ fn turns<'s>(sights: &'s BTreeMap<String, Sight<'_>>, course: &Course<'_>) -> Ve
         }
     };
     let free = sights.iter().filter(|(_, sight)| sight.counts() && !sight.is_pinned);
-    let asked = free.filter(|(cluster, sight)| is_rolling || !begins(cluster, sight));
+    // A newcomer that keeps what it gets first is pinned from then on.
+    let asked = free.filter(|(cluster, sight)| is_rolling && !sight.keeps || !begins(cluster, sight));
     asked.map(turn).collect()
 }
 

@@ -49,12 +49,14 @@ pub(super) fn record(
     if let Some(staged) = asked.course.staged.take() {
         releases.run = Some(staged.progress);
     }
+    // Newcomers begin with the release that was proven before this step.
+    let first = releases.good;
     if settles.is_some_and(|at| at <= now) {
         releases.good = target;
         releases.told.clear();
     }
     releases.halted = halted;
-    asked.course.releases.stays = stays(asked, fates, joins, &had);
+    asked.course.releases.stays = stays(asked, fates, joins, (&had, first));
     let releases = &mut asked.course.releases;
     let mut needed: BTreeSet<u64> = releases.told.values().map(|told| told.release).collect();
     needed.extend(releases.run.as_ref().filter(|run| run.finished.is_none()).map(|run| run.release));
@@ -79,19 +81,20 @@ fn removing(
     lost.filter_map(|(cluster, sight)| Some((cluster.clone(), since(sight)?))).collect()
 }
 
-/// Finds the clusters that have a release without being told of it. `had` are the releases that they had.
+/// Finds the clusters that have a release without being told of it. `had` are the releases that they had, and
+/// `first` the one that newcomers begin with.
 fn stays(
     asked: &Asked<'_>,
     fates: &BTreeMap<String, Fate>,
     joins: &BTreeSet<String>,
-    had: &BTreeMap<&String, u64>,
+    (had, first): (&BTreeMap<&String, u64>, Option<u64>),
 ) -> BTreeMap<String, Stays> {
     let Course { releases, target, .. } = &asked.course;
     let of_cluster = |(cluster, fate): (&String, &Fate)| {
         let (sight, had) = (asked.sights.get(cluster)?, had.get(cluster).copied());
         let pinned = sight.is_pinned || sight.keeps;
         let release = match fate {
-            Fate::Desired | Fate::Gets(_) if sight.keeps && joins.contains(cluster) => releases.good,
+            Fate::Desired | Fate::Gets(_) if sight.keeps && joins.contains(cluster) => first,
             Fate::Desired | Fate::Gets(_) if sight.keeps => *target,
             Fate::Stays | Fate::Leaves => had,
             Fate::Desired | Fate::Gets(_) if pinned => sight.pinned_to.or(had),
