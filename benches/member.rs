@@ -25,7 +25,7 @@ use tokio::sync::Semaphore;
 /// As many requests at once as berth makes.
 const AT_ONCE: usize = 16;
 
-/// How often the floor and berth take turns. The best of each counts: other work on the machine only adds.
+/// The number of turns of the floor and of berth. The best of each counts: other work on the machine only adds.
 const ROUNDS: usize = 4;
 
 fn main() {

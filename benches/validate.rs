@@ -89,7 +89,7 @@ fn parse(tree: &SourceTree) {
     }
 }
 
-/// What a process took.
+/// The cost of a process.
 #[derive(Clone, Copy, Default)]
 struct Took {
     wall: Duration,

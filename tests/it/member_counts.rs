@@ -1,4 +1,4 @@
-//! What a member asks of its API server, counted: one request for each object that changes.
+//! The requests of a member to its API server, counted: one request for each object that changes.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::support::member::{Member, annotated};
 use crate::support::wait::eventually;
 
-/// How often each kind of request was made.
+/// The number of requests of each kind.
 fn counted(requests: &[(String, String)]) -> BTreeMap<(&str, &str), usize> {
     let mut counts = BTreeMap::new();
     for (verb, resource) in requests {

@@ -175,20 +175,28 @@ fn moment(text: &str, name: &str) -> i64 {
     moment.parse::<Timestamp>().expect("a moment").as_second()
 }
 
+/// The flags of members that report every few seconds.
+const OFTEN: [&str; 4] = ["--heartbeat", "4", "--health-timeout", "3600"];
+
+/// Starts all members and a daemon, and waits until each reported and the first one is well.
+fn all_report(real: &mut RealFleet) -> Running {
+    for name in MEMBERS {
+        real.start(name, &OFTEN);
+    }
+    let daemon = Running::daemon(&real.fleet, &real.server, &[]);
+    real.member("a").pods_run(&image("1"));
+    until("a is well", || is_well(&real.report("a")));
+    until("all report", || MEMBERS.iter().all(|name| real.report(name).contains("applied:")));
+    daemon
+}
+
 #[test]
 fn a_workload_of_a_member_that_stops_moves_after_its_toleration_and_not_back() {
     let repo = fleet(ONE, &web_alone());
     repo.write("apps/base.yaml", namespace());
     repo.commit("the namespace");
     let Some(mut real) = RealFleet::of(repo, &MEMBERS) else { return };
-    let often = ["--heartbeat", "4", "--health-timeout", "3600"];
-    for name in MEMBERS {
-        real.start(name, &often);
-    }
-    let _daemon = Running::daemon(&real.fleet, &real.server, &[]);
-    real.member("a").pods_run(&image("1"));
-    until("a is well", || is_well(&real.report("a")));
-    until("all report", || MEMBERS.iter().all(|name| real.report(name).contains("applied:")));
+    let _daemon = all_report(&mut real);
 
     real.stop("a");
     until("it moves", || placed(&real, RENDERED) == ["b"]);
@@ -203,7 +211,7 @@ fn a_workload_of_a_member_that_stops_moves_after_its_toleration_and_not_back() {
     real.member("b").pods_run(&image("1"));
     assert_eq!(real.member("a").image(), Some(image("1")), "nobody is there to remove it");
 
-    real.start("a", &often);
+    real.start("a", &OFTEN);
     until("its silence ends", || !real.files(RENDERED).contains("facts/a.yaml"));
     until("it removes its copy", || real.member("a").image().is_none());
     let clusters = |revision: &str| real.fleet.bare(&["rev-parse", &format!("{revision}:clusters")]);
@@ -215,19 +223,12 @@ fn a_workload_of_a_member_that_stops_moves_after_its_toleration_and_not_back() {
 #[test]
 fn a_workload_with_its_namespace_comes_up_elsewhere_and_leaves_the_dead_cluster_with_an_approval() {
     let Some(mut real) = RealFleet::of(fleet(ONE, &web("1")), &MEMBERS) else { return };
-    let often = ["--heartbeat", "4", "--health-timeout", "3600"];
-    for name in MEMBERS {
-        real.start(name, &often);
-    }
-    let _daemon = Running::daemon(&real.fleet, &real.server, &[]);
-    real.member("a").pods_run(&image("1"));
-    until("a is well", || is_well(&real.report("a")));
-    until("all report", || MEMBERS.iter().all(|name| real.report(name).contains("applied:")));
+    let _daemon = all_report(&mut real);
 
     real.stop("a");
     until("it comes up elsewhere", || placed(&real, RENDERED) == ["a", "b"]);
     real.member("b").pods_run(&image("1"));
-    real.start("a", &often);
+    real.start("a", &OFTEN);
     until("its silence ends", || {
         !real.files(RENDERED).contains("facts/a.yaml") || {
             !real.fleet.bare(&["show", &format!("{RENDERED}:facts/a.yaml")]).contains("silent")

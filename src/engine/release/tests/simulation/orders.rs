@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use super::super::world::{key, other_key, policy};
 use super::{Dice, Simulation};
 
-/// How the second workload is bound to the first one.
+/// The bond of the second workload with the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Relation {
     Alone,
@@ -20,7 +20,7 @@ pub(super) enum Relation {
     Together,
 }
 
-/// What people want at the moment.
+/// The orders of people at the moment.
 pub(super) struct People {
     /// They change their orders in the middle.
     pub(super) is_busy: bool,

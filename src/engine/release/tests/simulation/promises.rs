@@ -1,4 +1,4 @@
-//! What must hold after each pass.
+//! The promises that must hold after each pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 
