@@ -3,27 +3,11 @@
 use serde_json::{Value as Json, json};
 
 use crate::support::removals::{GLOBAL_SET, managed};
-use crate::support::rollouts::Rollouts;
+use crate::support::rollouts::{Rollouts, staged_shop};
 use crate::support::{Repo, fleet_member, run};
 
-const PLACED: &str = "apiVersion: placement.kubernetes-fleet.io/v1
-kind: ClusterResourcePlacement
-metadata: {name: shop}
-spec:
-  resourceSelectors: [{group: '', version: v1, kind: Namespace, name: shop}]
-  policy: {placementType: PickAll}
-  strategy: {type: External}
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: shop}
----
-apiVersion: placement.kubernetes-fleet.io/v1beta1
-kind: ClusterStagedUpdateStrategy
-metadata: {name: rings}
-spec:
-  stages:
-  - {name: canary, labelSelector: {matchLabels: {env: canary}}, afterStageTasks: [{type: Approval}]}
+const STAGES: &str =
+    "  - {name: canary, labelSelector: {matchLabels: {env: canary}}, afterStageTasks: [{type: Approval}]}
   - {name: rest, labelSelector: {matchLabels: {env: prod}}}
 ";
 
@@ -53,7 +37,7 @@ fn a_staged_run_is_described_as_its_hub_shows_it() {
     let rollouts = Rollouts::of(Repo::with(&[
         ("a.yaml", &fleet_member("a", "canary")),
         ("b.yaml", &fleet_member("b", "prod")),
-        ("shop.yaml", PLACED),
+        ("shop.yaml", &staged_shop(STAGES)),
         ("runs/shop-1.yaml", &staged_run("shop-1", "Initialize")),
     ]));
     let initialized = "Initialized=True UpdateRunInitializedSuccessfully";

@@ -1,6 +1,6 @@
 //! `berth rollout pause`, `resume`, `abort`, `approve` and `restart`: small edits of rollout policies.
 
-use crate::support::rollouts::Rollouts;
+use crate::support::rollouts::{Rollouts, staged_shop};
 use crate::support::{Ran, Repo, cluster, config_map, namespace, run};
 
 const WEB: &str = "apiVersion: berth.dev/v1alpha1
@@ -132,24 +132,7 @@ fn a_dry_run_writes_nothing_and_json_says_it_all() {
     go(&repo, &["pause", "web", "--reason", " "]).expect(2);
 }
 
-const STAGED: &str = "apiVersion: placement.kubernetes-fleet.io/v1
-kind: ClusterResourcePlacement
-metadata: {name: shop}
-spec:
-  resourceSelectors: [{group: '', version: v1, kind: Namespace, name: shop}]
-  policy: {placementType: PickAll}
-  strategy: {type: External}
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: shop}
----
-apiVersion: placement.kubernetes-fleet.io/v1beta1
-kind: ClusterStagedUpdateStrategy
-metadata: {name: rings}
-spec:
-  stages:
-  - name: canary
+const STAGES: &str = "  - name: canary
     labelSelector: {}
     afterStageTasks: [{type: Approval}]
   - name: rest
@@ -168,7 +151,7 @@ spec:
 fn staged() -> Repo {
     let member = "apiVersion: cluster.kubernetes-fleet.io/v1beta1\nkind: MemberCluster\nmetadata: {name: a}\n\
                   spec: {identity: {kind: ServiceAccount, name: a}}\n";
-    Repo::with(&[("a.yaml", member), ("shop.yaml", STAGED), ("runs/shop-1.yaml", RUN)])
+    Repo::with(&[("a.yaml", member), ("shop.yaml", &staged_shop(STAGES)), ("runs/shop-1.yaml", RUN)])
 }
 
 #[test]

@@ -126,3 +126,26 @@ impl Rollouts {
         run(&["verify", "--repo", self.repo.arg()]).expect(0);
     }
 }
+
+/// A placement of one Namespace that goes by staged runs, and their stages.
+pub fn staged_shop(stages: &str) -> String {
+    let head = "apiVersion: placement.kubernetes-fleet.io/v1
+kind: ClusterResourcePlacement
+metadata: {name: shop}
+spec:
+  resourceSelectors: [{group: '', version: v1, kind: Namespace, name: shop}]
+  policy: {placementType: PickAll}
+  strategy: {type: External}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: placement.kubernetes-fleet.io/v1beta1
+kind: ClusterStagedUpdateStrategy
+metadata: {name: rings}
+spec:
+  stages:
+";
+    format!("{head}{stages}")
+}
