@@ -36,7 +36,7 @@ pub use approval::Approval;
 pub use cluster::{Cluster, Effect, Taint};
 pub use cluster_view::{Expression, View};
 pub use content::{ContentError, ContentId, Contents, Folder, Folders, differences};
-pub use decision::{Condition, Decision, Digest, Failure, Group, Pick, Refused};
+pub use decision::{Condition, Decision, Digest, Failure, Group, Pick, PickCursor, Refused};
 pub use fleet::Fleet;
 pub use key::Key;
 pub use label_keys::LabelKeys;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 pub use mentions::{Mention, mentions};
 
-use crate::state::{Comparison, PlaceOwners, State};
-use berth_base::model::{ContentId, Decision, Key, ObjectId, Pick, map};
+use crate::state::{Comparison, FileDifference, Owner, PlaceOwners, State};
+use berth_base::model::{ContentId, Decision, Key, ObjectId, Pick, PickCursor, map};
 
 /// Everything that differs between two states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -151,26 +151,36 @@ pub fn plan(current: &State, next: &State) -> Plan {
 /// The differences of two states that were compared already, as a plan.
 pub fn plan_of(states: &Comparison<'_>) -> Plan {
     let (current, next) = (states.current, states.next);
-    let there_after = states.files.iter().filter(|file| file.after.is_some()).map(|file| &*file.path);
-    let owners_after = PlaceOwners::at(&next.decisions, there_after);
+    let mut by_path: BTreeMap<&str, Vec<&FileDifference<'_>>> = BTreeMap::new();
+    for file in &states.files {
+        by_path.entry(&file.path).or_default().push(file);
+    }
+    let there_after = by_path.iter().filter(|(_, files)| files.iter().any(|file| file.after.is_some()));
+    let owners_after = PlaceOwners::at(&next.decisions, there_after.map(|(path, _)| *path));
     let mut workloads: BTreeMap<&Key, Vec<ObjectChange>> = BTreeMap::new();
     let mut unaccounted = Vec::new();
-    for file in &states.files {
-        let (change, owners) = match (file.before, file.after) {
-            (Some(_), Some(_)) => (Change::Changed, &owners_after),
-            (Some(_), None) => (Change::Removed, &states.owners),
-            _ => (Change::Added, &owners_after),
-        };
-        let owner = owners.first(file.cluster, &file.path);
-        let list = owner.map_or(&mut unaccounted, |owner| workloads.entry(owner.key()).or_default());
-        list.push(ObjectChange {
-            change,
-            cluster: file.cluster.to_owned(),
-            path: file.path.clone(),
-            object: owner.map(|owner| owner.object.clone()),
-            before: file.before,
-            after: file.after,
-        });
+    for (path, files) in by_path {
+        let mut after = Claimants::of(&owners_after, path);
+        let mut before = None;
+        for file in files {
+            let (change, owner) = match (file.before, file.after) {
+                (Some(_), Some(_)) => (Change::Changed, after.first(file.cluster)),
+                (Some(_), None) => {
+                    let before = before.get_or_insert_with(|| Claimants::of(&states.owners, path));
+                    (Change::Removed, before.first(file.cluster))
+                }
+                _ => (Change::Added, after.first(file.cluster)),
+            };
+            let list = owner.map_or(&mut unaccounted, |owner| workloads.entry(owner.key()).or_default());
+            list.push(ObjectChange {
+                change,
+                cluster: file.cluster.to_owned(),
+                path: file.path.clone(),
+                object: owner.map(|owner| owner.object.clone()),
+                before: file.before,
+                after: file.after,
+            });
+        }
     }
     workloads.values_mut().chain([&mut unaccounted]).for_each(|changes| changes.sort());
     Plan {
@@ -178,6 +188,20 @@ pub fn plan_of(states: &Comparison<'_>) -> Plan {
         unaccounted,
         placements: changed_placements(current, next),
         clusters: changed_clusters(current, next),
+    }
+}
+
+/// The workloads with an object for one path, asked about clusters in ascending order.
+struct Claimants<'a>(Vec<(Owner<'a>, PickCursor<'a>)>);
+
+impl<'a> Claimants<'a> {
+    fn of(owners: &PlaceOwners<'a>, path: &str) -> Claimants<'a> {
+        Claimants(owners.claims(path).map(|owner| (owner, owner.decision.cursor())).collect())
+    }
+
+    /// Returns the first workload that picked the cluster.
+    fn first(&mut self, cluster: &str) -> Option<Owner<'a>> {
+        self.0.iter_mut().find_map(|(owner, picks)| picks.has(cluster).then_some(*owner))
     }
 }
 

@@ -88,11 +88,6 @@ impl<'a> PlaceOwners<'a> {
         PlaceOwners { decisions, by_path: by_path.into() }
     }
 
-    /// Returns the first workload that picked the cluster for a place.
-    pub fn first(&self, cluster: &str, path: &str) -> Option<Owner<'a>> {
-        self.claims(path).find(|owner| owner.decision.has(cluster))
-    }
-
     /// Returns the workloads that put the object there. A workload whose copy failed counts only where no
     /// other one has a copy.
     pub fn holders(&self, cluster: &str, path: &str) -> Vec<Owner<'a>> {
@@ -115,7 +110,8 @@ impl<'a> PlaceOwners<'a> {
         self.by_path.get_or_init(|| claims(self.decisions, |_| true, |_| true))
     }
 
-    fn claims(&self, path: &str) -> impl Iterator<Item = Owner<'a>> {
+    /// Returns the workloads with an object for a path, wherever they are placed.
+    pub fn claims(&self, path: &str) -> impl Iterator<Item = Owner<'a>> {
         self.by_path().get(path).into_iter().flatten().filter_map(|(key, place)| {
             let decision = self.decisions.get(key)?;
             Some(Owner { object: decision.objects.get(*place)?, decision })

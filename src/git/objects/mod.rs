@@ -5,7 +5,8 @@
 //!
 //! - [`repo`]: opening, revisions, commits, trees. [`source_tree`]: a commit as a source tree.
 //! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs, [`locks`] and all.
-//! - `pending`: new objects until they are needed. `damage`: objects that cannot be read. `pack`: many of them as one pack.
+//! - `pending`: new objects until they are needed. `pack`, `pack_index`: many of them as one pack. `damage`: objects that
+//!   cannot be read.
 //! - `commit_signature`: the signatures of commits.
 //! - [`remotes`]: the tracking refs of a clone. [`merge`]: three-way merges.
 //! - [`history`]: descent. [`scratch`]: the same objects, to compute with and leave no trace.
@@ -19,6 +20,7 @@ mod id;
 mod locks;
 pub mod merge;
 mod pack;
+mod pack_index;
 mod packed_refs;
 mod pending;
 pub mod refs;

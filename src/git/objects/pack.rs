@@ -1,51 +1,64 @@
 //! Many new objects as one pack: deflated into an unnamed file as they come, by a thread of its own, then
-//! handed to libgit2 with the count in front and the checksum behind, which indexes it.
+//! copied beside the others with the count in front and the checksum behind. The index is written from what is
+//! known already: to let a library read the pack again would take as long as deflating it.
 //!
 //! A pack begins with the number of its objects, which is known only at the end; hence the file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::thread::JoinHandle;
 
-use flate2::{Compress, Compression, FlushCompress, Status};
-use git2::ObjectType;
+use berth_base::text::hex;
+use flate2::{Compress, Compression, Crc, FlushCompress, Status};
+use git2::{ObjectType, Oid};
 use sha1::{Digest as _, Sha1};
 
 use super::error::GitError;
+use super::pack_index::{self, Indexed};
 
 /// Git's own level for objects that may not live long: twice as fast as its level for archives, a tenth larger.
 const LEVEL: u32 = 1;
 
-/// The bytes handed over at a time; libgit2 maps the file anew each time.
 const CHUNK: usize = 1 << 20;
 
 /// So much is collected before it goes over to the thread that deflates, and so many of these may wait there.
 const BATCH: usize = 1 << 18;
 const WAITING: usize = 4;
 
+/// The bytes before a pack's first object: its magic word, version and number of objects.
+const HEADER: u64 = 12;
+
 /// Objects on their way into one pack.
 pub(super) struct Spool {
-    batch: Vec<(ObjectType, Vec<u8>)>,
+    folder: PathBuf,
+    batch: Batch,
     batch_bytes: usize,
-    batches: SyncSender<Vec<(ObjectType, Vec<u8>)>>,
-    deflating: JoinHandle<io::Result<(File, u32)>>,
+    batches: SyncSender<Batch>,
+    deflating: JoinHandle<io::Result<(File, Vec<Indexed>)>>,
 }
+
+type Batch = Vec<(Oid, ObjectType, Vec<u8>)>;
 
 impl Spool {
     /// A spool beside the packs, so that it needs no room elsewhere.
     pub(super) fn new(objects_folder: &Path) -> Result<Spool, GitError> {
-        let file = unnamed_file(&objects_folder.join("pack")).map_err(spooling)?;
+        let folder = objects_folder.join("pack");
+        fs::create_dir_all(&folder).map_err(spooling)?;
+        let (file, path) = new_file(&folder).map_err(spooling)?;
+        // It disappears with the process, however that ends. Where a file in use cannot be removed, `git gc`
+        // recognises its name and clears it away.
+        let _ = fs::remove_file(path);
         let (batches, waiting) = std::sync::mpsc::sync_channel(WAITING);
         let thread = std::thread::Builder::new().name("pack".into());
         let deflating = thread.spawn(move || deflate_all(&waiting, file)).map_err(spooling)?;
-        Ok(Spool { batch: Vec::new(), batch_bytes: 0, batches, deflating })
+        Ok(Spool { folder, batch: Vec::new(), batch_bytes: 0, batches, deflating })
     }
 
-    pub(super) fn add(&mut self, kind: ObjectType, bytes: &[u8]) -> Result<(), GitError> {
+    pub(super) fn add(&mut self, id: Oid, kind: ObjectType, bytes: Vec<u8>) -> Result<(), GitError> {
         self.batch_bytes += bytes.len();
-        self.batch.push((kind, bytes.to_vec()));
+        self.batch.push((id, kind, bytes));
         if self.batch_bytes < BATCH {
             return Ok(());
         }
@@ -57,41 +70,79 @@ impl Spool {
     }
 
     /// Makes all of it a pack of the repository.
-    pub(super) fn finish(self, odb: &git2::Odb<'_>) -> Result<(), GitError> {
+    pub(super) fn finish(self) -> Result<(), GitError> {
         let _ = self.batches.send(self.batch);
         drop(self.batches);
         let deflated = self.deflating.join();
-        let (mut file, objects) =
+        let (spool, objects) =
             deflated.unwrap_or_else(|_| Err(io::Error::other("deflating failed"))).map_err(spooling)?;
-        file.seek(SeekFrom::Start(0)).map_err(spooling)?;
-        let mut pack = odb.packwriter().map_err(GitError::failed("starting a pack"))?;
-        let mut sum = Sha1::new();
-        let mut header = b"PACK\0\0\0\x02".to_vec();
-        header.extend(objects.to_be_bytes());
-        sum.update(&header);
-        pack.write_all(&header).map_err(spooling)?;
-        let mut chunk = vec![0; CHUNK];
-        loop {
-            let length = file.read(&mut chunk).map_err(spooling)?;
-            if length == 0 {
-                break;
-            }
-            sum.update(&chunk[..length]);
-            pack.write_all(&chunk[..length]).map_err(spooling)?;
-        }
-        pack.write_all(&sum.finalize()).map_err(spooling)?;
-        pack.commit().map_err(GitError::failed("indexing a pack"))?;
-        odb.refresh().map_err(GitError::failed("looking for the new pack"))
+        write_pack(&self.folder, spool, objects).map_err(spooling)
     }
 }
 
-/// Writes the entries of all batches, deflated; gives the file and how many there are.
-fn deflate_all(batches: &Receiver<Vec<(ObjectType, Vec<u8>)>>, file: File) -> io::Result<(File, u32)> {
+/// Copies a spool to a pack and writes its index. Whoever sees the index finds the pack.
+fn write_pack(folder: &Path, mut spool: File, objects: Vec<Indexed>) -> io::Result<()> {
+    let count = u32::try_from(objects.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    spool.seek(SeekFrom::Start(0))?;
+    let mut pack = Unfinished::new(folder)?;
+    let mut sum = Sha1::new();
+    let mut chunk = b"PACK\0\0\0\x02".to_vec();
+    chunk.extend(count.to_be_bytes());
+    while !chunk.is_empty() {
+        sum.update(&chunk);
+        pack.file.write_all(&chunk)?;
+        chunk.clear();
+        (&mut spool).take(CHUNK as u64).read_to_end(&mut chunk)?;
+    }
+    let sum = sum.finalize();
+    pack.file.write_all(&sum)?;
+    let mut index = Unfinished::new(folder)?;
+    index.file.write_all(&pack_index::write(objects, &sum))?;
+    let name = format!("pack-{}", hex(&sum));
+    pack.finish(&folder.join(format!("{name}.pack")))?;
+    index.finish(&folder.join(format!("{name}.idx")))
+}
+
+/// A file until it has its name; removed where that does not come.
+struct Unfinished {
+    file: File,
+    path: PathBuf,
+}
+
+impl Unfinished {
+    fn new(folder: &Path) -> io::Result<Unfinished> {
+        let (file, path) = new_file(folder)?;
+        Ok(Unfinished { file, path })
+    }
+
+    /// Names the file, after which nobody may write to it.
+    fn finish(mut self, name: &Path) -> io::Result<()> {
+        let mut rights = self.file.metadata()?.permissions();
+        rights.set_readonly(true);
+        self.file.set_permissions(rights)?;
+        fs::rename(&self.path, name)?;
+        // What has this name next is somebody else's.
+        self.path = PathBuf::new();
+        Ok(())
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if !self.path.as_os_str().is_empty() {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Writes the entries of all batches, deflated; gives the file and where each object is in the pack to be.
+fn deflate_all(batches: &Receiver<Batch>, file: File) -> io::Result<(File, Vec<Indexed>)> {
     let mut file = BufWriter::with_capacity(CHUNK, file);
     let mut deflate = Compress::new(Compression::new(LEVEL), true);
     let mut buffer = Vec::new();
-    let mut objects: u32 = 0;
-    for (kind, bytes) in batches.iter().flatten() {
+    let mut objects = Vec::new();
+    let mut offset = HEADER;
+    for (id, kind, bytes) in batches.iter().flatten() {
         buffer.clear();
         entry_header(&mut buffer, kind, bytes.len());
         // Deflated text is never much longer than the text.
@@ -102,7 +153,10 @@ fn deflate_all(batches: &Receiver<Vec<(ObjectType, Vec<u8>)>>, file: File) -> io
             return Err(io::Error::other("zlib did not come to an end"));
         }
         file.write_all(&buffer)?;
-        objects = objects.checked_add(1).ok_or(io::ErrorKind::FileTooLarge)?;
+        let mut crc = Crc::new();
+        crc.update(&buffer);
+        objects.push(Indexed { id, crc: crc.sum(), offset });
+        offset += buffer.len() as u64;
     }
     Ok((file.into_inner().map_err(io::IntoInnerError::into_error)?, objects))
 }
@@ -124,18 +178,13 @@ fn entry_header(out: &mut Vec<u8>, kind: ObjectType, length: usize) {
     out.push(byte as u8);
 }
 
-/// Creates a file that disappears with the process, however it ends. Where a file in use cannot be removed, `git gc`
-/// recognises its name and clears it away.
-fn unnamed_file(folder: &Path) -> io::Result<File> {
-    fs::create_dir_all(folder)?;
+/// Creates a file whose name says to `git gc` that it is unfinished.
+fn new_file(folder: &Path) -> io::Result<(File, PathBuf)> {
     let mut number = 0_u32;
     loop {
         let path = folder.join(format!("tmp_berth_{}_{number}", std::process::id()));
         match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
-            Ok(file) => {
-                let _ = fs::remove_file(&path);
-                return Ok(file);
-            }
+            Ok(file) => return Ok((file, path)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1000 => number += 1,
             Err(error) => return Err(error),
         }

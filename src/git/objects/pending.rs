@@ -24,7 +24,7 @@ pub(super) struct Pending {
 #[derive(Default)]
 struct Unwritten {
     known: HashSet<Oid>,
-    few: Vec<(ObjectType, Vec<u8>)>,
+    few: Vec<(Oid, ObjectType, Vec<u8>)>,
     few_bytes: usize,
     spool: Option<Spool>,
     /// Something was lost: from now on nothing may be pointed at.
@@ -42,10 +42,10 @@ impl Pending {
         objects_folder: &Path,
         id: Oid,
         kind: ObjectType,
-        bytes: &[u8],
+        bytes: Vec<u8>,
     ) -> Result<(), GitError> {
         let mut unwritten = self.unwritten.borrow_mut();
-        let added = unwritten.add(objects_folder, kind, bytes);
+        let added = unwritten.add(objects_folder, id, kind, bytes);
         unwritten.failed |= added.is_err();
         added?;
         unwritten.known.insert(id);
@@ -71,26 +71,34 @@ impl Pending {
 }
 
 impl Unwritten {
-    fn add(&mut self, objects_folder: &Path, kind: ObjectType, bytes: &[u8]) -> Result<(), GitError> {
+    fn add(
+        &mut self,
+        objects_folder: &Path,
+        id: Oid,
+        kind: ObjectType,
+        bytes: Vec<u8>,
+    ) -> Result<(), GitError> {
         if self.spool.is_none() && self.few.len() < FEW && self.few_bytes + bytes.len() < FEW_BYTES {
             self.few_bytes += bytes.len();
-            self.few.push((kind, bytes.to_vec()));
+            self.few.push((id, kind, bytes));
             return Ok(());
         }
         let spool = match &mut self.spool {
             Some(spool) => spool,
             none => none.insert(Spool::new(objects_folder)?),
         };
-        for (kind, bytes) in self.few.drain(..) {
-            spool.add(kind, &bytes)?;
+        for (id, kind, bytes) in self.few.drain(..) {
+            spool.add(id, kind, bytes)?;
         }
-        spool.add(kind, bytes)
+        spool.add(id, kind, bytes)
     }
 
     fn write(self, odb: &git2::Odb<'_>) -> Result<(), GitError> {
-        for (kind, bytes) in self.few {
+        for (_, kind, bytes) in self.few {
             odb.write(kind, &bytes).map_err(GitError::failed("writing an object"))?;
         }
-        self.spool.map_or(Ok(()), |spool| spool.finish(odb))
+        let Some(spool) = self.spool else { return Ok(()) };
+        spool.finish()?;
+        odb.refresh().map_err(GitError::failed("looking for the new pack"))
     }
 }

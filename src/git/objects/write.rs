@@ -239,7 +239,7 @@ impl<'r> Writer<'r> {
             // A pack would be written beside the repository's own.
             self.odb.write(kind, bytes).map_err(GitError::failed("keeping an object in memory"))?;
         } else {
-            pending.add(&inner.commondir().join("objects"), id, kind, bytes)?;
+            pending.add(&inner.commondir().join("objects"), id, kind, bytes.to_vec())?;
         }
         Ok((id, true))
     }
