@@ -55,7 +55,7 @@ fn record(rollouts: &Rollouts) -> String {
 fn nobody_goes_on_before_the_member_says_that_its_copy_is_gone() {
     let rollouts = removed();
     assert!(
-        record(&rollouts).contains("removing:") && record(&rollouts).contains("format: 2"),
+        record(&rollouts).contains("removing:") && record(&rollouts).contains("format: 3"),
         "{}",
         record(&rollouts)
     );

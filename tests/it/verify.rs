@@ -250,7 +250,7 @@ fn history_with_records_of_releases_that_have_no_format_is_proven_by_the_rules_o
     repo.write("apps/web.yaml", web.replace("value: \"five\"", "value: \"six\""));
     repo.commit("the next berth goes on");
     repo.publish();
-    assert!(record().contains("format: 2"), "{}", record());
+    assert!(record().contains("format: 3"), "{}", record());
     let ran = verify(&repo, &["berth/rendered"]).expect(0);
     assert!(ran.err.contains("24 commits proven"), "{}", ran.err);
 }

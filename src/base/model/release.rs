@@ -35,6 +35,9 @@ pub struct Releases {
     /// The clusters that have lost their copies and did not report yet that these are gone, with the moment at which
     /// the copies left their folders.
     pub removing: BTreeMap<String, Timestamp>,
+    /// The clusters outside `told` that did not report yet on the copies that they have, with the moment at which they
+    /// got them: reports from before that moment do not count.
+    pub awaited: BTreeMap<String, Timestamp>,
     /// The rules by which the record was written.
     pub format: RecordFormat,
 }
@@ -48,10 +51,12 @@ pub enum RecordFormat {
     /// Removals are remembered until members report that the copies are gone, and workloads that go together choose
     /// the same clusters.
     Second,
+    /// A cluster that has copies by a pin, or leaves, keeps the moment from which reports on them count.
+    Third,
 }
 
 impl RecordFormat {
-    pub const NEWEST: RecordFormat = RecordFormat::Second;
+    pub const NEWEST: RecordFormat = RecordFormat::Third;
 }
 
 /// One version of a workload.
@@ -89,6 +94,11 @@ impl Releases {
     /// Returns the number of the release that a cluster was told of last.
     pub fn told_to(&self, cluster: &str) -> Option<u64> {
         self.told.get(cluster).map(|told| told.release).or(self.good)
+    }
+
+    /// Returns the moment from which reports on a cluster's copies count. `None` where all of them do.
+    pub fn reports_from(&self, cluster: &str) -> Option<Timestamp> {
+        self.told.get(cluster).map(|told| told.at).or_else(|| self.awaited.get(cluster).copied())
     }
 
     /// Returns a release that is still kept.

@@ -52,12 +52,12 @@ impl RolloutView<'_> {
     pub(crate) fn health(&self, cluster: &str) -> Health {
         let name = WorkloadName::of(&self.releases.key);
         let report = self.facts.get(cluster).and_then(|facts| facts.copies.get(&name));
-        let told = self.releases.told.get(cluster);
+        let from = self.releases.reports_from(cluster);
         let is_fresh =
-            |report: &&CopyReport| told.is_none_or(|told| report.since.is_some_and(|since| since >= told.at));
+            |report: &&CopyReport| from.is_none_or(|from| report.since.is_some_and(|since| since >= from));
         match report.filter(is_fresh) {
             Some(report) => report.health,
-            None if told.is_none() && self.releases.good.is_some() => Health::Succeeded,
+            None if from.is_none() && self.releases.good.is_some() => Health::Succeeded,
             None => Health::Applying,
         }
     }
@@ -89,6 +89,7 @@ mod tests {
             halted: None,
             run: None,
             removing: BTreeMap::new(),
+            awaited: BTreeMap::new(),
             format: RecordFormat::default(),
         }
     }

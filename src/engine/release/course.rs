@@ -110,6 +110,11 @@ impl Course<'_> {
             && matches!(self.strategy, Strategy::Rolling(_) | Strategy::Stages(_) | Strategy::Runs)
     }
 
+    /// Reports whether clusters keep the moment of their copies until somebody reports on them.
+    pub(super) fn remembers_moments(&self) -> bool {
+        self.format >= RecordFormat::Third
+    }
+
     /// Sends all clusters back to the last good release, if there is another one.
     pub(super) fn take_back(&mut self, taken_back: bool) {
         let current = self.releases.current.number;

@@ -29,6 +29,7 @@ pub(super) fn with_inputs(
             halted: None,
             run: None,
             removing: BTreeMap::new(),
+            awaited: BTreeMap::new(),
             format: RecordFormat::First,
         };
     };

@@ -25,6 +25,7 @@ pub(super) fn record(
     let halted = halt(asked, fates, now);
     let removing = removing(asked, fates, now);
     let target = asked.course.target;
+    let mut awaited = awaited(asked, fates, now);
     let releases = &mut asked.course.releases;
     let had = fates.keys().filter_map(|cluster| Some((cluster, releases.of_cluster(cluster)?))).collect();
     for (cluster, fate) in fates {
@@ -42,6 +43,9 @@ pub(super) fn record(
             releases.told.insert(cluster.clone(), Told { release, at: now });
         } else if is_pinned {
             releases.told.remove(cluster);
+        } else if let (Some(release), Some(at)) = (release, awaited.get(cluster)) {
+            // It has these copies already, and nobody reported on them.
+            releases.told.entry(cluster.clone()).or_insert(Told { release, at: *at });
         }
     }
     releases.told.retain(|cluster, _| fates.contains_key(cluster));
@@ -56,6 +60,8 @@ pub(super) fn record(
         releases.told.clear();
     }
     releases.halted = halted;
+    awaited.retain(|cluster, _| !releases.told.contains_key(cluster));
+    releases.awaited = awaited;
     asked.course.releases.stays = stays(asked, fates, joins, (&had, first));
     let releases = &mut asked.course.releases;
     let mut needed: BTreeSet<u64> = releases.told.values().map(|told| told.release).collect();
@@ -79,6 +85,33 @@ fn removing(
     let since = |sight: &Sight<'_>| sight.removing.or_else(|| begins(sight));
     let lost = asked.sights.iter().filter(|(cluster, _)| is_lost(cluster));
     lost.filter_map(|(cluster, sight)| Some((cluster.clone(), since(sight)?))).collect()
+}
+
+/// Finds the clusters with copies on which nobody reported since they got them, where they had others before.
+fn awaited(
+    asked: &Asked<'_>,
+    fates: &BTreeMap<String, Fate>,
+    now: Timestamp,
+) -> BTreeMap<String, Timestamp> {
+    if !asked.course.remembers_moments() {
+        return BTreeMap::new();
+    }
+    let since = |(cluster, fate): (&String, &Fate)| {
+        let sight = asked.sights.get(cluster)?;
+        let gets = match fate {
+            Fate::Desired => Some(&sight.want),
+            Fate::Gets(copies) => Some(copies),
+            Fate::Stays | Fate::Leaves => None,
+            Fate::Waits => return None,
+        };
+        let is_new = gets.is_some_and(|copies| !sight.serves || *copies != sight.have);
+        let since = match is_new {
+            true => Some(now),
+            false => asked.course.releases.reports_from(cluster).filter(|_| !sight.is_reported()),
+        };
+        Some((cluster.clone(), since?))
+    };
+    fates.iter().filter_map(since).collect()
 }
 
 /// Finds the clusters that have a release without being told of it. `had` are the releases that they had, and

@@ -73,9 +73,9 @@ pub(super) fn sights<'a>(
             known.insert(sight.have.clone(), digest);
         }
         let since = report.since.or(status.reported).unwrap_or(given.now).min(given.now);
-        // A report from before the cluster was told is about the same copies at an earlier time.
-        let told = sight.removing.or(releases.told.get(cluster).map(|told| told.at));
-        let is_stale = |since: Timestamp| told.is_some_and(|told| since < told);
+        // A report from before the cluster got its copies is about the same copies at an earlier time.
+        let from = sight.removing.or(releases.reports_from(cluster));
+        let is_stale = |since: Timestamp| from.is_some_and(|from| since < from);
         if is_stale(since) || known.get(&sight.have) != Some(&report.digest) {
             continue;
         }
@@ -101,7 +101,7 @@ fn is_silent(cluster: &str, desired: &Places<'_>) -> bool {
 pub(super) fn assume(sights: &mut BTreeMap<String, Sight<'_>>, releases: &Releases) {
     let Some(good) = releases.good() else { return };
     for (cluster, sight) in sights {
-        if sight.serves && sight.report.is_none() && !releases.told.contains_key(cluster) {
+        if sight.serves && sight.report.is_none() && releases.reports_from(cluster).is_none() {
             let health = Health::Succeeded;
             let (digest, since) = (Digest([0; 16]), Some(good.begun));
             sight.report = Some(CopyReport { digest, health, since, message: String::new() });
@@ -114,6 +114,11 @@ impl Sight<'_> {
     /// Reports whether the strategy is to know of it.
     pub(super) fn counts(&self) -> bool {
         self.picked || self.serves || self.removing.is_some()
+    }
+
+    /// Reports whether its member reported on its copies since it got them.
+    pub(super) fn is_reported(&self) -> bool {
+        self.report.is_some() && !self.is_assumed
     }
 
     /// Reports whether a removal of its copies takes until its member reports the end.

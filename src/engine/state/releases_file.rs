@@ -43,7 +43,9 @@ struct Form {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     run: Option<RunForm>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    removing: Vec<RemovingForm>,
+    removing: Vec<SinceForm>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    awaited: Vec<SinceForm>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -71,9 +73,9 @@ struct StaysForm {
     clusters: Names,
 }
 
-/// The clusters that lost their copies at one moment, and may have them still.
+/// The clusters that lost or got their copies at one moment.
 #[derive(Serialize, Deserialize)]
-struct RemovingForm {
+struct SinceForm {
     at: Timestamp,
     #[serde(flatten)]
     clusters: Names,
@@ -167,13 +169,14 @@ pub fn of_inputs_file(path: &str) -> Option<(String, u64)> {
 /// The text of the file.
 pub fn write(releases: &Releases) -> String {
     let key = &releases.key;
-    let (told, stays, removing) = (alike(&releases.told), alike(&releases.stays), alike(&releases.removing));
+    let (told, stays) = (alike(&releases.told), alike(&releases.stays));
     let form = Form {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
         format: match releases.format {
             RecordFormat::First => first(),
             RecordFormat::Second => 2,
+            RecordFormat::Third => 3,
         },
         metadata: MetadataForm::of(key),
         workload: NameForm::of_key(key),
@@ -199,10 +202,8 @@ pub fn write(releases: &Releases) -> String {
             .as_ref()
             .map(|halt| HaltForm { since: halt.since, reason: halt.reason.clone() }),
         run: releases.run.as_ref().map(RunForm::of),
-        removing: removing
-            .into_iter()
-            .map(|(at, names)| RemovingForm { at, clusters: Names::of(names) })
-            .collect(),
+        removing: SinceForm::of(&releases.removing),
+        awaited: SinceForm::of(&releases.awaited),
     };
     yaml::emit(&serde_json::to_value(form).expect("texts, numbers and lists always are JSON"))
 }
@@ -236,13 +237,10 @@ pub fn read(bytes: &[u8], inputs: &BTreeMap<u64, ContentId>) -> Result<Releases,
     for StaysForm { release, pinned, clusters } in form.stays {
         stays.extend(clusters.into_iter().map(|cluster| (cluster, Stays { release, pinned })));
     }
-    let mut removing = BTreeMap::new();
-    for RemovingForm { at, clusters } in form.removing {
-        removing.extend(clusters.into_iter().map(|cluster| (cluster, at)));
-    }
     let format = match form.format {
         1 => RecordFormat::First,
         2 => RecordFormat::Second,
+        3 => RecordFormat::Third,
         other => return Err(format!("it has the format {other}, which this berth does not know")),
     };
     Ok(Releases {
@@ -256,7 +254,8 @@ pub fn read(bytes: &[u8], inputs: &BTreeMap<u64, ContentId>) -> Result<Releases,
         restarts: form.restarts,
         halted: form.halted.map(|halt| Halt { since: halt.since, reason: halt.reason }),
         run: form.run.map(RunForm::read).transpose()?,
-        removing,
+        removing: SinceForm::read(form.removing),
+        awaited: SinceForm::read(form.awaited),
         format,
     })
 }
@@ -264,6 +263,19 @@ pub fn read(bytes: &[u8], inputs: &BTreeMap<u64, ContentId>) -> Result<Releases,
 impl ReleaseForm {
     fn of(release: &Release) -> ReleaseForm {
         ReleaseForm { number: release.number, begun: release.begun }
+    }
+}
+
+impl SinceForm {
+    fn of(clusters: &BTreeMap<String, Timestamp>) -> Vec<SinceForm> {
+        let groups = alike(clusters).into_iter();
+        groups.map(|(at, names)| SinceForm { at, clusters: Names::of(names) }).collect()
+    }
+
+    fn read(forms: Vec<SinceForm>) -> BTreeMap<String, Timestamp> {
+        let of_group =
+            |SinceForm { at, clusters }: SinceForm| clusters.into_iter().map(move |cluster| (cluster, at));
+        forms.into_iter().flat_map(of_group).collect()
     }
 }
 

@@ -146,6 +146,7 @@ mod tests {
             halted: halted.map(|at| Halt { since: since(at), reason: format!("a failed at {at}") }),
             run: None,
             removing: BTreeMap::new(),
+            awaited: BTreeMap::new(),
             format: RecordFormat::default(),
         }
     }

@@ -99,6 +99,7 @@ fn releases(number: u64, recorded: Option<&RunProgress>) -> Releases {
         halted: None,
         run: recorded.cloned(),
         removing: BTreeMap::new(),
+        awaited: BTreeMap::new(),
         format: RecordFormat::default(),
     }
 }

@@ -12,6 +12,16 @@ fn proven() -> World {
     World::proven(one_at_a_time())
 }
 
+fn pin(cluster: &str, release: Option<u64>) -> Pin {
+    Pin {
+        at: Pos::file("rollouts/orders.yaml"),
+        clusters: vec![cluster.to_owned()],
+        selector: None,
+        release,
+        reason: "until the audit".to_owned(),
+    }
+}
+
 fn order(world: &mut World, change: impl FnOnce(&mut RolloutPolicy)) {
     let policy = policy("orders", change);
     world.fleet.rollout_policies.insert(policy.key.clone(), policy.into());
@@ -71,14 +81,7 @@ fn nothing_goes_on_while_it_is_paused_and_newcomers_begin_with_what_is_proven() 
 #[test]
 fn a_pinned_cluster_keeps_its_release_and_holds_nobody_up() {
     let mut world = proven();
-    let pin = Pin {
-        at: Pos::file("rollouts/orders.yaml"),
-        clusters: vec!["b".to_owned()],
-        selector: None,
-        release: None,
-        reason: "until the audit".to_owned(),
-    };
-    order(&mut world, |policy| policy.pins.push(pin));
+    order(&mut world, |policy| policy.pins.push(pin("b", None)));
     world.edit("2");
     for _ in 0..4 {
         world.settle();
@@ -120,4 +123,71 @@ fn a_release_that_everybody_has_is_rolled_back_where_it_fails_before_it_is_prove
     world.report("c", Health::Failed, "no");
     world.settle();
     assert_eq!(world.shown(), "a=1 b=1 c=1");
+}
+
+#[test]
+fn a_report_from_before_a_pin_gave_copies_back_says_nothing_of_them() {
+    let mut world = proven();
+    world.now += 10;
+    let late = world.failure("a");
+    world.now += 10;
+    world.edit("2");
+    world.settle();
+    world.statuses.insert("a".to_owned(), late.into());
+    world.settle();
+    world.now += 10;
+    order(&mut world, |policy| policy.pins.push(pin("a", Some(1))));
+    world.settle();
+    assert_eq!((world.shown().as_str(), world.awaited()), ("a=1 b=2 c=1", vec!["a"]));
+    // Without the pin as well it is the next report that counts.
+    order(&mut world, |policy| policy.paused = Some("holidays".to_owned()));
+    world.settle();
+    assert_eq!((world.shown().as_str(), world.awaited()), ("a=1 b=2 c=1", vec!["a"]));
+    world.now += 10;
+    world.report("a", Health::Succeeded, "");
+    world.settle();
+    assert!(world.awaited().is_empty());
+}
+
+#[test]
+fn a_pin_that_keeps_copies_keeps_the_moment_of_their_coming() {
+    let mut world = proven();
+    world.edit("2");
+    world.settle();
+    world.now += 10;
+    let late = world.failure("a");
+    for version in ["3", "2"] {
+        world.now += 10;
+        world.edit(version);
+        world.settle();
+    }
+    assert_eq!(world.shown(), "a=2 b=1 c=1");
+    world.statuses.insert("a".to_owned(), late.into());
+    world.settle();
+    assert_eq!(world.releases().halted, None);
+    order(&mut world, |policy| policy.pins.push(pin("a", None)));
+    world.settle();
+    assert_eq!(world.awaited(), ["a"]);
+    // Without the pin the release waits for a report on these copies.
+    order(&mut world, |_| {});
+    world.settle();
+    assert_eq!((world.releases().halted.clone(), world.awaited()), (None, Vec::new()));
+    assert!(world.releases().told.contains_key("a"));
+}
+
+#[test]
+fn a_report_from_before_a_cluster_left_says_nothing_of_what_it_gets_first() {
+    let mut world = proven();
+    world.now += 10;
+    let late = world.failure("c");
+    world.now += 10;
+    world.unpicked.insert("c".to_owned());
+    world.settle();
+    world.statuses.insert("c".to_owned(), late.into());
+    world.settle();
+    world.now += 10;
+    order(&mut world, |policy| policy.pins.push(pin("c", None)));
+    world.unpicked.clear();
+    world.settle();
+    assert_eq!((world.shown().as_str(), world.awaited()), ("a=1 b=1 c=1", vec!["c"]));
 }

@@ -198,6 +198,11 @@ impl World {
         self.status_of(cluster, &healths, message)
     }
 
+    /// A status that says that the copies in a cluster's folder failed.
+    pub(super) fn failure(&self, cluster: &str) -> ClusterStatus {
+        self.status(cluster, Health::Failed, "no")
+    }
+
     /// The same, with the health of each workload.
     pub(super) fn status_of(
         &self,
@@ -273,6 +278,11 @@ impl World {
 
     pub(super) fn releases(&self) -> &Releases {
         &self.state.releases[&key()]
+    }
+
+    /// The clusters outside `told` that did not report yet on the copies that they have.
+    pub(super) fn awaited(&self) -> Vec<&str> {
+        self.releases().awaited.keys().map(String::as_str).collect()
     }
 
     pub(super) fn releases_of(&self, key: &Key) -> Option<&Releases> {

@@ -133,6 +133,7 @@ fn clusters_of_a_rollout_wait_in_each_systems_words() {
             halted: None,
             run: None,
             removing: BTreeMap::new(),
+            awaited: BTreeMap::new(),
             format: RecordFormat::default(),
         };
         let state = State { releases: [(key, releases.into())].into(), ..State::default() };

@@ -63,9 +63,9 @@ impl Simulation {
         let is_available = |name: &&String| {
             let report = self.world.report_of(name, key);
             let now = self.world.digest_of(name, key);
-            let holds_good = releases.is_some_and(|all| all.good.is_some() && !all.told.contains_key(*name));
-            let told = releases.and_then(|all| all.told.get(*name));
-            let is_fresh = |at: Timestamp| told.is_none_or(|told| at >= told.at);
+            let from = releases.and_then(|all| all.reports_from(name));
+            let holds_good = releases.is_some_and(|all| all.good.is_some() && from.is_none());
+            let is_fresh = |at: Timestamp| from.is_none_or(|from| at >= from);
             match report.filter(|(at, report)| is_fresh(*at) && report.digest == now) {
                 Some((_, report)) => report.health == Health::Succeeded,
                 None => holds_good,
