@@ -88,11 +88,7 @@ fn removing(
 }
 
 /// Finds the clusters with copies on which nobody reported since they got them, where they had others before.
-fn awaited(
-    asked: &Asked<'_>,
-    fates: &BTreeMap<String, Fate>,
-    now: Timestamp,
-) -> BTreeMap<String, Timestamp> {
+fn awaited(asked: &Asked<'_>, fates: &BTreeMap<String, Fate>, now: Timestamp) -> BTreeMap<String, Timestamp> {
     if !asked.course.remembers_moments() {
         return BTreeMap::new();
     }
