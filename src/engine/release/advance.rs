@@ -6,18 +6,16 @@ use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, RecordFormat, Releases};
 use berth_base::model::rollout::Strategy;
-use berth_base::model::{
-    ContentError, Contents, Decision, Folders, Key, Map, Pick, Shared, Timestamp, Workload,
-};
+use berth_base::model::{ContentError, Contents, Decision, Key, Map, Timestamp, Workload};
 
 use super::answer::{self, Ailing, Answer};
 use super::course::{self, Course, Way};
+use super::earlier::{again, lost, picks_of, pin, want};
 use super::places::{CopySet, Places};
 use super::policy::Closed;
 use super::sight::{Sight, assume, sights};
 use super::turn::Has;
 use super::{Given, Trace, inputs, record, strategies};
-use crate::render;
 use crate::state::State;
 
 /// A workload's step, to be applied to the desired state.
@@ -115,57 +113,6 @@ pub(super) fn look<'a>(
     })
 }
 
-/// Sets the copies that clusters should have.
-fn want(sights: &mut BTreeMap<String, Sight<'_>>, folders: &Folders) {
-    for (cluster, sight) in sights {
-        let copies = folders.get(cluster).map(|folder| folder.iter());
-        sight.want = copies.into_iter().flatten().map(|(path, id)| (path.clone(), *id)).collect();
-    }
-}
-
-/// Finds the clusters that keep a release, and what they should have then.
-fn pin(
-    sights: &mut BTreeMap<String, Sight<'_>>,
-    course: &mut Course<'_>,
-    workload: &Workload,
-    (given, contents): (Given<'_>, &mut dyn Contents),
-    desired: &Map<Key, Decision>,
-) {
-    let mut by_release: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
-    for (cluster, sight) in sights.iter_mut().filter(|(_, sight)| sight.picked) {
-        let Some(labels) = given.labels.get(cluster) else { continue };
-        let Some(pin) = course.orders.pin(cluster, labels) else { continue };
-        match pin.release {
-            Some(number) if Some(number) == course.target => continue,
-            Some(number) => drop(by_release.entry(number).or_default().insert(cluster.clone())),
-            None if !sight.serves => {
-                sight.keeps = given.format >= RecordFormat::Second;
-                continue;
-            }
-            None => sight.want = sight.have.clone(),
-        }
-        sight.is_pinned = true;
-    }
-    for (number, clusters) in by_release {
-        let picks = picks_of(desired, &workload.key, |cluster| clusters.contains(cluster));
-        let found = again(&course.releases, number, given, &picks, contents);
-        if let Err(fault) = &found {
-            course.diagnostics.push(lost(workload, number, fault));
-        }
-        for cluster in clusters {
-            let Some(sight) = sights.get_mut(&cluster) else { continue };
-            sight.want = match &found {
-                Ok(folders) => {
-                    sight.pinned_to = Some(number);
-                    let copies = folders.get(&cluster).map(|folder| folder.iter());
-                    copies.into_iter().flatten().map(|(path, id)| (path.clone(), *id)).collect()
-                }
-                Err(_) => sight.have.clone(),
-            };
-        }
-    }
-}
-
 impl Asked<'_> {
     /// Asks its strategy. `blocked` is the reason why another workload must go first, and `ailing` are the clusters
     /// in which workloads that go together with it are not in order.
@@ -177,6 +124,11 @@ impl Asked<'_> {
         ailing: &Ailing,
     ) {
         self.is_blocked = blocked.is_some() && given.format >= RecordFormat::Second;
+        if given.format >= RecordFormat::Third {
+            for cluster in self.begin_proven() {
+                self.sights.entry(cluster).and_modify(|sight| sight.begins = true);
+            }
+        }
         let course = &mut self.course;
         let frozen = self.closed.as_ref().map(|closed| closed.reason.clone());
         let taken_back = course.releases.taken_back;
@@ -308,19 +260,22 @@ impl Asked<'_> {
         self.course.releases.good.filter(|good| Some(*good) != self.course.target)
     }
 
-    /// Reports whether a freeze or pause alone keeps clusters from going on.
-    fn is_frozen_alone(&self) -> bool {
-        self.closed.is_some() && !self.is_blocked
-    }
-
-    /// Reports whether newcomers go straight to a proven release.
-    fn begins_proven(&self) -> bool {
-        self.course.target.is_some() && self.course.target == self.course.releases.good && !self.is_lost
+    /// The newcomers that go straight to a proven release whatever their strategy says: in a freeze or pause, and
+    /// where another workload with which this one goes together begins.
+    fn begin_proven(&self) -> BTreeSet<String> {
+        let is_proven = self.course.target.is_some() && self.course.target == self.course.releases.good;
+        if !is_proven || self.is_lost {
+            return BTreeSet::new();
+        }
+        let is_frozen_alone = self.closed.is_some() && !self.is_blocked;
+        let mut begin = self.newcomers();
+        begin.retain(|cluster| is_frozen_alone || self.joins_along.contains(cluster));
+        begin
     }
 
     fn fates(&self, joins: &BTreeSet<String>) -> BTreeMap<String, Fate> {
         let releases = &self.course.releases;
-        let is_of_files = self.course.goes_to_files();
+        let (is_of_files, begins) = (self.course.goes_to_files(), self.begin_proven());
         let mut fates = BTreeMap::new();
         for (cluster, sight) in &self.sights {
             let wanted = || match is_of_files && !sight.is_pinned {
@@ -337,10 +292,7 @@ impl Asked<'_> {
                 (true, _) if releases.taken_back || self.answer.give.contains(cluster) => wanted(),
                 (true, Has::Old) => Fate::Stays,
                 // A proven release reaches newcomers whatever is frozen: to them nothing about it is new.
-                (true, Has::Nothing) if self.is_frozen_alone() && self.begins_proven() => wanted(),
-                (true, Has::Nothing) if self.joins_along.contains(cluster) && self.begins_proven() => {
-                    wanted()
-                }
+                (true, Has::Nothing) if begins.contains(cluster) => wanted(),
                 (true, Has::Nothing) => Fate::Waits,
                 (false, Has::Nothing) => continue,
                 (false, _) if self.answer.remove.contains(cluster) => continue,
@@ -368,30 +320,6 @@ pub(super) fn stands(key: &Key, releases: &Releases, given: Given<'_>, desired: 
     let (key, releases) = (key.clone(), Some(releases.clone()));
     let (trace, diagnostics) = (Trace::default(), Diagnostics::new());
     Advance { key, releases, fates, reports, trace, next_change: None, diagnostics }
-}
-
-/// Renders a stored release for these picks; says in one line why not.
-fn again(
-    releases: &Releases,
-    number: u64,
-    given: Given<'_>,
-    picks: &Shared<Vec<Pick>>,
-    contents: &mut dyn Contents,
-) -> Result<Folders, String> {
-    let release = releases.get(number).ok_or_else(|| "its inputs are no longer kept".to_owned())?;
-    let bytes = contents.get(release.inputs).map_err(|error| error.to_string())?;
-    let workload = inputs::read(&bytes, &releases.key)?;
-    render::copies_of(given.fleet, &workload, picks, contents).map_err(|error| error.to_string())
-}
-
-fn lost(workload: &Workload, number: u64, fault: &str) -> Diagnostic {
-    let message = format!("{}: release {number} cannot be rendered again: {fault}", workload.key);
-    Diagnostic::warning(workload.origin.clone(), message)
-}
-
-fn picks_of(decisions: &Map<Key, Decision>, key: &Key, wanted: impl Fn(&str) -> bool) -> Shared<Vec<Pick>> {
-    let picked = decisions.get(key).into_iter().flat_map(Decision::picked);
-    picked.filter(|pick| wanted(&pick.cluster)).cloned().collect::<Vec<_>>().into()
 }
 
 /// Returns the report that the current facts hold on a workload's copies in a cluster.

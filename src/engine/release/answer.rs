@@ -158,7 +158,7 @@ fn turns<'s>(sights: &'s BTreeMap<String, Sight<'_>>, course: &Course<'_>) -> Ve
             cluster,
             group: sight.group,
             picked: sight.picked,
-            has: if begins(cluster, sight) { Has::New } else { sight.has() },
+            has: if sight.begins || begins(cluster, sight) { Has::New } else { sight.has() },
             health: sight.health(),
             since: sight.since(),
             measured: course.is_measured,
@@ -171,7 +171,10 @@ fn turns<'s>(sights: &'s BTreeMap<String, Sight<'_>>, course: &Course<'_>) -> Ve
     };
     let free = sights.iter().filter(|(_, sight)| sight.counts() && !sight.is_pinned);
     // A newcomer that keeps what it gets first is pinned from then on.
-    let asked = free.filter(|(cluster, sight)| is_rolling && !sight.keeps || !begins(cluster, sight));
+    let asked = free.filter(|(cluster, sight)| match begins(cluster, sight) {
+        true => is_rolling && !sight.keeps,
+        false => !(sight.begins && sight.keeps),
+    });
     asked.map(turn).collect()
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Course<'f> {
     /// The workload's inputs as the files have them.
     stored: ContentId,
     /// The rules for the record.
-    format: RecordFormat,
+    pub(super) format: RecordFormat,
     pub(super) diagnostics: Diagnostics,
 }
 
@@ -108,11 +108,6 @@ impl Course<'_> {
     pub(super) fn remembers_removals(&self) -> bool {
         self.format >= RecordFormat::Second
             && matches!(self.strategy, Strategy::Rolling(_) | Strategy::Stages(_) | Strategy::Runs)
-    }
-
-    /// Reports whether clusters keep the moment of their copies until somebody reports on them.
-    pub(super) fn remembers_moments(&self) -> bool {
-        self.format >= RecordFormat::Third
     }
 
     /// Sends all clusters back to the last good release, if there is another one.

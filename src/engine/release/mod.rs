@@ -9,8 +9,9 @@
 //!   [`progressive`], [`rolling`]: each of them.
 //! - [`labels`]: the labels by which stages and pins choose. [`copies`]: the digest that names copies. [`inputs`]: a release's inputs as they are stored.
 //! - [`units`]: workloads that go as one, in their order. [`advance`]: one workload's step. [`course`]: its strategy and
-//!   the release that clusters go to. [`sight`]: its clusters. [`answer`]: what its strategy gives. [`record`]: its
-//!   releases after the step. [`apply`]: the steps become the state. [`rollout_state`]: the state of a rollout in a word.
+//!   the release that clusters go to. [`earlier`]: a release that is rendered again. [`sight`]: its clusters.
+//!   [`answer`]: what its strategy gives. [`record`]: its releases after the step. [`apply`]: the steps become the state.
+//!   [`rollout_state`]: the state of a rollout in a word.
 
 mod advance;
 mod answer;
@@ -18,6 +19,7 @@ mod apply;
 mod changes;
 pub mod copies;
 mod course;
+mod earlier;
 mod inputs;
 pub mod labels;
 mod measure;

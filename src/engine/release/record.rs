@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::model::Timestamp;
-use berth_base::model::release::{Halt, Health, Releases, Stays, Told};
+use berth_base::model::release::{Halt, Health, RecordFormat, Releases, Stays, Told};
 use berth_base::model::rollout::Strategy;
 use berth_base::model::rollout_policy::OnFailure;
 
@@ -87,23 +87,18 @@ fn removing(
     lost.filter_map(|(cluster, sight)| Some((cluster.clone(), since(sight)?))).collect()
 }
 
-/// Finds the clusters with copies on which nobody reported since they got them, where they had others before.
+/// Finds the clusters with copies on which nobody reported since they got them.
 fn awaited(asked: &Asked<'_>, fates: &BTreeMap<String, Fate>, now: Timestamp) -> BTreeMap<String, Timestamp> {
-    if !asked.course.remembers_moments() {
+    if asked.course.format < RecordFormat::Third {
         return BTreeMap::new();
     }
     let since = |(cluster, fate): (&String, &Fate)| {
-        let sight = asked.sights.get(cluster)?;
-        let gets = match fate {
-            Fate::Desired => Some(&sight.want),
-            Fate::Gets(copies) => Some(copies),
-            Fate::Stays | Fate::Leaves => None,
-            Fate::Waits => return None,
-        };
-        let is_new = gets.is_some_and(|copies| !sight.serves || *copies != sight.have);
-        let since = match is_new {
-            true => Some(now),
-            false => asked.course.releases.reports_from(cluster).filter(|_| !sight.is_reported()),
+        let (sight, releases) = (asked.sights.get(cluster)?, &asked.course.releases);
+        let is_other = || sight.has() == Has::Old && sight.pinned_to != releases.of_cluster(cluster);
+        let since = match fate {
+            Fate::Waits => None,
+            Fate::Desired | Fate::Gets(_) if !sight.serves || is_other() => Some(now),
+            _ => releases.reports_from(cluster).filter(|_| !sight.is_reported()),
         };
         Some((cluster.clone(), since?))
     };
@@ -175,9 +170,12 @@ fn halt(asked: &Asked<'_>, fates: &BTreeMap<String, Fate>, now: Timestamp) -> Op
         // The reason for which it was taken back stays.
         return releases.halted.clone();
     }
+    let is_pinned_now = |sight: &Sight<'_>| sight.keeps && asked.course.format >= RecordFormat::Third;
     let is_behind = |(cluster, fate): (&String, &Fate)| match fate {
         Fate::Stays | Fate::Waits => true,
-        Fate::Gets(copies) => asked.sights.get(cluster).is_some_and(|sight| sight.want != *copies),
+        Fate::Gets(copies) => {
+            asked.sights.get(cluster).is_some_and(|sight| sight.want != *copies && !is_pinned_now(sight))
+        }
         Fate::Desired | Fate::Leaves => false,
     };
     let failed = asked.sights.iter().filter(|(cluster, sight)| {

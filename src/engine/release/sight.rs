@@ -24,6 +24,8 @@ pub(super) struct Sight<'a> {
     pub(super) is_pinned: bool,
     /// People ordered that it keeps what it has, which is nothing yet: what it gets first.
     pub(super) keeps: bool,
+    /// It begins with a proven release, whatever its strategy says.
+    pub(super) begins: bool,
     /// The release of the pin, where the order names one that can be rendered.
     pub(super) pinned_to: Option<u64>,
     pub(super) group: Option<&'a Group>,

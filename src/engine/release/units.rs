@@ -84,6 +84,7 @@ fn step<'a>(
         let chooses_as_one = asked.len() > 1 && given.format >= RecordFormat::Second;
         if chooses_as_one {
             asked.iter().for_each(|one| ailing.add(&one.course, &one.sights));
+            join_together(&mut asked);
         }
         for one in &mut asked {
             one.ask(given, desired, blocked(one.workload, given, proven), &ailing);
@@ -99,7 +100,6 @@ fn step<'a>(
         }
         keep_together(&mut asked);
         if chooses_as_one {
-            join_together(&mut asked);
             leave_together(&mut asked);
         }
         let settles = settles(&asked);

@@ -5,8 +5,8 @@ use berth_base::model::Map;
 use berth_base::model::release::Health;
 use berth_base::model::rollout_policy::{Abort, OnFailure, Pin, RolloutPolicy, WorkloadPattern};
 
-use super::stories::one_at_a_time;
-use super::world::{World, policy};
+use super::stories::{one_at_a_time, rolling};
+use super::world::{World, key, policy};
 
 fn proven() -> World {
     World::proven(one_at_a_time())
@@ -105,6 +105,37 @@ fn newcomers_begin_with_a_proven_release_also_while_all_is_frozen() {
     world.join("d");
     world.settle();
     assert_eq!(world.shown(), "a=1 b=1 c=1 d=1");
+}
+
+#[test]
+fn a_newcomer_that_begins_in_a_pause_waits_for_nobody_and_halts_nothing() {
+    let mut world = proven();
+    order(&mut world, |policy| policy.paused = Some("holidays".to_owned()));
+    world.now += 10;
+    world.report("c", Health::Failed, "no");
+    world.settle();
+    world.join("b2");
+    world.settle();
+    assert_eq!((world.shown().as_str(), world.releases().halted.clone()), ("a=1 b=1 b2=1 c=1", None));
+    assert!(world.waits[&key()].is_empty(), "{:?}", world.waits);
+}
+
+#[test]
+fn a_newcomer_that_keeps_what_it_gets_first_is_not_behind() {
+    let mut world = World::proven(rolling(1));
+    world.edit("2");
+    world.settle();
+    for cluster in ["a", "b"] {
+        world.now += 10;
+        world.report(cluster, Health::Succeeded, "");
+        world.settle();
+    }
+    world.now += 10;
+    world.report("a", Health::Failed, "no");
+    world.join("d");
+    order(&mut world, |policy| policy.pins.push(pin("d", None)));
+    world.settle();
+    assert_eq!((world.shown().as_str(), world.releases().halted.clone()), ("a=2 b=2 c=2 d=1", None));
 }
 
 #[test]

@@ -1,0 +1,92 @@
+//! An earlier release, rendered again from its stored inputs: for clusters that go back to it, begin with it, or keep
+//! it by a pin.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_base::diag::Diagnostic;
+use berth_base::model::release::{RecordFormat, Releases};
+use berth_base::model::{Contents, Decision, Folders, Key, Map, Pick, Shared, Workload};
+
+use super::course::Course;
+use super::sight::Sight;
+use super::{Given, inputs};
+use crate::render;
+
+/// Sets the copies that clusters should have.
+pub(super) fn want(sights: &mut BTreeMap<String, Sight<'_>>, folders: &Folders) {
+    for (cluster, sight) in sights {
+        let copies = folders.get(cluster).map(|folder| folder.iter());
+        sight.want = copies.into_iter().flatten().map(|(path, id)| (path.clone(), *id)).collect();
+    }
+}
+
+/// Finds the clusters that keep a release, and what they should have then.
+pub(super) fn pin(
+    sights: &mut BTreeMap<String, Sight<'_>>,
+    course: &mut Course<'_>,
+    workload: &Workload,
+    (given, contents): (Given<'_>, &mut dyn Contents),
+    desired: &Map<Key, Decision>,
+) {
+    let mut by_release: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
+    for (cluster, sight) in sights.iter_mut().filter(|(_, sight)| sight.picked) {
+        let Some(labels) = given.labels.get(cluster) else { continue };
+        let Some(pin) = course.orders.pin(cluster, labels) else { continue };
+        match pin.release {
+            Some(number) if Some(number) == course.target => continue,
+            Some(number) => drop(by_release.entry(number).or_default().insert(cluster.clone())),
+            None if !sight.serves => {
+                sight.keeps = given.format >= RecordFormat::Second;
+                continue;
+            }
+            None => sight.want = sight.have.clone(),
+        }
+        sight.is_pinned = true;
+    }
+    for (number, clusters) in by_release {
+        let picks = picks_of(desired, &workload.key, |cluster| clusters.contains(cluster));
+        let found = again(&course.releases, number, given, &picks, contents);
+        if let Err(fault) = &found {
+            course.diagnostics.push(lost(workload, number, fault));
+        }
+        for cluster in clusters {
+            let Some(sight) = sights.get_mut(&cluster) else { continue };
+            sight.want = match &found {
+                Ok(folders) => {
+                    sight.pinned_to = Some(number);
+                    let copies = folders.get(&cluster).map(|folder| folder.iter());
+                    copies.into_iter().flatten().map(|(path, id)| (path.clone(), *id)).collect()
+                }
+                Err(_) => sight.have.clone(),
+            };
+        }
+    }
+}
+
+/// Renders a stored release for these picks; says in one line why not.
+pub(super) fn again(
+    releases: &Releases,
+    number: u64,
+    given: Given<'_>,
+    picks: &Shared<Vec<Pick>>,
+    contents: &mut dyn Contents,
+) -> Result<Folders, String> {
+    let release = releases.get(number).ok_or_else(|| "its inputs are no longer kept".to_owned())?;
+    let bytes = contents.get(release.inputs).map_err(|error| error.to_string())?;
+    let workload = inputs::read(&bytes, &releases.key)?;
+    render::copies_of(given.fleet, &workload, picks, contents).map_err(|error| error.to_string())
+}
+
+pub(super) fn lost(workload: &Workload, number: u64, fault: &str) -> Diagnostic {
+    let message = format!("{}: release {number} cannot be rendered again: {fault}", workload.key);
+    Diagnostic::warning(workload.origin.clone(), message)
+}
+
+pub(super) fn picks_of(
+    decisions: &Map<Key, Decision>,
+    key: &Key,
+    wanted: impl Fn(&str) -> bool,
+) -> Shared<Vec<Pick>> {
+    let picked = decisions.get(key).into_iter().flat_map(Decision::picked);
+    picked.filter(|pick| wanted(&pick.cluster)).cloned().collect::<Vec<_>>().into()
+}
