@@ -109,5 +109,6 @@ mod tidy;
 mod tutorial;
 mod ugly;
 mod unreadable;
+mod upkeep;
 mod verify;
 mod watching;

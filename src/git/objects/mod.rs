@@ -7,10 +7,11 @@
 //! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs, [`locks`] and all.
 //! - `pending`: new objects until they are needed. `pack`, `pack_index`: many of them as one pack. `damage`: objects that
 //!   cannot be read.
-//! - `commit_signature`: the signatures of commits.
+//! - `collection`: what `git gc` may remove. `commit_signature`: the signatures of commits.
 //! - [`remotes`]: the tracking refs of a clone. [`merge`]: three-way merges.
 //! - [`history`]: descent. [`scratch`]: the same objects, to compute with and leave no trace.
 
+mod collection;
 mod commit_signature;
 pub mod contents;
 mod damage;

@@ -36,16 +36,17 @@ impl Pending {
         self.unwritten.borrow().known.contains(&id)
     }
 
-    /// Takes a new object over.
+    /// Takes a new object over. For a pack even where there are few, if a loose one could be thought to be there.
     pub(super) fn add(
         &self,
         objects_folder: &Path,
         id: Oid,
         kind: ObjectType,
         bytes: Vec<u8>,
+        packed: bool,
     ) -> Result<(), GitError> {
         let mut unwritten = self.unwritten.borrow_mut();
-        let added = unwritten.add(objects_folder, id, kind, bytes);
+        let added = unwritten.add(objects_folder, id, kind, bytes, packed);
         unwritten.failed |= added.is_err();
         added?;
         unwritten.known.insert(id);
@@ -77,8 +78,10 @@ impl Unwritten {
         id: Oid,
         kind: ObjectType,
         bytes: Vec<u8>,
+        packed: bool,
     ) -> Result<(), GitError> {
-        if self.spool.is_none() && self.few.len() < FEW && self.few_bytes + bytes.len() < FEW_BYTES {
+        if !packed && self.spool.is_none() && self.few.len() < FEW && self.few_bytes + bytes.len() < FEW_BYTES
+        {
             self.few_bytes += bytes.len();
             self.few.push((id, kind, bytes));
             return Ok(());

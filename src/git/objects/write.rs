@@ -41,6 +41,8 @@ pub struct Counts {
 pub struct Writer<'r> {
     repo: &'r Repo,
     odb: git2::Odb<'r>,
+    /// What is there may go at any moment unless something leads to it, so that nothing counts as there.
+    anew: bool,
     pub counts: Counts,
 }
 
@@ -56,7 +58,8 @@ impl std::fmt::Debug for Writer<'_> {
 impl<'r> Writer<'r> {
     pub fn new(repo: &'r Repo) -> Result<Writer<'r>, GitError> {
         let odb = repo.inner.odb().map_err(GitError::failed("opening the object database"))?;
-        Ok(Writer { repo, odb, counts: Counts::default() })
+        let anew = !repo.is_rehearsal && repo.is_being_collected();
+        Ok(Writer { repo, odb, anew, counts: Counts::default() })
     }
 
     pub fn blob(&mut self, bytes: &[u8]) -> Result<ContentId, GitError> {
@@ -232,14 +235,14 @@ impl<'r> Writer<'r> {
         let Repo { pending, inner, .. } = self.repo;
         let id = Oid::hash_object(kind, bytes).map_err(GitError::failed("hashing an object"))?;
         // A refresh would list the pack folder again for each new object.
-        if pending.has(id) || self.odb.exists_ext(id, OdbLookupFlags::NO_REFRESH) {
+        if pending.has(id) || !self.anew && self.odb.exists_ext(id, OdbLookupFlags::NO_REFRESH) {
             return Ok((id, false));
         }
         if self.repo.is_rehearsal {
             // A pack would be written beside the repository's own.
             self.odb.write(kind, bytes).map_err(GitError::failed("keeping an object in memory"))?;
         } else {
-            pending.add(&inner.commondir().join("objects"), id, kind, bytes.to_vec())?;
+            pending.add(&inner.commondir().join("objects"), id, kind, bytes.to_vec(), self.anew)?;
         }
         Ok((id, true))
     }

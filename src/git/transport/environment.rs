@@ -36,6 +36,33 @@ pub(super) fn command(
     repository: Option<&Path>,
 ) -> Result<(Command, Scrubber), TransportError> {
     let mut scrubber = Scrubber::default();
+    let mut command = hardened(repository.unwrap_or(Path::new("/dev/null")));
+    command.env("GIT_ALLOW_PROTOCOL", access.url.scheme.word());
+    if access.url.scheme == Scheme::Ssh {
+        command.env("GIT_SSH_VARIANT", "ssh").env("GIT_SSH_COMMAND", ssh_command(access)?);
+    }
+    let mut settings = settings(access.stall);
+    if access.url.scheme.is_web() {
+        web_settings(access, &mut settings, &mut scrubber)?;
+    }
+    set(&mut command, &settings);
+    Ok((command, scrubber))
+}
+
+/// A `git` command for upkeep of a repository, which needs no network. It leaves a processor to others.
+pub(super) fn local(repository: &Path) -> Command {
+    let mut command = hardened(repository);
+    // Whoever waits for its locks finds it by its folder.
+    command.current_dir(repository).env("GIT_ALLOW_PROTOCOL", "");
+    let mut settings = settings(Duration::ZERO);
+    settings.push(("pack.threads", "1".to_owned()));
+    // Objects that wait for their end stay in one pack, in place of a file each.
+    settings.push(("gc.cruftPacks", "true".to_owned()));
+    set(&mut command, &settings);
+    command
+}
+
+fn hardened(repository: &Path) -> Command {
     let mut command = Command::new("git");
     command.env_clear();
     for name in KEPT {
@@ -49,20 +76,15 @@ pub(super) fn command(
     command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
     command.env("GIT_CONFIG_SYSTEM", "/dev/null").env("GIT_OPTIONAL_LOCKS", "0");
     command.env("GIT_NO_REPLACE_OBJECTS", "1");
-    command.env("GIT_ALLOW_PROTOCOL", access.url.scheme.word());
-    command.env("GIT_DIR", repository.unwrap_or(Path::new("/dev/null")));
-    if access.url.scheme == Scheme::Ssh {
-        command.env("GIT_SSH_VARIANT", "ssh").env("GIT_SSH_COMMAND", ssh_command(access)?);
-    }
-    let mut settings = settings(access.stall);
-    if access.url.scheme.is_web() {
-        web_settings(access, &mut settings, &mut scrubber)?;
-    }
+    command.env("GIT_DIR", repository);
+    command
+}
+
+fn set(command: &mut Command, settings: &[Setting]) {
     command.env("GIT_CONFIG_COUNT", settings.len().to_string());
     for (index, (key, value)) in settings.iter().enumerate() {
         command.env(format!("GIT_CONFIG_KEY_{index}"), key).env(format!("GIT_CONFIG_VALUE_{index}"), value);
     }
-    Ok((command, scrubber))
 }
 
 type Setting = (&'static str, String);

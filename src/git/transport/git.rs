@@ -9,6 +9,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::access::Access;
 use super::process::{self, Cancel, ProcessEnd};
+use super::upkeep::{Grace, Step};
 use super::{
     Listing, RefPush, Transport, TransportError, Want, WorkingCopy, environment, verdict, working_copy,
 };
@@ -235,11 +236,8 @@ impl Transport for GitTransport {
         Ok(())
     }
 
-    fn tidy(&self, repository: &Path, forget: bool) -> Result<(), TransportError> {
-        let forgetting: &[&[&str]] = &[&["gc", "--quiet", "--prune=now"]];
-        let keeping: &[&[&str]] = &[&["repack", "-d", "-l", "-q", "--geometric=2"], &["pack-refs", "--all"]];
-        for args in if forget { forgetting } else { keeping } {
-            let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+    fn tidy(&self, repository: &Path, step: Step) -> Result<(), TransportError> {
+        for args in step.commands(Grace::Nothing) {
             let said = self.git(Some(repository), &args)?;
             if !said.good {
                 return Err(self.fault(&said));

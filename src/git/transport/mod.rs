@@ -9,6 +9,7 @@
 //! - [`remote`]: addresses. [`credentials`]: names and tokens, and their removal from messages.
 //! - [`git`]: the implementation, by the `git` executable. `process`: running it with an end.
 //! - [`error`]: the meaning of a fault to the caller. [`working_copy`]: the local repository.
+//! - [`upkeep`]: packing repositories of this machine anew.
 //! - `orphans`: a `git` that outlived its berth.
 
 mod access;
@@ -19,6 +20,7 @@ pub mod git;
 mod orphans;
 mod process;
 pub mod remote;
+pub mod upkeep;
 mod verdict;
 pub(crate) mod working_copy;
 
@@ -47,9 +49,8 @@ pub trait Transport: std::fmt::Debug + Send + Sync {
     /// asks for all or none, as far as the server and the number of refs allow.
     fn push(&self, from: &Path, moves: &[RefPush], atomic: bool) -> Result<(), TransportError>;
 
-    /// Packs a local repository anew, so that it stays small and quick; with `forget`, without what no ref
-    /// leads to.
-    fn tidy(&self, repository: &Path, forget: bool) -> Result<(), TransportError>;
+    /// Packs a working copy anew, so that it stays small and quick.
+    fn tidy(&self, repository: &Path, step: upkeep::Step) -> Result<(), TransportError>;
 
     /// The lock files of processes that are gone, removed at the remote since the last call.
     fn cleared_locks(&self) -> Vec<String>;

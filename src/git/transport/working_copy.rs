@@ -46,9 +46,6 @@ const PARTS: [&str; 12] = [
     "berth",
 ];
 
-/// More packs than this slow every look-up down.
-const MOST_PACKS: usize = 40;
-
 /// The time for which a lock may outlast its berth. A `git` that has it may end by itself until then.
 const HANDOVER: Duration = Duration::from_secs(2);
 /// The time after which a `git` that was asked to end is ended by force, and the time after which even that counts as
@@ -115,14 +112,6 @@ impl WorkingCopy {
     /// The lock, for a `git` that works here: it holds the folder even where its berth is killed.
     pub(super) fn lock(&self) -> io::Result<File> {
         self.lock.try_clone()
-    }
-
-    /// Reports whether there are so many packs and loose objects that packing them anew pays.
-    pub fn is_scattered(&self) -> bool {
-        let count =
-            |folder: &str| fs::read_dir(self.path.join("objects").join(folder)).map_or(0, Iterator::count);
-        // One of 256 folders stands for all.
-        count("pack") > 2 * MOST_PACKS || count("17") > 27
     }
 }
 

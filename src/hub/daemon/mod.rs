@@ -19,6 +19,7 @@ mod settings;
 mod source_branch;
 mod standing;
 mod tip_check;
+mod upkeep;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -114,6 +115,7 @@ async fn run_loop(
     let mut running: Option<JoinHandle<Passed>> = None;
     let mut pause: Option<tokio::time::Instant> = None;
     let mut backing_off = false;
+    let mut upkeep = upkeep::Upkeep::default();
     info!(repository = %settings.repo.display(), "watching");
     loop {
         let event = tokio::select! {
@@ -124,6 +126,9 @@ async fn run_loop(
             }
             ended = finished(&mut running) => {
                 running = None;
+                if mirror.is_none() {
+                    upkeep.begin(&settings.repo);
+                }
                 state.ended(ended, hooks)
             }
             Some(()) = woken.recv() => Event::Wake,

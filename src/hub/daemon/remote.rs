@@ -16,7 +16,7 @@ use super::settings::Settings;
 use berth_base::backoff::{self, Backoff};
 use berth_base::diag::{Diagnostics, did_you_mean};
 use berth_base::model::Timestamp;
-use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy};
+use berth_git::transport::{Cancel, RefPush, Transport, TransportError, Want, WorkingCopy, upkeep};
 use berth_git::{CommitId, GitError, Repo, is_valid_ref};
 
 const BRANCHES: &str = "refs/heads/";
@@ -207,8 +207,8 @@ impl Mirror {
 
     /// Packs the local repository anew when it has become slow. Failing does no harm.
     fn tidy(&self) {
-        if self.copy.is_scattered()
-            && let Err(error) = self.transport.tidy(self.copy.path(), false)
+        if let Some(step) = upkeep::due(self.copy.path())
+            && let Err(error) = self.transport.tidy(self.copy.path(), step)
         {
             debug!(%error, "the local repository could not be packed");
         }
@@ -267,6 +267,10 @@ pub fn pass_once(
         Some(mirror) => pass_fetched(settings, clock, &mut cache, mirror),
         None => pass_with_cache(settings, clock, &mut cache),
     }?;
+    if mirror.is_none() {
+        settings.progress.begin("packing the repository");
+        super::upkeep::take_step(&settings.repo, &Cancel::default());
+    }
     cache.store(settings);
     idle_pass::note(settings, clock, &passed);
     // The process ends soon: taking it all apart would only take time.

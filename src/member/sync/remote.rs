@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::sync::commit_trust::CommitTrust;
 use berth_git::protocol::read_cluster_ref;
-use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy};
+use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy, upkeep};
 use berth_git::{CommitId, GitError, RefMove, Repo};
 
 /// The local refs into which the remote's refs are fetched.
@@ -196,8 +196,8 @@ impl MemberRemote {
 
     /// Packs the local repository anew when it has become slow. Failing does no harm.
     pub fn tidy(&self) {
-        if self.copy.is_scattered() {
-            let _ = self.transport.tidy(self.copy.path(), true);
+        if let Some(step) = upkeep::due(self.copy.path()) {
+            let _ = self.transport.tidy(self.copy.path(), step);
         }
     }
 }

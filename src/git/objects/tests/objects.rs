@@ -163,3 +163,24 @@ fn a_rehearsal_reads_what_it_writes_and_leaves_nothing() {
     assert_eq!(files(), there);
     assert_eq!(Repo::open(guard.path()).unwrap().read_ref("refs/heads/main").unwrap(), Some(before));
 }
+
+#[test]
+fn what_git_may_just_collect_is_written_again() {
+    let (folder, repo) = bare();
+    let mut writer = Writer::new(&repo).unwrap();
+    let id = writer.blob(b"seldom").unwrap();
+    repo.flush().unwrap();
+    let loose = folder.path().join("objects").join(&id.to_string()[..2]).join(&id.to_string()[2..]);
+    assert!(loose.exists());
+    let running = folder.path().join("gc.pid");
+    std::fs::write(&running, "1 elsewhere").unwrap();
+    let mut writer = Writer::new(&repo).unwrap();
+    writer.blob(b"seldom").unwrap();
+    writer.blob(b"seldom").unwrap();
+    assert_eq!(writer.counts.blobs, 1);
+    repo.flush().unwrap();
+    std::fs::remove_file(&loose).unwrap();
+    assert_eq!((packs(&repo), Repo::open(folder.path()).unwrap().blob(id).unwrap()), (1, b"seldom".to_vec()));
+    std::fs::remove_file(running).unwrap();
+    assert_clean(&repo);
+}

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use crate::testing::bare;
 use crate::transport::credentials::Token;
+use crate::transport::upkeep::Step;
 use crate::transport::{
     Access, Cancel, GitTransport, RefPush, RemoteUrl, Transport, TransportError, Want, WorkingCopy,
 };
@@ -52,8 +53,8 @@ fn refs_come_and_go_and_are_listed() {
     remote.delete_ref(B, two).unwrap();
     by.fetch(here.path(), &[Want::all("refs/berth/clusters/")], None).unwrap();
     assert_eq!((local.read_ref(A).unwrap(), local.read_ref(B).unwrap()), (Some(one), None));
-    by.tidy(here.path(), false).unwrap();
-    by.tidy(here.path(), true).unwrap();
+    by.tidy(here.path(), Step::Merge).unwrap();
+    by.tidy(here.path(), Step::Whole).unwrap();
     assert_eq!(local.commit(one).unwrap().subject(), "one");
     let error = by.fetch(here.path(), &[Want::same(B)], Some(1)).unwrap_err();
     assert!(matches!(&error, TransportError::NoSuchRef { name, .. } if name == B), "{error}");
@@ -129,9 +130,9 @@ fn a_working_copy_is_berths_own_of_one_remote_and_of_one_process() {
     drop(copy);
     let other = WorkingCopy::open(&path, &url("b")).unwrap_err().to_string();
     assert!(other.contains("working copy of `https://h/a`"), "{other}");
-    let copy = WorkingCopy::open(&path, &url("a")).unwrap();
+    WorkingCopy::open(&path, &url("a")).unwrap();
     assert!(!std::fs::read_to_string(path.join("config")).unwrap().contains("ssh"));
-    assert!(!path.join("refs/heads/x.lock").exists() && !copy.is_scattered());
+    assert!(!path.join("refs/heads/x.lock").exists());
 
     let (strange, _) = bare();
     let error = WorkingCopy::open(strange.path(), &url("a")).unwrap_err().to_string();
