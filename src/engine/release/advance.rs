@@ -260,16 +260,17 @@ impl Asked<'_> {
         self.course.releases.good.filter(|good| Some(*good) != self.course.target)
     }
 
-    /// The newcomers that go straight to a proven release whatever their strategy says: in a freeze or pause, and
-    /// where another workload with which this one goes together begins.
+    /// The newcomers that go straight to a proven release whatever their strategy says: in a freeze or pause, where
+    /// all go back to it, and where another workload with which this one goes together begins.
     fn begin_proven(&self) -> BTreeSet<String> {
         let is_proven = self.course.target.is_some() && self.course.target == self.course.releases.good;
         if !is_proven || self.is_lost {
             return BTreeSet::new();
         }
         let is_frozen_alone = self.closed.is_some() && !self.is_blocked;
+        let all_begin = is_frozen_alone || self.course.releases.taken_back;
         let mut begin = self.newcomers();
-        begin.retain(|cluster| is_frozen_alone || self.joins_along.contains(cluster));
+        begin.retain(|cluster| all_begin || self.joins_along.contains(cluster));
         begin
     }
 

@@ -149,7 +149,7 @@ pub(super) fn settles(asked: &Asked<'_>) -> Option<Timestamp> {
     let joins = asked.joins();
     let gets = |cluster: &String| joins.contains(cluster) || asked.answer.give.contains(cluster);
     let counts = |(cluster, sight): &(&String, &Sight<'_>)| {
-        sight.picked && !sight.is_pinned && !(sight.keeps && gets(cluster))
+        sight.picked && !sight.is_pinned && !(sight.keeps && (sight.begins || gets(cluster)))
     };
     let mut picked = asked.sights.iter().filter(counts).map(|(_, sight)| sight).peekable();
     picked.peek()?;

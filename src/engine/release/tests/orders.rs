@@ -139,6 +139,32 @@ fn a_newcomer_that_keeps_what_it_gets_first_is_not_behind() {
 }
 
 #[test]
+fn a_newcomer_that_is_pinned_while_all_go_back_holds_up_no_proof() {
+    let mut world = proven();
+    world.now += 10;
+    world.edit("2");
+    world.settle();
+    let workload = WorkloadPattern::any();
+    let abort = Abort { workload, release: 2, reason: "wrong prices".to_owned() };
+    let orders = |policy: &mut RolloutPolicy| {
+        policy.paused = Some("holidays".to_owned());
+        policy.aborted.push(abort.clone());
+    };
+    order(&mut world, orders);
+    world.settle();
+    assert_eq!((world.shown().as_str(), world.releases().told.len()), ("a=1 b=1 c=1", 1));
+    world.now += 10;
+    world.report("a", Health::Succeeded, "");
+    world.join("d");
+    order(&mut world, |policy| {
+        orders(policy);
+        policy.pins.push(pin("d", None));
+    });
+    world.settle();
+    assert_eq!((world.shown().as_str(), world.releases().told.len()), ("a=1 b=1 c=1 d=1", 0));
+}
+
+#[test]
 fn a_release_that_everybody_has_is_rolled_back_where_it_fails_before_it_is_proven() {
     let mut world = proven();
     order(&mut world, |policy| policy.on_failure = Some(OnFailure::RollBack));
