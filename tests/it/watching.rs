@@ -166,7 +166,27 @@ fn a_halt_is_one_event_and_its_end_another_with_the_documented_rights() {
     fleet.fail("a", "web", "no room");
     let once = ["run", "--once", "--events", "configmap/berth-system/berth", "--kubeconfig", &kubeconfig];
     run(&[&once, &["--repo", fleet.repo.arg()][..]].concat()).expect(0);
-    assert_eq!(events(&plane), [halt.clone(), goes_on, halt]);
+    assert_eq!(events(&plane), [halt.clone(), goes_on.clone(), halt.clone()]);
+
+    // A person takes back a release that is halted already.
+    for cluster in ["a", "b", "c"] {
+        fleet.succeed(&[cluster]);
+        fleet.publish();
+    }
+    fleet.edit(&[("apps/web.yaml", &config_map("web", "two", "{clusterSelector: {}}"))]);
+    fleet.fail("a", "web", "no room");
+    fleet.publish();
+    fleet.order(&["abort", "web", "--reason", "wrong prices"]).expect(0);
+    fleet.repo.commit("an abort");
+    run(&[&once, &["--repo", fleet.repo.arg()][..]].concat()).expect(0);
+    let back = [
+        "Warning",
+        "RolloutTakenBack",
+        &format!("{WEB}: release 2 is taken back to release 1: aborted: wrong prices"),
+        "ConfigMap berth-system/berth",
+        WEB,
+    ];
+    assert_eq!(events(&plane), [halt.clone(), goes_on, halt, back.map(str::to_owned)]);
 }
 
 #[test]

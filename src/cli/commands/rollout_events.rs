@@ -1,4 +1,4 @@
-//! Rollouts that halt or go on again → Kubernetes Events.
+//! Rollouts that halt, are taken back or go on again → Kubernetes Events.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::exit::CommandError;
 use berth_base::diag::harmless_line;
 use berth_base::model::Timestamp;
 use berth_hub::daemon::{PassOutcome, PassResult};
-use berth_hub::publish::rollout_steps::RolloutStep;
+use berth_hub::publish::rollout_steps::{RolloutStep, Turn};
 use berth_member::cluster_events::{ClusterEvent, EventPlace, EventWriter};
 use berth_member::live::Access;
 
@@ -15,7 +15,7 @@ use berth_member::live::Access;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Events")]
 pub(crate) struct EventArgs {
-    /// Write a Kubernetes Event about this object when a rollout halts or goes on again, as `deployment/NAMESPACE/NAME`
+    /// Write a Kubernetes Event about this object when a rollout halts, is taken back or goes on, as `deployment/NAMESPACE/NAME`
     #[arg(long, value_name = "OBJECT", env = "BERTH_EVENTS")]
     events: Option<EventPlace>,
     /// Kubeconfig of the cluster with the object; default: the usual places, or a pod's own credentials
@@ -57,13 +57,16 @@ impl RolloutEvents {
         let at = Timestamp::now();
         let event = |step: &RolloutStep| {
             let halt = step.halt.as_ref()?;
-            let is_warning = halt.is_halt();
             Some(ClusterEvent {
                 cause: commit.to_string(),
                 at,
                 workload: step.key.clone(),
-                is_warning,
-                reason: if is_warning { "RolloutHalted" } else { "RolloutGoesOn" },
+                is_warning: halt.is_warning(),
+                reason: match halt.turn {
+                    Turn::Halted { .. } => "RolloutHalted",
+                    Turn::TakenBack { .. } => "RolloutTakenBack",
+                    Turn::GoesOn | Turn::GoesOnInsteadOf(_) => "RolloutGoesOn",
+                },
                 action: "RollOut",
                 note: harmless_line(&format!("{}: {halt}", step.key)).into_owned(),
             })

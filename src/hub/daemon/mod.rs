@@ -288,7 +288,8 @@ fn report(passed: &PassResult) {
         let Some(halt) = &step.halt else { continue };
         let (workload, release) = (&step.key, halt.release);
         match &halt.turn {
-            Turn::Halted { reason, .. } => warn!(%workload, release, reason, "rollout halted"),
+            Turn::Halted { reason } => warn!(%workload, release, reason, "rollout halted"),
+            Turn::TakenBack { to, reason } => warn!(%workload, release, to, reason, "rollout taken back"),
             Turn::GoesOn | Turn::GoesOnInsteadOf(_) => info!(%workload, release, "rollout goes on"),
         }
     }

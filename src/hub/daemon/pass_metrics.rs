@@ -19,9 +19,13 @@ use berth_metrics::meter::{
 };
 use berth_metrics::{ProcessHealth, serve};
 
-/// A silence after which a daemon counts as stuck, beside the pause between two looks: longer than any but the
-/// largest passes.
-const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
+/// The shortest silence after which a daemon counts as stuck: passes of the largest fleets take less.
+const LEAST_SILENCE: Duration = Duration::from_secs(900);
+
+/// Returns the silence after which a daemon counts as stuck, given the longest pause between two looks.
+fn longest_silence(poll: Duration) -> Duration {
+    poll.saturating_mul(3).max(LEAST_SILENCE)
+}
 
 /// The most halted rollouts that are named.
 const MOST_NAMED: usize = 50;
@@ -60,7 +64,7 @@ impl PassMeter {
 
     fn new(registry: &mut Registry, poll: Duration) -> PassMeter {
         let meter = PassMeter {
-            health: ProcessHealth::new("pass", LONGEST_SILENCE.saturating_add(poll)),
+            health: ProcessHealth::new("pass", longest_silence(poll)),
             passes: ByLabel::default(),
             failures: ByLabel::default(),
             seconds: Histogram::new(SECONDS),
@@ -209,6 +213,13 @@ mod tests {
         let mut registry = registry();
         let meter = PassMeter::new(&mut registry, Duration::from_secs(30));
         (registry, meter)
+    }
+
+    #[test]
+    fn a_daemon_is_stuck_after_three_pauses_and_not_before_a_quarter_of_an_hour() {
+        let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+        assert_eq!(longest_silence(Duration::from_secs(30)), minutes(15));
+        assert_eq!(longest_silence(minutes(10)), minutes(30));
     }
 
     fn page(registry: &Registry) -> String {

@@ -32,7 +32,11 @@ pub enum Turn {
     /// The reason has the member's own words.
     Halted {
         reason: String,
-        taken_back_to: Option<u64>,
+    },
+    /// By the order of a person, or because it failed.
+    TakenBack {
+        to: u64,
+        reason: String,
     },
     GoesOn,
     /// Another release than the one that was halted goes on.
@@ -41,35 +45,40 @@ pub enum Turn {
 
 impl HaltChange {
     fn between(before: Option<&Releases>, after: &Releases) -> Option<HaltChange> {
-        let halted = before.and_then(|before| Some((before.current.number, before.halted.as_ref()?)));
+        let halted = before.filter(|before| before.halted.is_some()).map(|before| before.current.number);
         let release = after.current.number;
-        let turn = match (halted, &after.halted) {
-            (Some((_, earlier)), Some(halt)) if earlier.since == halt.since => return None,
-            (_, Some(halt)) => {
-                let taken_back_to = after.good.filter(|_| after.taken_back);
-                Turn::Halted { reason: halt.reason.clone(), taken_back_to }
-            }
-            (Some((number, _)), None) if number != release => Turn::GoesOnInsteadOf(number),
-            (Some(_), None) => Turn::GoesOn,
-            (None, None) => return None,
+        let was_back = before.is_some_and(|before| before.taken_back && before.current.number == release);
+        let back_to = after.good.filter(|_| after.taken_back && !was_back);
+        let reason = after.halted.as_ref().map(|halt| halt.reason.clone()).unwrap_or_default();
+        let turn = match (back_to, halted, &after.halted) {
+            (Some(to), ..) => Turn::TakenBack { to, reason },
+            (None, _, Some(_)) if is_new_halt(before, after) => Turn::Halted { reason },
+            (None, Some(number), None) if number != release => Turn::GoesOnInsteadOf(number),
+            (None, Some(_), None) => Turn::GoesOn,
+            (None, ..) => return None,
         };
         Some(HaltChange { release, turn })
     }
 
-    pub fn is_halt(&self) -> bool {
-        matches!(self.turn, Turn::Halted { .. })
+    /// Reports whether somebody may have to look.
+    pub fn is_warning(&self) -> bool {
+        matches!(self.turn, Turn::Halted { .. } | Turn::TakenBack { .. })
     }
+}
+
+/// Reports whether a rollout halts that was not halted, or for another reason.
+fn is_new_halt(before: Option<&Releases>, after: &Releases) -> bool {
+    let since = |releases: &Releases| releases.halted.as_ref().map(|halt| halt.since);
+    since(after).is_some() && since(after) != before.and_then(since)
 }
 
 impl fmt::Display for HaltChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let release = self.release;
         match &self.turn {
-            Turn::Halted { reason, taken_back_to: None } => {
-                write!(f, "release {release} is halted: {reason}")
-            }
-            Turn::Halted { reason, taken_back_to: Some(good) } => {
-                write!(f, "release {release} is halted and taken back to release {good}: {reason}")
+            Turn::Halted { reason } => write!(f, "release {release} is halted: {reason}"),
+            Turn::TakenBack { to, reason } => {
+                write!(f, "release {release} is taken back to release {to}: {reason}")
             }
             Turn::GoesOn => write!(f, "release {release} goes on"),
             Turn::GoesOnInsteadOf(halted) => {
@@ -107,10 +116,11 @@ fn step(key: &Key, before: Option<&Releases>, after: &Releases) -> RolloutStep {
     if after.taken_back && before.is_none_or(|before| !before.taken_back) {
         parts.push(format!("taken back to release {}", after.good.unwrap_or_default()));
     }
-    match halt.as_ref().map(|halt| &halt.turn) {
-        Some(Turn::Halted { reason, .. }) => parts.push(format!("halted: {reason}")),
-        Some(Turn::GoesOn) => parts.push("goes on".to_owned()),
-        Some(Turn::GoesOnInsteadOf(_)) | None => {}
+    if let Some(halted) = after.halted.as_ref().filter(|_| is_new_halt(before, after)) {
+        parts.push(format!("halted: {}", halted.reason));
+    }
+    if halt.as_ref().is_some_and(|halt| halt.turn == Turn::GoesOn) {
+        parts.push("goes on".to_owned());
     }
     if after.is_proven() && before.is_some_and(|before| before.good != after.good) {
         parts.push("proven".to_owned());
@@ -166,9 +176,13 @@ mod tests {
         check(None, halted.clone(), Some("release 2 is halted: a failed at 10"), line);
         check(Some(&halted), rolling.clone(), Some("release 2 goes on"), Some("release 2 goes on"));
         let back = Releases { taken_back: true, ..halted.clone() };
-        let words = "release 2 is halted and taken back to release 1: a failed at 10";
+        let words = "release 2 is taken back to release 1: a failed at 10";
         let line = "release 2 taken back to release 1; halted: a failed at 10";
         check(Some(&rolling), back.clone(), Some(words), Some(line));
+        // Somebody takes it back that was halted before.
+        let words = "release 2 is taken back to release 1: a failed at 10";
+        check(Some(&halted), back.clone(), Some(words), Some("release 2 taken back to release 1"));
+        check(Some(&back), back.clone(), None, None);
         let words = "release 3 takes the place of release 2, which was halted";
         for halted in [&halted, &back] {
             check(Some(halted), releases(3, None), Some(words), Some("release 3 begins"));
@@ -184,8 +198,6 @@ mod tests {
         let reason = Halt { reason: "b failed as well".to_owned(), ..halted.halted.clone().expect("a halt") };
         check(Some(&halted), Releases { halted: Some(reason), ..halted.clone() }, None, None);
         // Somebody takes it back by hand.
-        let aborted = Releases { taken_back: true, ..halted.clone() };
-        check(Some(&halted), aborted, None, Some("release 2 taken back to release 1"));
         check(Some(&releases(2, None)), releases(3, None), None, Some("release 3 begins"));
     }
 }
