@@ -69,9 +69,20 @@ fn a_staged_run_is_described_as_its_hub_shows_it() {
     assert!(text.starts_with("Name:         shop-1\n") && text.contains("UpdateRunWaiting"), "{text}");
 
     rollouts.edit(&[("runs/shop-2.yaml", &staged_run("shop-2", "Run"))]);
-    assert!(conditions(&of_one()).contains("Succeeded=False UpdateRunFailed"), "another took its place");
+    let replaced = of_one();
+    assert!(conditions(&replaced).contains("Succeeded=False UpdateRunFailed"), "another took its place");
+    let message = "cannot continue the updateRun: a concurrent updateRun took its place";
+    assert!(replaced.to_string().contains(message), "{replaced}");
     let unknown = run(&["describe", "shop-3", "--repo", rollouts.repo.arg()]).expect(2);
     assert!(unknown.err.contains("no placement `shop-3`"), "{}", unknown.err);
+
+    let clones = tempfile::tempdir().expect("a folder");
+    let clone = clones.path().join("rendered").display().to_string();
+    let url = format!("file://{}", rollouts.repo.arg());
+    rollouts.repo.git(&["clone", "-q", "--single-branch", "--branch", "berth/rendered", &url, &clone]);
+    let ran = run(&["describe", "shop-2", "--repo", &clone]).expect(2);
+    let wanted = "no placement `shop-2` in this fleet; staged runs need the source: ";
+    assert!(ran.err.contains(wanted) && ran.err.contains("hint: fetch the branch"), "{}", ran.err);
 }
 
 #[test]

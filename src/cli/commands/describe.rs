@@ -53,8 +53,12 @@ pub(crate) fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
         Ok(keys) => placements(&located, current, &keys, now, ui)?,
         Err(unknown) => match runs(&located, current, args, now, ui) {
             Ok(described) if !described.is_empty() => described,
-            // Without the source nobody knows the runs, and the name is unknown all the same.
-            _ => return Err(unknown),
+            Ok(_) => return Err(unknown),
+            // The name may be that of a staged run, and these are documents of the source.
+            Err(error) => {
+                let message = format!("{}; staged runs need the source: {}", unknown.message, error.message);
+                return Err(CommandError { message, ..error });
+            }
         },
     };
     let list = || match described.as_slice() {

@@ -71,7 +71,8 @@ fn of_run(run: &Run, standing: &Standing) -> Vec<Said> {
         }
         Standing::Stopped => ("False", "UpdateRunStopped", "The update run has been stopped".to_owned()),
         Standing::Replaced => {
-            ("False", "UpdateRunFailed", "Another update run took the place of this one".to_owned())
+            let message = "cannot continue the updateRun: a concurrent updateRun took its place".to_owned();
+            ("False", "UpdateRunFailed", message)
         }
         Standing::Succeeded => ("False", "UpdateRunSucceeded", "All stages are completed".to_owned()),
     };
@@ -120,6 +121,12 @@ fn stage_conditions(stage: &StageProgress, standing: Option<&Standing>) -> Vec<J
             condition(("Progressing", "False", reason, message()), Some(finished)),
             condition(("Succeeded", "True", reason, message()), Some(finished)),
         ];
+    }
+    if standing == Some(&Standing::Replaced) {
+        let (reason, message) =
+            ("StageUpdatingFailed", "Stage update aborted due to a non-recoverable error");
+        let kinds = ["Progressing", "Succeeded"];
+        return kinds.map(|kind| condition((kind, "False", reason, message.to_owned()), None)).into();
     }
     let (status, reason, message, since) = match standing {
         Some(Standing::Waiting { gate }) if gate.side == Side::Before => {
@@ -321,7 +328,7 @@ mod tests {
             (
                 Standing::Replaced,
                 "Progressing=False UpdateRunFailed Succeeded=False UpdateRunFailed",
-                "Progressing=True StageUpdatingStarted",
+                "Progressing=False StageUpdatingFailed Succeeded=False StageUpdatingFailed",
             ),
             (
                 Standing::Succeeded,
@@ -332,7 +339,7 @@ mod tests {
             let status = status(&run(), Some(&progress()), &standing);
             let wanted = format!("Initialized=True UpdateRunInitializedSuccessfully {of_run}");
             assert_eq!(shown(&status["conditions"]).join(" "), wanted.trim_end(), "{standing:?}");
-            assert_eq!(shown(&status["stagesStatus"][1]["conditions"]), [of_stage], "{standing:?}");
+            assert_eq!(shown(&status["stagesStatus"][1]["conditions"]).join(" "), of_stage, "{standing:?}");
         }
         let faulty = status(&run(), None, &Standing::Faulty(vec!["a".to_owned(), "b".to_owned()]));
         assert_eq!(shown(&faulty["conditions"]), ["Initialized=False UpdateRunInitializedFailed"]);
