@@ -1,7 +1,9 @@
 //! Writing objects: blobs, trees from paths, commits. Each is hashed first and written only where missing,
 //! so that an unchanged subtree costs its hash and nothing else. They reach the repository together, see `pending`.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::io::Write as _;
 
 use git2::{ObjectType, OdbLookupFlags, Oid};
 
@@ -255,26 +257,26 @@ pub fn tree_id(entries: Vec<Entry>) -> Result<TreeId, GitError> {
 }
 
 fn tree_bytes(mut entries: Vec<Entry>) -> Vec<u8> {
-    // Git sorts a folder as if its name ended in a slash.
-    let key = |entry: &Entry| {
-        let mut name = entry.name.clone();
-        if matches!(entry.kind, EntryKind::Folder(_)) {
-            name.push(b'/');
-        }
-        name
-    };
-    entries.sort_by_cached_key(key);
-    let mut bytes = Vec::new();
+    entries.sort_by(in_gits_order);
+    let mut bytes = Vec::with_capacity(48 * entries.len());
     for entry in entries {
         let (mode, id) = match entry.kind {
             EntryKind::File(id) => (MODE_FILE, id.0),
             EntryKind::Folder(id) => (MODE_FOLDER, id.0),
             EntryKind::Other { mode, id } => (mode, id),
         };
-        bytes.extend(format!("{mode:o} ").bytes());
+        let _ = write!(bytes, "{mode:o} ");
         bytes.extend(&entry.name);
         bytes.push(0);
         bytes.extend(id);
     }
     bytes
+}
+
+/// Git sorts a folder as if its name ended in a slash.
+fn in_gits_order(a: &Entry, b: &Entry) -> Ordering {
+    let common = a.name.len().min(b.name.len());
+    let ((a_common, a_rest), (b_common, b_rest)) = (a.name.split_at(common), b.name.split_at(common));
+    let slash = |entry: &Entry| matches!(entry.kind, EntryKind::Folder(_)).then_some(&b'/');
+    a_common.cmp(b_common).then_with(|| a_rest.iter().chain(slash(a)).cmp(b_rest.iter().chain(slash(b))))
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::PublishError;
+use super::ledger::LedgerCache;
 use super::rendered_state::CurrentState;
 use berth_base::model::{Map, Timestamp};
 use berth_engine::report;
@@ -21,6 +22,7 @@ pub struct ClusterRefCache {
     /// their folder stayed unchanged.
     pub(super) sound: BTreeMap<CommitId, u64>,
     pub(super) settled: Option<Settled>,
+    pub(super) ledger: LedgerCache,
 }
 
 /// A repair after which nothing was left to do: the refs, and all that it made them from.

@@ -121,7 +121,8 @@ pub fn repair(
             cache.sound.insert(commit, rendered.trailers.seq);
         }
     }
-    let allowed = ledger::prunable(repo, rendered.commit, &doubtful.keys().copied().collect())?;
+    let allowed =
+        ledger::prunable(repo, rendered.commit, &doubtful.keys().copied().collect(), &mut cache.ledger)?;
     for (cluster, (tree, commit, said)) in doubtful {
         if allowed.get(cluster) != Some(&said) {
             cache.sound.remove(&commit);
@@ -129,7 +130,8 @@ pub fn repair(
         }
     }
     let since = last_changes(repo, rendered, &stale)?;
-    let prunable = ledger::prunable(repo, rendered.commit, &stale.keys().copied().collect())?;
+    let prunable =
+        ledger::prunable(repo, rendered.commit, &stale.keys().copied().collect(), &mut cache.ledger)?;
     let mut repaired = Repaired::default();
     let mut moves = Vec::new();
     repo.progress().begin_of("writing the clusters' refs", stale.len());

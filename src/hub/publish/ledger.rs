@@ -5,11 +5,13 @@
 
 use berth_git::protocol::trailers::{ALLOW_PRUNE, USED_APPROVAL};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::error::PublishError;
 use super::owned;
 use super::rendered_state::{LONGEST_WALK, claimed};
 use super::trailers::Trailers;
+use berth_base::cache::Cache;
 use berth_base::model::{Digest, path};
 use berth_engine::state::layout;
 use berth_git::{CommitId, CommitInfo, EntryKind, Repo, TreeId};
@@ -48,18 +50,22 @@ pub(crate) fn used_approvals(repo: &Repo, rendered: CommitId) -> Result<BTreeMap
     Ok(used)
 }
 
+/// The parent of a commit, and what it says if it is berth's own. A commit never changes, so each is read once.
+pub(super) type LedgerCache = Cache<CommitId, (Option<CommitId>, Option<Arc<Own>>)>;
+
 /// The objects, as paths, that each cluster's member may remove for good: what an approval let go, and
 /// what has not come back since.
 pub(super) fn prunable<'c>(
     repo: &Repo,
     rendered: CommitId,
     clusters: &BTreeSet<&'c str>,
+    cache: &mut LedgerCache,
 ) -> Result<BTreeMap<&'c str, BTreeSet<String>>, PublishError> {
     let mut prunable: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     if clusters.is_empty() {
         return Ok(prunable);
     }
-    let history: Vec<Own> = walk(repo, rendered).take(LONGEST_SLEEP).collect();
+    let history = newest(repo, rendered, cache);
     let mut seen = BTreeSet::new();
     for (index, own) in history.iter().enumerate() {
         for (_, value) in own.trailers.others.iter().filter(|(name, _)| name == ALLOW_PRUNE) {
@@ -88,6 +94,11 @@ pub struct Own {
 }
 
 impl Own {
+    fn of(commit: CommitInfo) -> Option<Own> {
+        let trailers = Trailers::read(&commit.message)?;
+        Some(Own { root: commit.tree, trailers })
+    }
+
     fn is_genuine(&self, repo: &Repo) -> Result<bool, PublishError> {
         Ok(self.trailers.fit(owned::state_tree(&repo.tree(self.root)?)?))
     }
@@ -105,14 +116,30 @@ pub(crate) fn own_at(repo: &Repo, from: CommitId) -> Result<Option<(CommitId, Ow
 
 /// The commits with berth's trailers along first parents, newest first.
 fn walk(repo: &Repo, from: CommitId) -> impl Iterator<Item = Own> {
-    let own = |commit: CommitInfo| {
-        let trailers = Trailers::read(&commit.message)?;
-        Some(Own { root: commit.tree, trailers })
-    };
-    repo.first_parents(from).take(LONGEST_WALK).filter_map(own)
+    repo.first_parents(from).take(LONGEST_WALK).filter_map(Own::of)
 }
 
-fn stays_away(repo: &Repo, history: &[Own], place: &str) -> Result<bool, PublishError> {
+/// The newest of what [`walk`] finds.
+fn newest(repo: &Repo, from: CommitId, cache: &mut LedgerCache) -> Vec<Arc<Own>> {
+    let (mut history, mut next) = (Vec::new(), Some(from));
+    for _ in 0..LONGEST_WALK {
+        let Some(id) = next.filter(|_| history.len() < LONGEST_SLEEP) else { break };
+        let known = cache.get(&id).or_else(|| {
+            let commit = repo.commit(id).ok()?;
+            let parent = commit.parents.first().copied();
+            let read = (parent, Own::of(commit).map(Arc::new));
+            cache.insert(id, read.clone());
+            Some(read)
+        });
+        let Some((parent, own)) = known else { break };
+        next = parent;
+        history.extend(own);
+    }
+    cache.forget_unused();
+    history
+}
+
+fn stays_away(repo: &Repo, history: &[Arc<Own>], place: &str) -> Result<bool, PublishError> {
     for own in history {
         if holds(repo, own.root, place)? && own.is_genuine(repo)? {
             return Ok(false);
