@@ -1,6 +1,6 @@
 //! People order things in rollout policies, and placements pick other clusters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::diag::Pos;
 use berth_base::model::rollout_policy::{Abort, Freeze, OnFailure, Pin, WorkloadPattern};
@@ -30,6 +30,8 @@ pub(super) struct People {
     freezes: bool,
     paused: bool,
     pub(super) pins: BTreeMap<String, Option<u64>>,
+    /// The clusters that were pinned at any time.
+    pub(super) once_pinned: BTreeSet<String>,
     aborted: Option<u64>,
 }
 
@@ -52,6 +54,7 @@ impl People {
             freezes: is_busy && dice.one_in(4),
             paused: false,
             pins: BTreeMap::new(),
+            once_pinned: BTreeSet::new(),
             aborted: None,
         }
     }
@@ -118,6 +121,7 @@ impl Simulation {
                 let good = good.filter(|_| self.people.relation == Relation::Alone);
                 let release = if self.dice.one_in(2) { good } else { None };
                 if let Some(name) = self.dice.pick(self.members.keys()).cloned() {
+                    self.people.once_pinned.insert(name.clone());
                     self.people.pins.insert(name, release);
                 }
             }

@@ -274,11 +274,13 @@ impl Simulation {
         for key in &self.keys {
             let newest = self.newest_version(key).filter(|version| version.ends_with(BAD));
             let (Some(newest), Some(releases)) = (newest, self.world.releases_of(key)) else { continue };
-            let turns = self.turns();
+            // A pinned cluster takes no place of a wave, and may still have the release when its pin ends.
+            let once_pinned = &self.people.once_pinned;
             let honest = self
                 .members
                 .iter()
-                .filter(|(name, member)| member.habit != Habit::Lies && turns.contains(name));
+                .filter(|(name, member)| member.habit != Habit::Lies && !once_pinned.contains(*name))
+                .filter(|(name, _)| self.is_picked(name));
             let holds = honest.filter(|(name, _)| self.world.version_of(name, key).as_ref() == Some(&newest));
             let most = match &self.strategy {
                 Strategy::Progressive(rollouts)
