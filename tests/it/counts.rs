@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_base::model::Timestamp;
+use berth_base::model::status::Applied;
+use berth_base::model::{ClusterStatus, Timestamp};
+use berth_git::protocol::{Refs, STATUS_FILE};
+use berth_git::{Identity, Repo, Writer};
 use berth_hub::daemon::{Cache, Settings, pass_with_cache};
 
 use crate::fleet::{Dialect, Shape, commit, git};
@@ -31,6 +34,31 @@ impl World {
 
     fn git(&self, args: &[&str]) -> String {
         String::from_utf8(git(self.folder.path(), args)).unwrap()
+    }
+
+    /// Each member reports that it applied the folder that its ref has.
+    fn report(&self) {
+        let repo = Repo::open(self.folder.path()).unwrap();
+        let refs = Refs::default();
+        let mut writer = Writer::new(&repo).unwrap();
+        for (name, commit) in repo.list_refs(&refs.clusters).unwrap() {
+            let cluster = name.strip_prefix(&refs.clusters).unwrap().trim_start_matches('/').to_owned();
+            let tree = repo.commit(commit).unwrap().tree.to_string();
+            let applied = Some(Applied { tree, ..Applied::default() });
+            let status = ClusterStatus { cluster, applied, ..ClusterStatus::default() };
+            let file = writer.blob(berth_base::status::write_status(&status).as_bytes()).unwrap();
+            let tree = writer.folder([(STATUS_FILE, file)]).unwrap();
+            let commit = writer.commit(tree, &[], "status\n", &Identity::default(), 1).unwrap();
+            let name = refs.status_of(&status.cluster);
+            repo.move_ref(&name, repo.read_ref(&name).unwrap(), commit).unwrap();
+        }
+    }
+
+    /// All files of the report.
+    fn fleet_report(&self) -> BTreeMap<String, String> {
+        let list = self.git(&["ls-tree", "-r", "refs/berth/report"]);
+        let files = list.lines().map(|line| line.split_once('\t').unwrap());
+        files.map(|(id, path)| (path.to_owned(), id.to_owned())).collect()
     }
 
     /// All objects of the repository by id, with their kind.
@@ -68,11 +96,41 @@ fn one_edited_workload_costs_its_own_objects_and_one_document() {
     assert_eq!(kinds(&before, &source), [1, 3, 1], "the edit itself");
     world.pass();
     assert_eq!(world.cache.parsed() - parsed, 1, "documents parsed");
-    // Blobs: the copy as it is and as overrides make it in two clusters; the record of the pass; the report.
-    // Trees: the namespace's three forms, 20 clusters' folders, `clusters` and the root; record
-    // and report. Commits: the rendered one, one for each of 20 clusters; record and report.
+    // Blobs: the copy as it is and as overrides make it in two clusters; the record of the pass; of the report, the
+    // files of 20 clusters. Trees: the namespace's three forms, 20 clusters' folders, `clusters` and the root; the
+    // record; `clusters` and the root of the report. Commits: the rendered one, one for each of 20 clusters; record
+    // and report.
     let written = kinds(&source, &world.objects());
-    assert_eq!(written, [1 + 2 + 1 + 1, 3 + 20 + 2 + 2, 1 + 20 + 2], "blobs, trees and commits");
+    assert_eq!(written, [1 + 2 + 1 + 20, 3 + 20 + 2 + 1 + 2, 1 + 20 + 2], "blobs, trees and commits");
+}
+
+#[test]
+fn the_report_of_one_edited_workload_has_its_file_anew_and_those_of_its_clusters() {
+    let mut world = World::new(KUBEFED);
+    world.report();
+    world.pass();
+    let before = world.fleet_report();
+    assert_eq!(
+        before.len(),
+        40 + 60 + 20 + 1,
+        "clusters, workloads, their namespaces, the numbers: {before:?}"
+    );
+    commit(world.folder.path(), &[KUBEFED.workload(7, 1)], 1);
+    world.pass();
+    let after = world.fleet_report();
+    let changed: Vec<&String> =
+        after.iter().filter(|(path, id)| before.get(*path) != Some(*id)).map(|(path, _)| path).collect();
+    let [clusters, workloads] = ["clusters/", "workloads/"]
+        .map(|folder| changed.iter().filter(|path| path.starts_with(folder)).count());
+    assert_eq!((clusters, workloads, changed.len()), (20, 1, 20 + 1 + 1), "{changed:?}");
+    // A process that knows nothing of it says the same.
+    world.cache = Cache::default();
+    world.git(&["update-ref", "-d", "refs/berth/report"]);
+    world.pass();
+    assert_eq!(world.fleet_report(), after);
+    world.report();
+    world.pass();
+    assert_eq!(world.fleet_report().get("report.json"), before.get("report.json"), "all are in sync again");
 }
 
 #[test]
@@ -105,8 +163,8 @@ fn a_full_run_leaves_its_objects_in_packs() {
         let line = count.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         line.trim_start_matches(':').trim().parse().unwrap()
     };
-    // The source's pack, the state's, the cluster refs'. The small records after them stay loose.
-    assert_eq!(number("packs"), 3);
+    // The source's pack, the state's, the cluster refs', the report's. The small record beside it stays loose.
+    assert_eq!(number("packs"), 4);
     assert!(number("count") <= 10, "{count}");
     assert!(number("in-pack") > 500, "{count}");
     world.git(&["fsck", "--strict"]);

@@ -167,8 +167,11 @@ fn a_member_report_reaches_the_fleet_report() {
     let before = repo.id(RENDERED);
     repo.publish().expect(0);
     assert_eq!(repo.id(RENDERED), before, "a report changes no decision");
-    let report = repo.files("refs/berth/report").into_values().collect::<String>();
-    assert!(report.contains('a') && report.contains("sync"), "{report}");
+    let report = repo.files("refs/berth/report");
+    assert!(report["clusters/a.json"].contains("in sync"), "{report:?}");
+    assert!(report["report.json"].contains("\"in sync\": 1"), "{report:?}");
+    let web = &report["workloads/shop/FederatedConfigMap.types.kubefed.io_web.json"];
+    assert!(web.contains("\"inSync\": 1"), "{web}");
     let status = run(&["status", "--repo", repo.arg()]).expect(0);
     assert!(status.out.contains("in sync"), "{}", status.out);
 }

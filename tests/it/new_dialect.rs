@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use crate::support::harbour::HARBOUR;
 use berth_base::model::release::RecordFormat;
-use berth_base::model::{Map, Timestamp};
+use berth_base::model::{Map, Observed, Timestamp};
 use berth_base::source::{RulesFrom, SourceFile, SourceTree};
 use berth_base::yaml::emit;
 use berth_engine::dialects::{Dialects, NewCluster, kubefed, kubefleet, ocm};
 use berth_engine::load::{self, History, Loaded};
 use berth_engine::pipeline::{self, Built, Inputs};
 use berth_engine::render::MemoryContents;
-use berth_engine::report::{self, ReportInputs};
+use berth_engine::report::{self, DescribeInputs};
 use berth_engine::state::State;
 use serde_json::json;
 
@@ -105,12 +105,15 @@ fn a_joining_cluster_is_described_in_its_words() {
 #[test]
 fn a_placement_is_described_in_its_words() {
     let (built, _) = build(&tree(&[("quays.yaml", QUAYS), ("fish.yaml", &freight(FISH))]));
-    let (statuses, published) = (Map::new(), BTreeMap::new());
-    let known = ReportInputs {
-        fleet: Some(&built.fleet),
-        dialects: WITH_HARBOUR,
-        ..ReportInputs::new(&statuses, &published, Timestamp::UNIX_EPOCH)
+    let (statuses, published, differing) = (Map::new(), Map::new(), Map::new());
+    let observed = Observed {
+        statuses: &statuses,
+        published: &published,
+        differing: &differing,
+        now: Timestamp::UNIX_EPOCH,
     };
+    let known =
+        DescribeInputs { fleet: Some(&built.fleet), dialects: WITH_HARBOUR, ..DescribeInputs::new(observed) };
     let decision = built.state.decisions.values().next().unwrap();
     assert_eq!(report::describe(decision, known)["status"], json!({"moored": ["bergen"]}));
 }

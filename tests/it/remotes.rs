@@ -24,8 +24,7 @@ fn the_loop_works(fleet: &Fleet, server: &mut dyn Server) -> Vec<String> {
         fleet.has("refs/berth/report") && {
             let report = fleet.bare(&["show", "refs/berth/report:report.json"]);
             let report: serde_json::Value = serde_json::from_str(&report).unwrap();
-            let in_sync = report["clusters"].as_array().unwrap().iter().filter(|it| it["state"] == "in sync");
-            in_sync.count() == MEMBERS.len()
+            report["totals"]["in sync"] == MEMBERS.len()
         }
     });
     // A member has its own folder and nothing else.

@@ -3,13 +3,13 @@
 //! A member is silent once three times its own reporting interval has passed without a report; `now` is an
 //! argument.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::decision::rows_among;
 use super::map::Map;
 use super::shared::Shared;
 use super::status::Problem;
-use super::{ClusterStatus, Decision, ObjectId, Timestamp};
+use super::{ClusterStatus, Decision, ObjectId, Timestamp, path};
 
 /// The folder a cluster should have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,21 +20,42 @@ pub struct Published {
     pub tree: String,
 }
 
-/// Returns all clusters with a folder or a report, by name.
-pub fn members<'s>(
-    statuses: &'s Map<String, Shared<ClusterStatus>>,
-    published: &'s BTreeMap<String, Published>,
-    now: Timestamp,
-) -> Vec<Member<'s>> {
-    let names: BTreeSet<&String> = published.keys().chain(statuses.keys()).collect();
-    let member = |name: &'s String| {
-        let (status, published) = (statuses.get(name).map(|status| &**status), published.get(name));
-        let state = state(status, published, now);
+/// The paths at which an applied folder is not the published one.
+pub type Differing = Shared<BTreeSet<String>>;
+
+/// All that is known of members.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed<'s> {
+    pub statuses: &'s Map<String, Shared<ClusterStatus>>,
+    pub published: &'s Map<String, Published>,
+    /// For members that applied another folder than the published one: where it differs, if both can be read.
+    pub differing: &'s Map<String, Differing>,
+    pub now: Timestamp,
+}
+
+impl<'s> Observed<'s> {
+    /// Returns all clusters with a folder or a report, by name.
+    pub fn members(self) -> Vec<Member<'s>> {
+        let names: BTreeSet<&String> = self.published.keys().chain(self.statuses.keys()).collect();
+        names.into_iter().filter_map(|name| self.member(name)).collect()
+    }
+
+    /// Returns the cluster with this name, if it has a folder or a report.
+    pub fn member(self, name: &str) -> Option<Member<'s>> {
+        let (status, published) = (self.statuses.get_key_value(name), self.published.get_key_value(name));
+        let name = status.map(|(name, _)| name).or(published.map(|(name, _)| name))?;
+        let (status, published) = (status.map(|(_, status)| &**status), published.map(|(_, folder)| folder));
+        let state = state(status, published, self.now);
         let tree = status.and_then(|status| status.applied.as_ref()).map(|applied| &applied.tree);
-        let is_there = published.is_none() || tree == published.map(|published| &published.tree);
-        Member { name, status, published, state, has_folder: state.is_heard() && is_there }
-    };
-    names.into_iter().map(member).collect()
+        let lacks = match published {
+            _ if !state.is_heard() => Lacks::Unknown,
+            Some(published) if tree != Some(&published.tree) => {
+                self.differing.get(name).map_or(Lacks::Unknown, |paths| Lacks::Paths(paths))
+            }
+            _ => Lacks::Nothing,
+        };
+        Some(Member { name, status, published, state, lacks })
+    }
 }
 
 /// A cluster's published folder and its report.
@@ -44,8 +65,17 @@ pub struct Member<'s> {
     pub status: Option<&'s ClusterStatus>,
     pub published: Option<&'s Published>,
     pub state: MemberState,
-    /// The member reports, and has the published folder.
-    pub has_folder: bool,
+    pub lacks: Lacks<'s>,
+}
+
+/// The part of the published folder that a member does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lacks<'s> {
+    Nothing,
+    /// The files at these paths.
+    Paths(&'s BTreeSet<String>),
+    /// Possibly everything: the member is not heard, or its folder cannot be read.
+    Unknown,
 }
 
 impl<'s> Member<'s> {
@@ -55,17 +85,59 @@ impl<'s> Member<'s> {
         applied.map(|applied| applied.problems.as_slice()).unwrap_or_default()
     }
 
-    /// Reports whether some of these objects may still have to become as wanted.
-    pub fn awaits(&self, objects: &[ObjectId]) -> bool {
-        let Some(applied) = self.status.and_then(|status| status.applied.as_ref()) else { return false };
-        let is_unknown = applied.waiting.is_empty();
-        applied.progressing && (is_unknown || applied.waiting.iter().any(|id| objects.contains(id)))
+    /// Returns the part of it that the report shows beside a workload.
+    pub fn view(&self) -> MemberView<'s> {
+        let applied = self.status.and_then(|status| status.applied.as_ref());
+        MemberView {
+            name: self.name,
+            is_heard: self.state.is_heard(),
+            lacks: self.lacks,
+            problems: self.problems(),
+            progressing: applied.is_some_and(|applied| applied.progressing),
+            waiting: applied.map(|applied| applied.waiting.as_slice()).unwrap_or_default(),
+        }
     }
 
     /// The objects that differ from the folder, and are only compared.
     pub fn differences(&self) -> &'s [Problem] {
         let applied = self.status.and_then(|status| status.applied.as_ref());
         applied.map(|applied| applied.differences.as_slice()).unwrap_or_default()
+    }
+}
+
+/// All that the line of a workload in the fleet report is made from of a member. While it stays, the line stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberView<'s> {
+    pub name: &'s str,
+    pub is_heard: bool,
+    pub lacks: Lacks<'s>,
+    /// The objects that are not as wanted.
+    pub problems: &'s [Problem],
+    /// Something may still become as wanted by itself.
+    pub progressing: bool,
+    /// The objects of which that is so; none where they are too many to name.
+    pub waiting: &'s [ObjectId],
+}
+
+impl<'s> MemberView<'s> {
+    /// Reports whether the member reports, and has the published copies of these objects.
+    pub fn has(&self, objects: &[ObjectId]) -> bool {
+        match self.lacks {
+            Lacks::Nothing => true,
+            Lacks::Paths(paths) => !objects.iter().any(|object| paths.contains(&path::of_object(object))),
+            Lacks::Unknown => false,
+        }
+    }
+
+    /// Returns the first problem of one of these objects.
+    pub fn problem_of(&self, objects: &[ObjectId]) -> Option<&'s Problem> {
+        self.problems.iter().find(|problem| objects.contains(&problem.object))
+    }
+
+    /// Reports whether some of these objects may still have to become as wanted.
+    pub fn awaits(&self, objects: &[ObjectId]) -> bool {
+        let is_unknown = self.waiting.is_empty();
+        self.progressing && (is_unknown || self.waiting.iter().any(|id| objects.contains(id)))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::content::ContentId;
-use super::decision::Digest;
+use super::decision::{Digest, Pick};
 use super::key::Key;
 use super::staged::RunProgress;
 
@@ -99,6 +99,23 @@ impl Releases {
     /// Returns the moment from which reports on a cluster's copies count. `None` where all of them do.
     pub fn reports_from(&self, cluster: &str) -> Option<Timestamp> {
         self.told.get(cluster).map(|told| told.at).or_else(|| self.awaited.get(cluster).copied())
+    }
+
+    /// Returns the number of the release that clusters go to.
+    pub fn target(&self) -> u64 {
+        let of_run = self.run.as_ref().filter(|run| run.finished.is_none()).map(|run| run.release);
+        self.good.filter(|_| self.taken_back).or(of_run).unwrap_or(self.current.number)
+    }
+
+    /// Returns the number of the release that a picked cluster has; `None` for a cluster without a copy.
+    pub fn of_pick(&self, pick: &Pick) -> Option<u64> {
+        if pick.pending { None } else { self.of_cluster(&pick.cluster) }
+    }
+
+    /// Reports whether a picked cluster waits for its turn.
+    pub fn is_waiting(&self, pick: &Pick) -> bool {
+        let is_pinned = || self.stays.get(&pick.cluster).is_some_and(|stays| stays.pinned);
+        !pick.leaving && self.of_pick(pick) != Some(self.target()) && !is_pinned()
     }
 
     /// Returns a release that is still kept.

@@ -13,17 +13,16 @@ use super::record::{Located, RecordArgs};
 use super::ui::Ui;
 use berth_base::diag::harmless_lines;
 use berth_base::model::staged::{Run, RunProgress};
-use berth_base::model::{Fleet, Key, Shared, Timestamp};
+use berth_base::model::{Fleet, Key, Observed, Shared, Timestamp};
 use berth_engine::decide;
 use berth_engine::dialects::DIALECTS;
 use berth_engine::release::labels::ClusterLabels;
 use berth_engine::release::runs::standing;
-use berth_engine::report::{self, ReportInputs};
+use berth_engine::report::{self, DescribeInputs};
 use berth_engine::state::State;
 use berth_git::Repo;
 use berth_git::protocol::{Statuses, read_statuses};
-use berth_hub::publish::ClusterRefCache;
-use berth_hub::publish::CurrentState;
+use berth_hub::publish::{ClusterRefCache, CurrentState, DifferingCache, differing};
 
 /// Show a placement and its status, as its own system describes it
 ///
@@ -89,7 +88,9 @@ fn placements(
     let published = cluster_refs.folders(repo, &repo.list_refs(&refs.clusters)?)?;
     let fleet = fleet_of(repo, current);
     let (fleet, state) = (fleet.as_deref(), Some(&current.state));
-    let known = ReportInputs { fleet, state, ..ReportInputs::new(&statuses, published, now) };
+    let differing = &differing(repo, &statuses, published, &mut DifferingCache::default());
+    let observed = Observed { statuses: &statuses, published, differing, now };
+    let known = DescribeInputs { fleet, state, ..DescribeInputs::new(observed) };
     let found = keys.iter().filter_map(|key| current.state.decisions.get(*key));
     Ok(found.map(|decision| report::describe(decision, known)).collect())
 }

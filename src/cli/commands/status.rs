@@ -17,12 +17,12 @@ use super::state::StateArgs;
 use super::table::table;
 use super::ui::{Tone, Ui};
 use berth_base::diag::harmless_line;
-use berth_base::model::{ClusterStatus, Decision, Digest, Key, Map, Shared, Timestamp};
+use berth_base::model::{Digest, Map, Timestamp};
 use berth_engine::gate::{HeldRecord, digest_of_all, messages::ALLOW_DELETE};
-use berth_engine::report::{self, ClusterLine, Detail, FleetReport, ReportInputs, WorkloadLine};
+use berth_engine::report::{ClusterLine, Detail, FleetReport, FleetSummary, SummaryInputs, WorkloadLine};
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::{LocatedState, Search};
-use berth_hub::publish::ClusterRefCache;
+use berth_hub::publish::{ClusterRefCache, DifferingCache, differing};
 
 /// Show what is published and where members stand
 #[derive(Debug, clap::Args)]
@@ -87,8 +87,8 @@ fn show(args: &StatusArgs, repo: &Repo, ui: &Ui) -> Outcome {
             harmless_line(remote)
         ));
     }
-    let gathered = Gathered::read(repo, &located, ui)?;
-    let status = Status::of(repo, &located, &gathered)?;
+    let gathered = gather(repo, &located, ui)?;
+    let status = Status::of(repo, &located, gathered)?;
     match args.output {
         Format::Text => ui.out(&status.text(ui)),
         format => format.write(&json!(status), ui),
@@ -99,30 +99,24 @@ fn show(args: &StatusArgs, repo: &Repo, ui: &Ui) -> Outcome {
 /// The status of a repository, for people.
 pub fn status_of(repo: &Repo, ui: &Ui) -> Result<String, CommandError> {
     let located = LocatedState::find(repo, &Search::default())?;
-    let gathered = Gathered::read(repo, &located, ui)?;
-    Ok(Status::of(repo, &located, &gathered)?.text(ui))
+    let gathered = gather(repo, &located, ui)?;
+    Ok(Status::of(repo, &located, gathered)?.text(ui))
 }
 
-/// Members' reports, and the folders published for them.
-struct Gathered {
-    statuses: Map<String, Shared<ClusterStatus>>,
-    folders: BTreeMap<String, report::Published>,
-    decisions: Map<Key, Decision>,
-}
-
-impl Gathered {
-    fn read(repo: &Repo, located: &LocatedState, ui: &Ui) -> Result<Gathered, CommandError> {
-        let Statuses { by_cluster: statuses, diagnostics, .. } = read_statuses(repo, &located.refs)?;
-        ui.diagnostics(&diagnostics);
-        let mut decisions = Map::new();
-        if let Some(current) = &located.current {
-            ui.diagnostics(&current.foreign);
-            decisions = current.state.decisions.clone();
-        }
-        let listed = repo.list_refs(&located.refs.clusters)?;
-        let folders = ClusterRefCache::default().folders(repo, &listed)?.clone();
-        Ok(Gathered { statuses, folders, decisions })
+/// Returns members' reports, and what they are compared with.
+fn gather(repo: &Repo, located: &LocatedState, ui: &Ui) -> Result<SummaryInputs, CommandError> {
+    let Statuses { by_cluster: statuses, diagnostics, .. } = read_statuses(repo, &located.refs)?;
+    ui.diagnostics(&diagnostics);
+    let (mut decisions, mut releases) = (Map::new(), Map::new());
+    if let Some(current) = &located.current {
+        ui.diagnostics(&current.foreign);
+        decisions = current.state.decisions.clone();
+        releases = current.state.releases.clone();
     }
+    let listed = repo.list_refs(&located.refs.clusters)?;
+    let published = ClusterRefCache::default().folders(repo, &listed)?.clone();
+    let differing = differing(repo, &statuses, &published, &mut DifferingCache::default());
+    Ok(SummaryInputs { statuses, published, differing, decisions, releases, now: Timestamp::now() })
 }
 
 /// The fleet at a glance.
@@ -131,7 +125,7 @@ struct Status<'s> {
     rendered: Option<Rendered<'s>>,
     processed: Option<ProcessedSource>,
     pending: Option<Pending>,
-    fleet: FleetReport<'s>,
+    fleet: FleetReport,
 }
 
 /// The publication that is in effect.
@@ -173,16 +167,13 @@ impl<'s> Status<'s> {
     fn of(
         repo: &Repo,
         located: &'s LocatedState,
-        gathered: &'s Gathered,
+        gathered: SummaryInputs,
     ) -> Result<Status<'s>, CommandError> {
-        let Gathered { statuses, folders, decisions } = gathered;
-        let now = Timestamp::now();
-        let state = located.current.as_ref().map(|current| &current.state);
-        let known = ReportInputs { state, ..ReportInputs::new(statuses, folders, now) };
-        let mut fleet = report::summarize(decisions, known, Detail::Full);
+        let now = gathered.now;
+        let mut fleet = FleetSummary::of(gathered, Detail::Full).into_report();
         for cluster in &mut fleet.clusters {
             tell_dead_from_behind(repo, &located.refs, cluster, now)?;
-            let facts = located.current.as_ref().and_then(|current| current.state.facts.get(cluster.name));
+            let facts = located.current.as_ref().and_then(|current| current.state.facts.get(&cluster.name));
             cluster.unreachable_since = facts.and_then(|facts| facts.silent);
             cluster.frozen_since = facts.and_then(|facts| facts.frozen);
         }
@@ -227,14 +218,14 @@ const ANSWER_SECONDS: i64 = 60;
 fn tell_dead_from_behind(
     repo: &Repo,
     refs: &Refs,
-    cluster: &mut ClusterLine<'_>,
+    cluster: &mut ClusterLine,
     now: Timestamp,
 ) -> Result<(), CommandError> {
     let Some(reported) = cluster.reported else { return Ok(()) };
     let silent_for = |since: i64| now.as_second().saturating_sub(since);
     cluster.reported_seconds_ago = Some(silent_for(reported.as_second()).max(0));
     if cluster.state == "behind"
-        && let Some(commit) = repo.read_ref(&refs.cluster(cluster.name))?
+        && let Some(commit) = repo.read_ref(&refs.cluster(&cluster.name))?
     {
         let since = repo.commit(commit)?.seconds.max(reported.as_second());
         if silent_for(since) > ANSWER_SECONDS {
@@ -307,9 +298,9 @@ impl Status<'_> {
             };
             ui.tint(word, tone)
         };
-        let row = |cluster: &ClusterLine<'_>| {
+        let row = |cluster: &ClusterLine| {
             vec![
-                cluster.name.to_owned(),
+                cluster.name.clone(),
                 state(cluster.state),
                 or_dash(cluster.published),
                 or_dash(cluster.applied),
@@ -337,10 +328,10 @@ impl Status<'_> {
                 out.push_str(&format!("{}: {why}\n", cluster.name));
             }
         }
-        let row = |workload: &WorkloadLine<'_>| {
+        let row = |workload: &WorkloadLine| {
             let WorkloadLine { kind, namespace, name, in_sync, placed, .. } = workload;
-            let name = if namespace.is_empty() { (*name).to_owned() } else { format!("{namespace}/{name}") };
-            vec![(*kind).to_owned(), name, format!("{in_sync}/{placed}")]
+            let name = if namespace.is_empty() { name.clone() } else { format!("{namespace}/{name}") };
+            vec![kind.clone(), name, format!("{in_sync}/{placed}")]
         };
         let workloads: Vec<_> = self.fleet.workloads.iter().map(row).collect();
         if !workloads.is_empty() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use super::rollout_view::RolloutView;
-use berth_base::model::{Condition, Decision, Fleet, Key, Map, Member, Pick};
+use berth_base::model::{Condition, Decision, Fleet, Key, Map, Member, MemberView, Pick};
 
 /// A placement to describe. Facts that only a hub with a watch on members' objects could know are never
 /// claimed.
@@ -16,15 +16,32 @@ pub struct Described<'a> {
     pub fleet: Option<&'a Fleet>,
     /// All decisions, if they are known: those of placements that the decision follows are among them.
     pub decisions: Option<&'a Map<Key, Decision>>,
-    /// The members with problems, by name.
-    pub with_problems: &'a [&'a Member<'a>],
     /// The decision's clusters, each with its member if known.
     pub placed: Vec<(&'a str, Option<&'a Member<'a>>)>,
-    /// For each pick, true where it waits for its turn.
-    pub waiting: Vec<bool>,
     /// The workload's rollout, if it goes step by step.
     pub rollout: Option<RolloutView<'a>>,
+    pub reported: Reported<'a>,
+}
+
+/// A workload of the fleet report, with all that its line is made from.
+#[derive(Debug)]
+pub struct Reported<'a> {
+    pub decision: &'a Decision,
+    /// The decision's picks, in their order.
+    pub placed: Vec<Placed<'a>>,
+    /// The members of other clusters that report problems with its objects, by name.
+    pub elsewhere: Vec<MemberView<'a>>,
     pub detail: Detail,
+}
+
+/// A cluster that a workload is placed in.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed<'a> {
+    pub cluster: &'a str,
+    /// None before its first folder and report.
+    pub member: Option<MemberView<'a>>,
+    /// It waits for its turn in a rollout.
+    pub waits: bool,
 }
 
 impl<'a> Described<'a> {
@@ -37,9 +54,10 @@ impl<'a> Described<'a> {
 }
 
 /// The detail in which single clusters are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
     /// Some clusters with problems: a text written at every pass must not grow with the copies.
+    #[default]
     Brief,
     /// Every cluster.
     Full,

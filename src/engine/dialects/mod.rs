@@ -26,7 +26,7 @@ use serde_json::Value as Json;
 
 pub use access_role::{AccessRole, CarriedObject};
 pub use cluster_kind::{ClusterKind, NewCluster};
-pub use described::{Described, Detail};
+pub use described::{Described, Detail, Placed, Reported};
 pub use placement_fields::{PlacementFields, SetFields};
 pub use read_kind::ReadKind;
 pub use reading_cache::{ReadingCache, ReadingContext};
@@ -135,7 +135,7 @@ pub struct Dialect {
     /// absent before the run begins.
     pub describe_run: fn(&Run, Option<&RunProgress>, &Standing) -> Option<Json>,
     /// Returns the status that the fleet report shows of a workload, if any.
-    pub report: fn(&Described<'_>) -> Option<Json>,
+    pub report: fn(&Reported<'_>) -> Option<Json>,
     /// Returns the advice for a plain object that a hub would act on: the way to do the same with berth.
     pub acted_on_by_hub: fn(&Key) -> Option<&'static str>,
     /// Returns the changes between two sets of files that a hub would refuse. Equal files may be left out.

@@ -12,31 +12,13 @@ pub struct RolloutView<'a> {
 }
 
 impl RolloutView<'_> {
-    /// The number of the release that clusters go to.
-    pub(super) fn target(&self) -> u64 {
-        let Releases { current, good, taken_back, run, .. } = self.releases;
-        let of_run = run.as_ref().filter(|run| run.finished.is_none()).map(|run| run.release);
-        good.filter(|_| *taken_back).or(of_run).unwrap_or(current.number)
-    }
-
-    /// The number of the release that a picked cluster has; `None` for a cluster without a copy.
-    pub(super) fn release_of(&self, pick: &Pick) -> Option<u64> {
-        if pick.pending { None } else { self.releases.of_cluster(&pick.cluster) }
-    }
-
-    /// Reports whether a picked cluster waits for its turn.
-    pub(crate) fn waits(&self, pick: &Pick) -> bool {
-        let is_pinned = || self.releases.stays.get(&pick.cluster).is_some_and(|stays| stays.pinned);
-        !pick.leaving && self.release_of(pick) != Some(self.target()) && !is_pinned()
-    }
-
     /// Says why a picked cluster waits for its turn. `None` for a cluster that does not wait.
     pub(crate) fn wait(&self, pick: &Pick) -> Option<String> {
-        if !self.waits(pick) {
+        if !self.releases.is_waiting(pick) {
             return None;
         }
-        let target = self.target();
-        let has = match self.release_of(pick) {
+        let target = self.releases.target();
+        let has = match self.releases.of_pick(pick) {
             Some(has) => format!("it keeps release {has}"),
             None => "it has no copy yet".to_owned(),
         };

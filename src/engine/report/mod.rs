@@ -5,13 +5,8 @@
 
 mod describe;
 pub mod fleet;
-mod inputs;
 
 pub use crate::dialects::Detail;
 pub use berth_base::model::Published;
-pub use describe::{describe, describe_run};
-pub use fleet::{ClusterLine, FleetReport, WorkloadLine, summarize};
-pub use inputs::ReportInputs;
-
-#[cfg(test)]
-mod tests;
+pub use describe::{DescribeInputs, describe, describe_run};
+pub use fleet::{ClusterLine, FleetReport, FleetSummary, SummaryInputs, WorkloadLine};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{CommitId, EntryKind, GitError, Identity, Repo, Writer};
+use crate::{CommitId, EntryKind, GitError, Identity, Repo, TreeId, Writer};
 use berth_base::model::ContentId;
 
 /// The content of a ref: its files by path, and the message of its commit.
@@ -26,13 +26,26 @@ pub fn replace(
         written.insert(path, writer.blob(bytes)?);
     }
     let tree = writer.folder(written)?;
+    point(repo, &mut writer, name, tree, content.message, identity, seconds)
+}
+
+/// Points the ref to a commit with this tree. A ref that has it already stays as it is.
+pub fn point(
+    repo: &Repo,
+    writer: &mut Writer<'_>,
+    name: &str,
+    tree: TreeId,
+    message: &str,
+    identity: &Identity,
+    seconds: i64,
+) -> Result<CommitId, GitError> {
     let old = repo.read_ref(name)?;
     if let Some(id) = old
         && repo.commit(id).is_ok_and(|commit| commit.tree == tree && commit.parents.is_empty())
     {
         return Ok(id);
     }
-    let commit = writer.commit(tree, &[], content.message, identity, seconds)?;
+    let commit = writer.commit(tree, &[], message, identity, seconds)?;
     if old.is_none() {
         repo.clear_above(name)?;
         repo.clear_below(name)?;

@@ -9,11 +9,12 @@ use super::error::PassError;
 use super::settings::Settings;
 use crate::inputs::hearing::Hearing;
 use crate::inputs::{BuildCache, Reports};
-use crate::publish::{self, ClusterRefCache, CurrentState};
+use crate::publish::{self, ClusterRefCache, CurrentState, DifferingCache, WrittenReport};
 use crate::verify::trust::Untrusted;
 use berth_base::model::Timestamp;
 use berth_engine::gate::limits::Limit;
 use berth_engine::pipeline;
+use berth_engine::report::FleetSummary;
 use berth_git::protocol::StatusCache;
 use berth_git::{CommitId, Repo};
 
@@ -25,6 +26,9 @@ pub struct Cache {
     current: Option<CurrentState>,
     pub(super) cluster_refs: ClusterRefCache,
     pub(super) statuses: StatusCache,
+    pub(super) differing: DifferingCache,
+    pub(super) summary: FleetSummary,
+    pub(super) report: Option<WrittenReport>,
     /// A tip of the rendered branch that is not trusted, with the source that it was compared with.
     pub(super) refused: Option<((CommitId, CommitId), Untrusted)>,
     /// The memory of reports. Losing it gives every member a full grace again.

@@ -21,7 +21,7 @@ use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use berth_base::model::Timestamp;
 use berth_engine::gate::Held;
 use berth_engine::plan::Plan;
-use berth_engine::report::{self, Detail, ReportInputs};
+use berth_engine::report::SummaryInputs;
 use berth_git::protocol::read_listed;
 use berth_git::{CommitId, GitError, Repo};
 
@@ -248,10 +248,20 @@ fn attempt_pass(
     remember(&repo, &refs.processed, written);
     if let Some(rendered) = &rendered {
         let folders = cache.cluster_refs.folders(&repo, &own.clusters)?;
-        let state = Some(&rendered.state);
-        let known = ReportInputs { state, ..ReportInputs::new(&inputs.statuses, folders, inputs.now) };
-        let fleet_report = report::summarize(&rendered.state.decisions, known, Detail::Brief);
-        publish::write_report(&repo, refs, &fleet_report, &settings.identity, seconds)?;
+        let (statuses, published) = (inputs.statuses.clone(), folders.clone());
+        let differing = publish::differing(&repo, &statuses, &published, &mut cache.differing);
+        cache.summary.update(SummaryInputs {
+            statuses,
+            published,
+            differing,
+            decisions: rendered.state.decisions.clone(),
+            releases: rendered.state.releases.clone(),
+            now: inputs.now,
+        });
+        let earlier = cache.report.take();
+        let written =
+            publish::write_report(&repo, refs, &cache.summary, earlier, &settings.identity, seconds)?;
+        cache.report = Some(written);
         still_in_force(&repo, settings, rendered.commit)?;
         if !settings.is_copy {
             remember(&repo, IN_FORCE, rendered.commit);

@@ -17,7 +17,7 @@ pub struct ClusterRefCache {
     commits: BTreeMap<CommitId, Option<ClusterRef>>,
     /// The refs as they were listed last, and the folders that they publish.
     listed: BTreeMap<String, CommitId>,
-    folders: BTreeMap<String, report::Published>,
+    folders: Map<String, report::Published>,
     /// Commits that are written and signed as berth does, with the number of the rendered branch up to which
     /// their folder stayed unchanged.
     pub(super) sound: BTreeMap<CommitId, u64>,
@@ -68,12 +68,12 @@ impl ClusterRefCache {
         &mut self,
         repo: &Repo,
         listed: &BTreeMap<String, CommitId>,
-    ) -> Result<&BTreeMap<String, report::Published>, PublishError> {
+    ) -> Result<&Map<String, report::Published>, PublishError> {
         let mut before = std::mem::take(&mut self.listed);
         // Several refs may name one cluster, or none.
         if self.folders.len() != before.len() {
             before.clear();
-            self.folders.clear();
+            self.folders = Map::new();
         }
         for (_, commit) in before.iter().filter(|(name, commit)| listed.get(*name) != Some(*commit)) {
             if let Some(Some(said)) = self.commits.remove(commit) {

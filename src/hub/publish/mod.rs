@@ -7,12 +7,14 @@
 //!   [`rollout_steps`], [`member_lines`]: the story of rollouts and of members' reports in its message.
 //! - [`import`]: a first commit that was found, not decided.
 //! - [`cluster_refs`]: each member's own ref. [`processed`], [`report`]: the small refs beside the branch.
+//!   [`differing`]: what members that are behind lack.
 //! - [`trusted_commits`]: the commits that this machine made or proved.
 //! - [`ledger`]: approvals that earlier commits used. [`rollback`]: earlier publications of the same state.
 
 mod cluster_ref_cache;
 pub mod cluster_refs;
 pub mod commit;
+mod differing;
 mod error;
 pub mod import;
 pub(crate) mod ledger;
@@ -32,12 +34,13 @@ pub(crate) mod trusted_commits;
 
 pub use cluster_ref_cache::ClusterRefCache;
 pub use commit::{Committed, Published, Stamp, draft, point, refuse_empty, refuse_gone, refuse_rewritten};
+pub use differing::{DifferingCache, differing};
 pub use error::PublishError;
 pub use processed::{Processed, read_processed, write_processed};
 pub use rendered_state::{
     CurrentState, StateRead, claimed, own_source, read_current, read_current_at, read_state,
 };
-pub use report::write_report;
+pub use report::{WrittenReport, write_report};
 pub use state_cache::{decode_current, encode_current};
 pub use summary::Summary;
 pub use trailers::Trailers;

@@ -3,24 +3,70 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::json;
 
 use super::error::PublishError;
-use berth_git::protocol::Refs;
-use berth_git::protocol::file_ref::{self, RefContent};
-use berth_git::{CommitId, Identity, Repo};
+use berth_base::model::{Key, Map, Shared, path};
+use berth_engine::report::{ClusterLine, FleetSummary, WorkloadLine};
+use berth_git::protocol::{Refs, file_ref};
+use berth_git::{CommitId, EntryKind, Identity, Repo, TreeId, Writer};
 
-/// Replaces the report.
+/// The report as this process wrote it last.
+#[derive(Debug)]
+pub struct WrittenReport {
+    pub commit: CommitId,
+    tree: TreeId,
+    clusters: Map<String, ClusterLine>,
+    workloads: Map<Key, Shared<WorkloadLine>>,
+}
+
+/// Replaces the report. Files that are as this process wrote them last are not written again.
 pub fn write_report(
     repo: &Repo,
     refs: &Refs,
-    report: &impl Serialize,
+    summary: &FleetSummary,
+    earlier: Option<WrittenReport>,
     identity: &Identity,
     seconds: i64,
-) -> Result<CommitId, PublishError> {
-    let mut text = serde_json::to_vec_pretty(report)
+) -> Result<WrittenReport, PublishError> {
+    let old = repo.read_ref(&refs.report)?;
+    // What somebody else wrote there is not gone on from.
+    let earlier = earlier.filter(|earlier| Some(earlier.commit) == old);
+    let (clusters, workloads) = (summary.clusters().clone(), summary.workloads().clone());
+    let (from, known_clusters, known_workloads) = match earlier {
+        Some(earlier) => (earlier.tree, earlier.clusters, earlier.workloads),
+        None => (TreeId::EMPTY, Map::new(), Map::new()),
+    };
+    let mut writer = Writer::new(repo)?;
+    let mut edits: BTreeMap<String, Option<EntryKind>> = BTreeMap::new();
+    for one in known_clusters.changes(&clusters) {
+        edits.insert(cluster_file(one.key), file(&mut writer, one.after)?);
+    }
+    for one in known_workloads.changes(&workloads) {
+        edits.insert(workload_file(one.key), file(&mut writer, one.after.map(|line| &**line))?);
+    }
+    let totals =
+        json!({"clusters": clusters.len(), "totals": summary.totals(), "workloads": workloads.len()});
+    edits.insert("report.json".to_owned(), file(&mut writer, Some(&totals))?);
+    let tree = writer.edited(from, edits.iter().map(|(path, kind)| (path.as_str(), *kind)))?;
+    let commit =
+        file_ref::point(repo, &mut writer, &refs.report, tree, "berth: report\n", identity, seconds)?;
+    Ok(WrittenReport { commit, tree, clusters, workloads })
+}
+
+fn cluster_file(cluster: &str) -> String {
+    format!("clusters/{}.json", path::encode(cluster))
+}
+
+fn workload_file(key: &Key) -> String {
+    let path = path::of_key(key);
+    format!("workloads/{}.json", path.strip_suffix(".yaml").unwrap_or(&path))
+}
+
+fn file(writer: &mut Writer<'_>, line: Option<&impl Serialize>) -> Result<Option<EntryKind>, PublishError> {
+    let Some(line) = line else { return Ok(None) };
+    let mut text = serde_json::to_vec_pretty(line)
         .map_err(|error| PublishError::Report { message: error.to_string() })?;
     text.push(b'\n');
-    let files = BTreeMap::from([("report.json", text)]);
-    let content = RefContent { files, message: "berth: report\n" };
-    Ok(file_ref::replace(repo, &refs.report, &content, identity, seconds)?)
+    Ok(Some(EntryKind::File(writer.blob(&text)?)))
 }

@@ -40,7 +40,7 @@ pub const DIALECT: Dialect = Dialect {
     cluster_kind: Some(&make::CLUSTER_KIND),
     placement_fields: kinds::placement_fields,
     access_role: kinds::access_role,
-    describe: propagation::describe,
+    describe: |described| propagation::describe(&described.reported),
     report: propagation::describe,
     ..Dialect::BLANK
 };

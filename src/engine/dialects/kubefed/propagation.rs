@@ -9,9 +9,9 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::kinds::TYPES;
-use crate::dialects::{Described, Detail};
+use crate::dialects::{Detail, Placed, Reported};
 use berth_base::model::status::Problem;
-use berth_base::model::{Decision, Failure, Key, Member};
+use berth_base::model::{Decision, Failure, Key, MemberView};
 
 /// The maximal number of clusters listed with each word in the brief form. The counts are of all.
 const LISTED: usize = 20;
@@ -20,8 +20,8 @@ const NOT_READY: &str = "ClusterNotReady";
 const WAITING: &str = "WaitingForRemoval";
 
 /// Returns the status of a Federated object.
-pub(super) fn describe(described: &Described<'_>) -> Option<Json> {
-    is_federated(&described.decision.key).then(|| json!(status(described)))
+pub(super) fn describe(reported: &Reported<'_>) -> Option<Json> {
+    is_federated(&reported.decision.key).then(|| json!(status(reported)))
 }
 
 /// Reports whether a workload is one of KubeFed's. Custom types with other names are not recognized.
@@ -60,25 +60,22 @@ struct Summary {
     in_sync: usize,
 }
 
-fn status<'a>(described: &Described<'a>) -> Propagation<'a> {
-    let Described { decision, with_problems, ref placed, ref waiting, detail, .. } = *described;
+fn status<'a>(reported: &Reported<'a>) -> Propagation<'a> {
+    let Reported { decision, ref placed, ref elsewhere, detail } = *reported;
     let failures: BTreeMap<&str, &Failure> =
         decision.failures.iter().rev().map(|failure| (failure.cluster.as_str(), failure)).collect();
     let mut words: Vec<(&'a str, &'static str)> = Vec::new();
-    for ((name, member), waits) in placed.iter().zip(waiting) {
-        let word = word(decision, failures.get(name), *member);
+    for Placed { cluster, member, waits } in placed {
+        let word = word(decision, failures.get(cluster), *member);
         // KubeFed knows no rollouts; in its words, what has not reached a cluster took too long.
         let word = word.or_else(|| waits.then_some("UpdateTimedOut"));
-        words.extend(word.map(|word| (*name, word)));
+        words.extend(word.map(|word| (*cluster, word)));
     }
     let in_sync = placed.len() - words.len();
     let kept = |problem: &Problem| problem.message.contains("no longer wanted");
-    let leaving = with_problems.iter().filter(|member| problem_of(decision, member).is_some_and(kept));
-    let leaving: Vec<&'a str> = leaving.map(|one| one.name).filter(|name| !decision.has(name)).collect();
-    if !leaving.is_empty() {
-        words.extend(leaving.into_iter().map(|name| (name, WAITING)));
-        words.sort_unstable();
-    }
+    let leaving = elsewhere.iter().filter(|one| one.problem_of(&decision.objects).is_some_and(kept));
+    words.extend(leaving.map(|member| (member.name, WAITING)));
+    words.sort_unstable();
     let mut by_status: BTreeMap<&'static str, usize> = BTreeMap::new();
     let mut clusters = Vec::new();
     for (name, word) in &words {
@@ -110,19 +107,19 @@ fn condition(decision: &Decision, all_in_sync: bool) -> PropagationCondition<'_>
 fn word(
     decision: &Decision,
     failure: Option<&&Failure>,
-    member: Option<&Member<'_>>,
+    member: Option<MemberView<'_>>,
 ) -> Option<&'static str> {
     if let Some(failure) = failure {
         return Some(unrendered(failure));
     }
-    let Some(member) = member.filter(|one| one.state.is_heard()) else {
+    let Some(member) = member.filter(|one| one.is_heard) else {
         return Some(NOT_READY);
     };
-    match problem_of(decision, member) {
+    match member.problem_of(&decision.objects) {
         Some(problem) if problem.message.contains("not made by berth") => Some("AlreadyExists"),
         Some(_) => Some("UpdateFailed"),
         // Published, and not applied yet: KubeFed says so of what is not confirmed in time.
-        None => (!member.has_folder).then_some("UpdateTimedOut"),
+        None => (!member.has(&decision.objects)).then_some("UpdateTimedOut"),
     }
 }
 
@@ -130,8 +127,4 @@ fn word(
 fn unrendered(failure: &Failure) -> &'static str {
     let of_patch = failure.reason.starts_with('`') || failure.reason.starts_with("the override");
     if of_patch { "ApplyOverridesFailed" } else { "ComputeResourceFailed" }
-}
-
-fn problem_of<'a>(decision: &Decision, member: &Member<'a>) -> Option<&'a Problem> {
-    member.problems().iter().find(|problem| decision.objects.contains(&problem.object))
 }

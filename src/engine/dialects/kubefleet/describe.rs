@@ -273,15 +273,16 @@ impl View<'_> {
         let step = |word, reason, message: String| Step { word, reason, message };
         let state = self.member.map(|member| member.state);
         let problems = self.problems().count();
-        let has_folder = self.member.is_some_and(|member| member.has_folder);
+        let objects = &self.described.decision.objects;
+        let has_copies = self.member.is_some_and(|member| member.view().has(objects));
         let unknown = |message: &str| step(Word::Unknown, "ApplyInProgress", message.to_owned());
         match state {
             Some(state) if state.is_heard() && problems > 0 => {
                 let message = format!("{problems} could not be applied");
                 step(Word::False, "NotAllWorkHaveBeenApplied", message)
             }
-            Some(_) if has_folder => {
-                let message = "the member reports its folder as applied".to_owned();
+            Some(_) if has_copies => {
+                let message = "the member reports its copies as applied".to_owned();
                 step(Word::True, "AllWorkHaveBeenApplied", message)
             }
             Some(MemberState::Failing) => unknown("the member reports that it fails"),
@@ -293,7 +294,7 @@ impl View<'_> {
 
     fn available(&self) -> Step {
         let objects = &self.described.decision.objects;
-        if self.member.is_some_and(|member| member.awaits(objects)) {
+        if self.member.is_some_and(|member| member.view().awaits(objects)) {
             let message = "the member waits for objects to become available".to_owned();
             return Step { word: Word::False, reason: "NotAllWorkAreAvailable", message };
         }

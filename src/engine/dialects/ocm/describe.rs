@@ -79,12 +79,13 @@ fn work(described: &Described<'_>) -> Json {
 
 fn standing(decision: &Decision, member: Option<&Member<'_>>, waits: &BTreeMap<&str, String>) -> Work {
     let Some(member) = member else { return Work::Progressing };
-    let has_problem = || member.problems().iter().any(|problem| decision.objects.contains(&problem.object));
-    if decision.failures.iter().any(|failure| failure.cluster == member.name) || has_problem() {
+    let view = member.view();
+    let has_problem = view.problem_of(&decision.objects).is_some();
+    if has_problem || decision.failures.iter().any(|failure| failure.cluster == member.name) {
         return Work::Degraded;
     }
     let is_current =
-        member.has_folder && !member.awaits(&decision.objects) && !waits.contains_key(member.name);
+        view.has(&decision.objects) && !view.awaits(&decision.objects) && !waits.contains_key(member.name);
     if is_current { Work::Applied } else { Work::Progressing }
 }
 

@@ -2,22 +2,55 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::dialects::{Described, Detail, Dialects};
-use crate::report::inputs::ReportInputs;
+use crate::dialects::{DIALECTS, Described, Detail, Dialects, Placed, Reported, RolloutView};
+use crate::state::State;
 use berth_base::model::member::placed;
 use berth_base::model::staged::{Run, RunProgress, Standing};
-use berth_base::model::{Decision, Key};
+use berth_base::model::{Decision, Fleet, Key, Member, Observed};
+
+/// What is known of members, and what that is compared with.
+#[derive(Clone, Copy, Debug)]
+pub struct DescribeInputs<'s> {
+    /// The fleet behind the current decisions, if it can still be read.
+    pub fleet: Option<&'s Fleet>,
+    pub observed: Observed<'s>,
+    /// The current state, for the releases of workloads and the verdicts on them.
+    pub state: Option<&'s State>,
+    pub dialects: Dialects,
+}
+
+impl<'s> DescribeInputs<'s> {
+    /// The inputs without a fleet, for all dialects.
+    pub fn new(observed: Observed<'s>) -> DescribeInputs<'s> {
+        DescribeInputs { fleet: None, observed, state: None, dialects: DIALECTS }
+    }
+
+    fn rollout(&self, workload: &Key) -> Option<RolloutView<'s>> {
+        let state = self.state?;
+        Some(RolloutView { releases: state.releases.get(workload)?, facts: &state.facts })
+    }
+}
 
 /// The object with its status.
-pub fn describe(decision: &Decision, known: ReportInputs<'_>) -> Json {
-    let members = known.members();
-    let placed = placed(decision, &members).collect();
-    let with_problems: Vec<_> = members.iter().filter(|member| !member.problems().is_empty()).collect();
-    let (fleet, decisions, rollout) = (known.fleet, known.decisions(), known.rollout(&decision.key));
-    let waits = |pick| rollout.is_some_and(|rollout| rollout.waits(pick));
-    let waiting = decision.picks.iter().map(waits).collect();
-    let (with_problems, detail) = (with_problems.as_slice(), Detail::Full);
-    let described = Described { decision, fleet, decisions, with_problems, placed, waiting, rollout, detail };
+pub fn describe(decision: &Decision, known: DescribeInputs<'_>) -> Json {
+    let members = known.observed.members();
+    let placed: Vec<_> = placed(decision, &members).collect();
+    let rollout = known.rollout(&decision.key);
+    let in_report = placed.iter().zip(decision.picks.iter()).map(|((cluster, member), pick)| Placed {
+        cluster,
+        member: member.map(Member::view),
+        waits: rollout.is_some_and(|rollout| rollout.releases.is_waiting(pick)),
+    });
+    let elsewhere = members.iter().filter(|member| !decision.has(member.name)).map(Member::view);
+    let elsewhere = elsewhere.filter(|member| member.problem_of(&decision.objects).is_some());
+    let reported = Reported {
+        decision,
+        placed: in_report.collect(),
+        elsewhere: elsewhere.collect(),
+        detail: Detail::Full,
+    };
+    let (fleet, decisions) = (known.fleet, known.state.map(|state| &state.decisions));
+    let described = Described { decision, fleet, decisions, placed, rollout, reported };
     let status = known.dialects.iter().find_map(|dialect| (dialect.describe)(&described));
     let clusters = || decision.picks.iter().map(|pick| &pick.cluster).collect::<Vec<_>>();
     let status = status.unwrap_or_else(|| json!({"clusters": clusters()}));

@@ -3,9 +3,8 @@
 use super::*;
 use std::collections::BTreeMap;
 
-use crate::report::Published;
 use berth_base::model::status::{Applied, Problem};
-use berth_base::model::{ClusterStatus, Condition, Map, Shared, Timestamp};
+use berth_base::model::{ClusterStatus, Condition, Map, Published, Shared, Timestamp};
 use berth_base::model::{Failure, Key, ObjectId, Pick};
 
 fn at(seconds: i64) -> Timestamp {
@@ -47,7 +46,10 @@ fn last(decision: &Decision, statuses: Vec<(String, Shared<ClusterStatus>)>, pub
     let statuses = statuses.into_iter().collect();
     let folder = |name: &&str| ((*name).to_owned(), Published { sequence: 1, tree: "new".to_owned() });
     let published = published.iter().map(folder).collect();
-    let known = ReportInputs::new(&statuses, &published, at(1_100));
+    let differing = Map::new();
+    let observed =
+        Observed { statuses: &statuses, published: &published, differing: &differing, now: at(1_100) };
+    let known = DescribeInputs::new(observed);
     let described = describe(decision, known);
     let conditions = described["status"]["conditions"].as_array().expect("conditions").clone();
     assert_eq!(conditions[0]["type"], "ClusterResourcePlacementScheduled");
@@ -87,8 +89,11 @@ fn conditions_go_on_until_one_does_not_hold() {
 #[test]
 fn other_systems_placements_come_in_their_own_words() {
     let nothing = Map::new();
-    let published = BTreeMap::new();
-    let known = ReportInputs::new(&nothing, &published, at(1_100));
+    let published = Map::new();
+    let differing = Map::new();
+    let observed =
+        Observed { statuses: &nothing, published: &published, differing: &differing, now: at(1_100) };
+    let known = DescribeInputs::new(observed);
     let base = decision(&ObjectId::new("", "ConfigMap", "shop", "settings"));
     let with =
         |group: &str, kind: &str| Decision { key: Key::new(group, kind, "shop", "web"), ..base.clone() };
@@ -137,8 +142,9 @@ fn clusters_of_a_rollout_wait_in_each_systems_words() {
             format: RecordFormat::default(),
         };
         let state = State { releases: [(key, releases.into())].into(), ..State::default() };
-        let known =
-            ReportInputs { state: Some(&state), ..ReportInputs::new(&statuses, &published, at(1_100)) };
+        let observed =
+            Observed { statuses: &statuses, published: &published, differing: &Map::new(), now: at(1_100) };
+        let known = DescribeInputs { state: Some(&state), ..DescribeInputs::new(observed) };
         describe(&decision, known)["status"].clone()
     };
     let fleet = "placement.kubernetes-fleet.io";

@@ -10,6 +10,7 @@ use super::cluster_refs::{Repaired, WantedRefs, repair};
 use super::*;
 use crate::testing::{assert_clean, commit_files};
 use berth_base::model::ClusterStatus;
+use berth_engine::report::{Detail, FleetSummary, SummaryInputs};
 use berth_git::{CommitId, Identity, TreeId};
 
 fn names(list: &[&str]) -> BTreeSet<String> {
@@ -162,23 +163,44 @@ fn a_status_counts_for_its_own_name_only() {
     assert!(said.iter().any(|line| line.contains("it is a status of `a`")), "{said:?}");
 }
 
+/// Writes the report of a fleet with one workload, and returns what was written.
+fn write(branch: &Branch, workloads: &[&str], earlier: Option<WrittenReport>) -> WrittenReport {
+    let decisions = workloads.iter().map(|name| decision("FederatedDeployment", "shop", name, &["a"]));
+    let inputs = SummaryInputs {
+        statuses: [("a".to_owned(), ClusterStatus::default().into())].into(),
+        decisions: decisions.map(|decision| (decision.key.clone(), decision)).collect(),
+        ..SummaryInputs::default()
+    };
+    let summary = FleetSummary::of(inputs, Detail::Brief);
+    write_report(&branch.repo, &branch.refs, &summary, earlier, &Identity::default(), 1).unwrap()
+}
+
 #[test]
 fn the_report_is_one_commit_that_is_replaced() {
     let branch = Branch::new();
-    let write = |value| {
-        write_report(
-            &branch.repo,
-            &branch.refs,
-            &serde_json::json!({"ready": value}),
-            &Identity::default(),
-            1,
-        )
-        .unwrap()
-    };
-    let first = write(1);
-    assert_eq!(write(1), first);
-    let second = write(2);
-    assert_ne!(second, first);
-    assert!(branch.repo.commit(second).unwrap().parents.is_empty());
-    assert_eq!(branch.repo.read_ref(&branch.refs.report).unwrap(), Some(second));
+    let now = || branch.repo.read_ref(&branch.refs.report).unwrap().unwrap();
+    let first = write(&branch, &["web"], None).commit;
+    let written = write(&branch, &["web"], None);
+    assert_eq!((written.commit, now()), (first, first));
+    let more = write(&branch, &["web", "db"], Some(written));
+    assert_ne!(now(), first);
+    assert!(branch.repo.commit(now()).unwrap().parents.is_empty());
+    let other = Branch::new();
+    assert_eq!(write(&other, &["db", "web"], None).commit, more.commit, "as from nothing");
+    let less = write(&branch, &["web"], Some(more));
+    assert_eq!((less.commit, now()), (first, first));
+}
+
+#[test]
+fn a_report_that_somebody_else_wrote_is_not_gone_on_from() {
+    let branch = Branch::new();
+    let mut written = write(&branch, &["web"], None);
+    let good = written.commit;
+    let forged = commit_files(&branch.repo, &branch.refs.report, &[("clusters/b.json", "{}")]);
+    assert_ne!(forged, good);
+    written = write(&branch, &["web"], Some(written));
+    assert_eq!((written.commit, branch.repo.read_ref(&branch.refs.report).unwrap()), (good, Some(good)));
+    branch.repo.delete_ref(&branch.refs.report, good).unwrap();
+    written = write(&branch, &["web"], Some(written));
+    assert_eq!((written.commit, branch.repo.read_ref(&branch.refs.report).unwrap()), (good, Some(good)));
 }

@@ -1,13 +1,12 @@
 //! The summary says of each cluster what its status shows.
 
-use std::collections::BTreeMap;
+mod updates;
 
 use serde_json::{Value as Json, json};
 
 use super::*;
-use berth_base::model::member::is_silent;
-use berth_base::model::status::{Applied, Problem};
-use berth_base::model::{ClusterStatus, Decision, Failure, Key, Map, ObjectId, Pick, Shared, Timestamp};
+use berth_base::model::status::Applied;
+use berth_base::model::{Failure, Pick};
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(seconds).unwrap()
@@ -50,18 +49,19 @@ fn decision(clusters: &[&str]) -> (Key, Decision) {
 fn summed_up(
     statuses: &Map<String, Shared<ClusterStatus>>,
     decisions: &Map<Key, Decision>,
-    published: &BTreeMap<String, Published>,
+    published: &Map<String, Published>,
     now: Timestamp,
 ) -> Json {
-    let known = ReportInputs::new(statuses, published, now);
-    serde_json::to_value(summarize(decisions, known, Detail::Full)).unwrap()
+    let (statuses, published, decisions) = (statuses.clone(), published.clone(), decisions.clone());
+    let inputs = SummaryInputs { statuses, published, decisions, now, ..SummaryInputs::default() };
+    serde_json::to_value(FleetSummary::of(inputs, Detail::Full).into_report()).unwrap()
 }
 
 #[test]
 fn clusters_are_in_sync_behind_silent_or_unheard_of() {
     let published = |tree: &str| Published { sequence: 7, tree: tree.to_owned() };
     let names = ["a-sync", "b-behind", "c-silent", "d-never", "e-problem"];
-    let published: BTreeMap<String, Published> =
+    let published: Map<String, Published> =
         names.iter().map(|name| ((*name).to_owned(), published("new"))).collect();
     let mut silent = status("c-silent", "new", vec![]);
     silent.next_due = Some(at(1_010));
@@ -95,7 +95,7 @@ fn silence_begins_after_three_intervals() {
 /// The words for these members, and the reason of the condition.
 fn propagation(statuses: Vec<ClusterStatus>, change: impl Fn(&mut Decision)) -> (Vec<String>, String) {
     let names = ["a", "b"];
-    let published: BTreeMap<String, Published> = names
+    let published: Map<String, Published> = names
         .iter()
         .map(|name| ((*name).to_owned(), Published { sequence: 7, tree: "new".to_owned() }))
         .collect();

@@ -1,0 +1,109 @@
+//! The lines of the fleet report, one for each cluster and each workload.
+
+use std::collections::BTreeSet;
+
+use serde::{Serialize, Serializer};
+use serde_json::Value as Json;
+
+use crate::dialects::{Dialects, Placed, Reported};
+use berth_base::model::{Member, Timestamp};
+
+/// A cluster in the report.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterLine {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applied: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failing: Option<String>,
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objects: Option<usize>,
+    pub problems: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
+    pub reported: Option<Timestamp>,
+    /// Set where a report is shown, which a stored one never is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reported_seconds_ago: Option<i64>,
+    pub state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspended: Option<String>,
+    /// Since when decisions take the cluster for silent. Set where a report is shown.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
+    pub unreachable_since: Option<Timestamp>,
+    /// Since when nothing more is moved away for it. Set where a report is shown.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
+    pub frozen_since: Option<Timestamp>,
+}
+
+/// A workload in the report.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadLine {
+    pub in_sync: usize,
+    pub kind: String,
+    pub name: String,
+    pub namespace: String,
+    pub placed: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Json>,
+    with_problems: Vec<String>,
+}
+
+fn as_text<S: Serializer>(moment: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+    moment.map(|moment| moment.to_string()).serialize(serializer)
+}
+
+impl ClusterLine {
+    pub(super) fn of(member: &Member<'_>) -> ClusterLine {
+        let applied = member.status.and_then(|status| status.applied.as_ref());
+        ClusterLine {
+            applied: applied.map(|applied| applied.sequence),
+            failing: applied.and_then(|applied| applied.failing.as_ref()).map(ToString::to_string),
+            name: member.name.to_owned(),
+            objects: applied.map(|applied| applied.objects),
+            problems: member.problems().len(),
+            published: member.published.map(|published| published.sequence),
+            reported: member.status.and_then(|status| status.reported),
+            reported_seconds_ago: None,
+            state: member.state.word(),
+            suspended: applied.and_then(|applied| applied.suspended.as_ref()).map(ToString::to_string),
+            unreachable_since: None,
+            frozen_since: None,
+        }
+    }
+}
+
+impl WorkloadLine {
+    pub(super) fn of(reported: &Reported<'_>, dialects: Dialects) -> WorkloadLine {
+        let Reported { decision, placed, .. } = reported;
+        // A member may have all of its folder, and yet not this workload: its copy could not be made.
+        let unmade: BTreeSet<&str> =
+            decision.failures.iter().map(|failure| failure.cluster.as_str()).collect();
+        let (mut in_sync, mut with_problems) = (0, Vec::new());
+        for Placed { cluster, member, waits } in placed {
+            let Some(member) = member else { continue };
+            if member.problem_of(&decision.objects).is_some() {
+                with_problems.push((*cluster).to_owned());
+            } else if !waits
+                && !unmade.contains(cluster)
+                && member.has(&decision.objects)
+                && !member.awaits(&decision.objects)
+            {
+                in_sync += 1;
+            }
+        }
+        let key = &decision.key;
+        WorkloadLine {
+            in_sync,
+            kind: key.kind.to_string(),
+            name: key.name.to_string(),
+            namespace: key.namespace.to_string(),
+            placed: decision.picks.len(),
+            status: dialects.iter().find_map(|dialect| (dialect.report)(reported)),
+            with_problems,
+        }
+    }
+}

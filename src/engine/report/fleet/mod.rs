@@ -1,0 +1,254 @@
+//! The fleet's summary: members' reports against decisions and publications. It is kept from pass to pass, and an
+//! update makes the lines anew that show something that changed.
+//!
+//! - [`lines`]: a line, from all that it shows. [`readers`]: the lines that show a cluster or an object's path.
+
+mod lines;
+mod readers;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use self::readers::Readers;
+use crate::dialects::{DIALECTS, Detail, Placed, Reported};
+use berth_base::model::member::{Differing, Lacks, is_silent};
+use berth_base::model::release::Releases;
+use berth_base::model::status::Problem;
+use berth_base::model::{
+    ClusterStatus, Decision, Key, Map, Member, MemberView, ObjectId, Observed, Published, Shared, Timestamp,
+    path,
+};
+
+pub use lines::{ClusterLine, WorkloadLine};
+
+/// All that a summary is made from.
+#[derive(Clone, Debug, Default)]
+pub struct SummaryInputs {
+    pub statuses: Map<String, Shared<ClusterStatus>>,
+    pub published: Map<String, Published>,
+    /// Where the folder that a member applied differs from the published one, see [`Observed`].
+    pub differing: Map<String, Differing>,
+    pub decisions: Map<Key, Decision>,
+    pub releases: Map<Key, Shared<Releases>>,
+    pub now: Timestamp,
+}
+
+/// The fleet summed up: a line of each cluster and of each workload with objects, and how many clusters are in each
+/// state.
+#[derive(Debug, Default)]
+pub struct FleetSummary {
+    detail: Detail,
+    /// The inputs of the last update.
+    inputs: SummaryInputs,
+    /// Of the decisions in the inputs. Empty until a second update, as many summaries have only one.
+    readers: Readers,
+    /// The clusters that report problems with an object.
+    troubled: BTreeMap<ObjectId, BTreeSet<String>>,
+    totals: BTreeMap<&'static str, usize>,
+    clusters: Map<String, ClusterLine>,
+    workloads: Map<Key, Shared<WorkloadLine>>,
+}
+
+/// A whole summary, to be shown at once.
+#[derive(Debug, Serialize)]
+pub struct FleetReport {
+    pub clusters: Vec<ClusterLine>,
+    totals: BTreeMap<&'static str, usize>,
+    pub workloads: Vec<WorkloadLine>,
+}
+
+impl SummaryInputs {
+    fn member(&self, cluster: &str) -> Option<Member<'_>> {
+        let SummaryInputs { statuses, published, differing, now, .. } = self;
+        Observed { statuses, published, differing, now: *now }.member(cluster)
+    }
+
+    fn view(&self, cluster: &str) -> Option<MemberView<'_>> {
+        self.member(cluster).map(|member| member.view())
+    }
+
+    /// The clusters that may not be as they were.
+    fn changed_clusters<'a>(&'a self, before: &'a SummaryInputs) -> BTreeSet<&'a String> {
+        let reported = before.statuses.changes(&self.statuses).map(|one| one.key);
+        let published = before.published.changes(&self.published).map(|one| one.key);
+        let differing = before.differing.changes(&self.differing).map(|one| one.key);
+        let turns = |status: &ClusterStatus| is_silent(status, before.now) != is_silent(status, self.now);
+        let turned = self.statuses.iter().filter(|(_, status)| turns(status)).map(|(name, _)| name);
+        reported.chain(published).chain(differing).chain(turned).collect()
+    }
+}
+
+impl FleetSummary {
+    /// Returns the summary of no fleet.
+    pub fn new(detail: Detail) -> FleetSummary {
+        FleetSummary { detail, ..FleetSummary::default() }
+    }
+
+    /// Sums up a fleet.
+    pub fn of(inputs: SummaryInputs, detail: Detail) -> FleetSummary {
+        let mut summary = FleetSummary::new(detail);
+        summary.update(inputs);
+        summary
+    }
+
+    /// The number of clusters in each state.
+    pub fn totals(&self) -> &BTreeMap<&'static str, usize> {
+        &self.totals
+    }
+
+    pub fn clusters(&self) -> &Map<String, ClusterLine> {
+        &self.clusters
+    }
+
+    pub fn workloads(&self) -> &Map<Key, Shared<WorkloadLine>> {
+        &self.workloads
+    }
+
+    pub fn into_report(self) -> FleetReport {
+        let workloads = self.workloads.values().map(|line| (**line).clone());
+        FleetReport {
+            workloads: workloads.collect(),
+            clusters: self.clusters.values().cloned().collect(),
+            totals: self.totals,
+        }
+    }
+
+    /// Brings the summary to other inputs: what it says is what a new one of them would say.
+    pub fn update(&mut self, inputs: SummaryInputs) {
+        let before = std::mem::replace(&mut self.inputs, inputs);
+        // Without earlier decisions there are no lines, and all that come are new.
+        let is_first = before.decisions.is_empty();
+        if !is_first && self.readers.is_empty() {
+            self.readers = Readers::of(&before.decisions);
+        }
+        let mut stale: BTreeSet<Arc<Key>> = BTreeSet::new();
+        for cluster in self.inputs.changed_clusters(&before) {
+            let line = self.inputs.member(cluster).map(|member| ClusterLine::of(&member));
+            replace_line(&mut self.clusters, &mut self.totals, cluster, line);
+            let (old, new) = (before.view(cluster), self.inputs.view(cluster));
+            if old == new {
+                continue;
+            }
+            match changed_paths(old, new) {
+                Some(paths) => {
+                    stale.extend(paths.iter().flat_map(|path| self.readers.of_path(path)).cloned());
+                }
+                None => stale.extend(self.readers.of_cluster(cluster).cloned()),
+            }
+            let [old, new] = [old, new].map(|view| view.map(|view| view.problems).unwrap_or_default());
+            if old != new {
+                replace_problems(&mut self.troubled, cluster, old, new);
+                // A workload that has left the cluster may have left an object there.
+                let paths = old.iter().chain(new).map(|problem| path::of_object(&problem.object));
+                paths.for_each(|path| stale.extend(self.readers.of_path(&path).cloned()));
+            }
+        }
+        let decided = before.decisions.changes(&self.inputs.decisions);
+        for one in decided {
+            if !is_first {
+                self.readers.change(one.key, with_objects(one.before), with_objects(one.after));
+            }
+            stale.insert(Arc::new(one.key.clone()));
+        }
+        let released = before.releases.changes(&self.inputs.releases);
+        stale.extend(released.map(|one| Arc::new(one.key.clone())));
+        for key in stale {
+            match with_objects(self.inputs.decisions.get(&*key)) {
+                Some(decision) => {
+                    let line = WorkloadLine::of(&self.reported(decision), DIALECTS);
+                    self.workloads.insert(decision.key.clone(), line.into());
+                }
+                None => drop(self.workloads.remove(&*key)),
+            }
+        }
+    }
+
+    /// Gathers all that a workload's line shows.
+    fn reported<'a>(&'a self, decision: &'a Decision) -> Reported<'a> {
+        let releases = self.inputs.releases.get(&decision.key);
+        let placed = decision.picks.iter().map(|pick| Placed {
+            cluster: &pick.cluster,
+            member: self.inputs.view(&pick.cluster),
+            waits: releases.is_some_and(|releases| releases.is_waiting(pick)),
+        });
+        let troubled = decision.objects.iter().filter_map(|object| self.troubled.get(object)).flatten();
+        let elsewhere: BTreeSet<&String> = troubled.filter(|cluster| !decision.has(cluster)).collect();
+        Reported {
+            decision,
+            placed: placed.collect(),
+            elsewhere: elsewhere.into_iter().filter_map(|cluster| self.inputs.view(cluster)).collect(),
+            detail: self.detail,
+        }
+    }
+}
+
+/// A decision, unless it places nothing.
+fn with_objects(decision: Option<&Decision>) -> Option<&Decision> {
+    decision.filter(|decision| !decision.objects.is_empty())
+}
+
+/// Returns the paths of the objects for which two views of a member may differ in more than problems. `None` for all
+/// objects.
+fn changed_paths(old: Option<MemberView<'_>>, new: Option<MemberView<'_>>) -> Option<BTreeSet<String>> {
+    let (old, new) = (old?, new?);
+    let of_all = |view: MemberView<'_>| {
+        let awaits_all = view.progressing && view.waiting.is_empty();
+        (view.is_heard, view.lacks == Lacks::Unknown, awaits_all)
+    };
+    if of_all(old) != of_all(new) {
+        return None;
+    }
+    let nothing = BTreeSet::new();
+    let [had, has] = [old, new].map(|view| match view.lacks {
+        Lacks::Paths(paths) => paths,
+        Lacks::Nothing | Lacks::Unknown => &nothing,
+    });
+    let mut paths: BTreeSet<String> = had.symmetric_difference(has).cloned().collect();
+    if (old.progressing, old.waiting) != (new.progressing, new.waiting) {
+        paths.extend(old.waiting.iter().chain(new.waiting).map(path::of_object));
+    }
+    Some(paths)
+}
+
+fn replace_line(
+    lines: &mut Map<String, ClusterLine>,
+    totals: &mut BTreeMap<&'static str, usize>,
+    cluster: &String,
+    line: Option<ClusterLine>,
+) {
+    let new = line.as_ref().map(|line| line.state);
+    let old = match line {
+        Some(line) => lines.insert(cluster.clone(), line),
+        None => lines.remove(cluster),
+    };
+    if let Some(state) = new {
+        *totals.entry(state).or_default() += 1;
+    }
+    if let Some(count) = old.and_then(|old| totals.get_mut(old.state)) {
+        *count -= 1;
+    }
+    totals.retain(|_, count| *count > 0);
+}
+
+fn replace_problems(
+    troubled: &mut BTreeMap<ObjectId, BTreeSet<String>>,
+    cluster: &str,
+    old: &[Problem],
+    new: &[Problem],
+) {
+    for Problem { object, .. } in old {
+        if let Some(clusters) = troubled.get_mut(object) {
+            clusters.remove(cluster);
+            if clusters.is_empty() {
+                troubled.remove(object);
+            }
+        }
+    }
+    for Problem { object, .. } in new {
+        troubled.entry(object.clone()).or_default().insert(cluster.to_owned());
+    }
+}
