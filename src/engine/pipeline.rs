@@ -63,14 +63,13 @@ fn decide_after(
     mut loaded: Loaded,
     inputs: Inputs<'_>,
     cache: Option<&decide::DecisionCache>,
-) -> (Loaded, Decided, Diagnostics, decide::DecisionCache) {
+) -> (Loaded, Decided, Diagnostics, Option<decide::DecisionCache>) {
     let current = &inputs.current.decisions;
     let statuses = with_first_seen(inputs.current, inputs.statuses);
     let (mut decided, cache) = decide::decide_after(cache, &loaded.fleet, current, &statuses, inputs.now);
     let mut diagnostics = Diagnostics::new();
     diagnostics.extend(std::mem::take(&mut loaded.diagnostics));
     diagnostics.extend(std::mem::take(&mut decided.diagnostics));
-    release::forget_turns(&mut decided.decisions);
     diagnostics.sort();
     (loaded, decided, diagnostics, cache)
 }
@@ -169,7 +168,7 @@ pub fn build_loaded(
     diagnostics.sort();
     let next_change = decided.next_change.into_iter().chain(released.next_change).min();
     let cache =
-        PipelineCache { decided: Some(decision_cache), rendered: render::RenderCache::Process(render_cache) };
+        PipelineCache { decided: decision_cache, rendered: render::RenderCache::Process(render_cache) };
     let rollouts = released.traces;
     Ok((Built { fleet: loaded.fleet, state, diagnostics, next_change, rollouts }, cache))
 }

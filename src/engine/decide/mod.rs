@@ -35,12 +35,13 @@ mod warnings;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use berth_base::diag::Diagnostics;
 use berth_base::model::fleet::Doubt;
 use berth_base::model::{ClusterStatus, Decision, Fleet, Key, Map, Shared, Source, Timestamp};
+
+use cache::DecisionInputs;
 
 pub use cache::DecisionCache;
 pub use status_overlay::overlay;
@@ -70,38 +71,43 @@ pub fn decide(
     decide_after(None, fleet, previous, statuses, now).0
 }
 
-/// [`decide`] with the cache of an earlier pass.
+/// [`decide`], going on from an earlier pass.
 pub(crate) fn decide_after(
-    cache: Option<&DecisionCache>,
+    earlier: Option<&DecisionCache>,
     fleet: &Fleet,
     previous: &Map<Key, Decision>,
     statuses: &Map<String, Shared<ClusterStatus>>,
     now: Timestamp,
-) -> (Decided, DecisionCache) {
-    let previous = &*without_leaving(previous);
+) -> (Decided, Option<DecisionCache>) {
     let reads = reads_of(fleet);
     let statuses = &*status_overlay::heard(fleet, statuses);
     let mut clusters = overlay(fleet, statuses);
     let any_new = taint_times::date(&mut clusters, statuses, &reads, now);
     let table = cluster_table::Table::new(&clusters, now);
-    let next_cache = DecisionCache::of(fleet, statuses, now);
-    // A taint seen for the first time has a different moment in every pass. While a decision is uncertain,
-    // nothing is taken from the cache.
-    let is_usable = !any_new && fleet.doubt == Doubt::default();
-    let cache = cache.filter(|cache| is_usable && cache.has_equal_inputs(&next_cache));
-    let mut pass = pass::Pass::new(fleet, previous, &table, next_cache);
-    pass.all(cache);
+    let inputs = DecisionInputs::of(fleet, previous, statuses, now);
+    // A taint seen for the first time has a different moment in every pass.
+    let earlier = earlier.filter(|_| !any_new).and_then(|earlier| earlier.go_on(fleet, &inputs));
+    let mut pass = pass::Pass::new(fleet, previous, &table);
+    match &earlier {
+        Some((results, keys)) => pass.some(results.clone(), keys),
+        None => pass.all(),
+    }
     let mut facts = status_overlay::facts(fleet, statuses, &reads);
     taint_times::note(&mut facts, fleet.clusters.values().map(|cluster| &**cluster), &clusters, &reads);
-    let decided = Decided {
+    let pass::Pass { results, decided, .. } = pass;
+    let mut diagnostics = Diagnostics::new();
+    diagnostics.extend(results.said.values().flatten().cloned());
+    let done = Decided {
         facts,
-        decisions: pass.decisions,
-        diagnostics: pass.diagnostics,
-        decided: pass.decided,
-        sticky: pass.sticky,
-        next_change: pass.next_change,
+        decisions: results.decisions.clone(),
+        diagnostics,
+        decided,
+        sticky: fleet.placements.len() - decided,
+        next_change: results.flips.values().min().copied(),
     };
-    (decided, pass.next_cache)
+    // While a decision is uncertain, all are made again.
+    let lasts = !any_new && fleet.doubt == Doubt::default();
+    (done, lasts.then(|| DecisionCache::new(inputs, results)))
 }
 
 /// Explains for each cluster why one placement picks it or not; `None` for an unknown placement.
@@ -127,27 +133,12 @@ pub fn explain_all<'k>(
     let mut clusters = overlay(fleet, statuses);
     taint_times::date(&mut clusters, statuses, &reads_of(fleet), now);
     let table = cluster_table::Table::new(&clusters, now);
-    let previous = &*without_leaving(previous);
-    let mut pass = pass::Pass::new(fleet, previous, &table, DecisionCache::default());
+    let mut pass = pass::Pass::new(fleet, previous, &table);
     for (key, _) in keys.into_iter().filter_map(|key| fleet.placements.get_key_value(key)) {
         pass.watch(key);
     }
-    pass.all(None);
+    pass.all();
     pass.traces
-}
-
-/// Earlier decisions without the clusters that only keep a copy: no decision goes on from these.
-fn without_leaving(previous: &Map<Key, Decision>) -> Cow<'_, Map<Key, Decision>> {
-    let mut previous = Cow::Borrowed(previous);
-    let has_some = |decision: &Decision| decision.picks.iter().any(|pick| pick.leaving);
-    let keys: Vec<Key> =
-        previous.iter().filter(|(_, decision)| has_some(decision)).map(|(key, _)| key.clone()).collect();
-    for key in keys {
-        if let Some(decision) = previous.to_mut().get_mut(&key) {
-            decision.picks = decision.picked().cloned().collect::<Vec<_>>().into();
-        }
-    }
-    previous
 }
 
 fn reads_of(fleet: &Fleet) -> policy_reads::Reads<'_> {

@@ -1,12 +1,13 @@
 //! One pass over all placements: first those with a policy of their own, then those that follow others.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cache::{CacheEntry, DecisionCache};
+use super::cache::Results;
 use super::candidates::CandidateSets;
 use super::case::Case;
 use super::cluster_table::{Row, Table};
-use super::digest::{Digests, earlier};
+use super::digest::Digests;
 use super::divide;
 use super::followed_placements::{self, Following};
 use super::group;
@@ -17,17 +18,15 @@ use super::trace::{self, ClusterTrace, Stage, Step, Steps, Trace};
 use super::uncertain;
 use super::warnings;
 use berth_base::diag::Diagnostics;
-use berth_base::model::PlacementRef;
-use berth_base::model::fleet::Doubt;
 use berth_base::model::placement::{Follow, Placement, Policy, Retention, ScoreRule, Source};
-use berth_base::model::{Decision, Digest, Fleet, Key, Map, Refused, Shared, Timestamp};
+use berth_base::model::{Decision, Digest, Fleet, Key, Map, Pick, Refused, Shared, Timestamp};
 
 const IN_DOUBT: &str = "kept: a file that it depends on cannot be read";
 const UNRESOLVED: &str = "kept: a placement that is followed cannot be found";
 
-/// One pass over all placements: its inputs and its results so far.
+/// One pass over the placements: its inputs and its results so far.
 pub(super) struct Pass<'f, 't> {
-    pub(super) fleet: &'f Fleet,
+    fleet: &'f Fleet,
     previous: &'f Map<Key, Decision>,
     table: &'t Table<'t>,
     sets: CandidateSets,
@@ -37,22 +36,20 @@ pub(super) struct Pass<'f, 't> {
     balances: bool,
     /// The placements to trace.
     watched: BTreeSet<&'f Key>,
-    pub(super) decisions: Map<Key, Decision>,
-    pub(super) diagnostics: Diagnostics,
+    pub(super) results: Results,
+    /// The number of new decisions.
     pub(super) decided: usize,
-    pub(super) sticky: usize,
-    pub(super) next_change: Option<Timestamp>,
     pub(super) traces: BTreeMap<Key, Trace>,
-    /// The cache for the next pass.
-    pub(super) next_cache: DecisionCache,
-    /// Placements whose decision came from the cache.
-    reused: BTreeSet<&'f Key>,
 }
 
-/// How long a decision lasts: until the moment given, and while the placements that it follows stay as they are.
-struct Lasting {
+/// A decision with all there is to say about it.
+struct Result {
+    decision: Decision,
+    said: Diagnostics,
+    is_new: bool,
+    /// The next pass decides again in any case.
+    is_unsettled: bool,
     flips: Option<Timestamp>,
-    followed: Vec<Key>,
 }
 
 impl<'f, 't> Pass<'f, 't> {
@@ -60,7 +57,6 @@ impl<'f, 't> Pass<'f, 't> {
         fleet: &'f Fleet,
         previous: &'f Map<Key, Decision>,
         table: &'t Table<'t>,
-        next_cache: DecisionCache,
     ) -> Pass<'f, 't> {
         let policies = fleet.placements.values().filter_map(|placement| own_policy(placement));
         let balances = policies.flat_map(|policy| &policy.scorers).any(|one| one.rule == ScoreRule::Balance);
@@ -73,14 +69,9 @@ impl<'f, 't> Pass<'f, 't> {
             load: Load::new(table.len()),
             balances,
             watched: BTreeSet::new(),
-            decisions: Map::new(),
-            diagnostics: Diagnostics::new(),
+            results: Results::default(),
             decided: 0,
-            sticky: 0,
-            next_change: None,
             traces: BTreeMap::new(),
-            next_cache,
-            reused: BTreeSet::new(),
         }
     }
 
@@ -89,52 +80,55 @@ impl<'f, 't> Pass<'f, 't> {
         self.watched.insert(key);
     }
 
-    /// Decides everything; `cache` is of the same world.
-    pub(super) fn all(&mut self, cache: Option<&DecisionCache>) {
+    /// Decides everything.
+    pub(super) fn all(&mut self) {
         self.keep_vanished();
+        self.decide(|fleet| fleet.placements.values());
+    }
+
+    /// Decides these placements, and takes the results for all others over.
+    pub(super) fn some(&mut self, results: Results, keys: &BTreeSet<Key>) {
+        self.results = results;
+        self.decide(|fleet| keys.iter().filter_map(|key| fleet.placements.get(key)));
+    }
+
+    /// Decides those with a policy of their own, then those that follow others.
+    fn decide<Placements>(&mut self, placements: impl Fn(&'f Fleet) -> Placements)
+    where
+        Placements: Iterator<Item = &'f Shared<Placement>>,
+    {
         if self.balances {
             self.count_load();
         }
-        let fleet = self.fleet;
-        for placement in fleet.placements.values() {
+        for placement in placements(self.fleet) {
             if let Source::Own(policy) = &placement.source {
-                let cached = cache.and_then(|cache| cache.get(placement, self.table.now));
-                match self.previous.get(&placement.key).zip(cached).filter(|(now, cached)| cached.is(now)) {
-                    Some((previous, cached)) => {
-                        self.reuse(placement, stand(placement, previous), cached);
-                    }
-                    None => self.own(placement, policy),
-                }
+                let result = self.own(placement, policy);
+                self.take(placement, result);
             }
         }
-        for placement in fleet.placements.values() {
+        for placement in placements(self.fleet) {
             if let Source::Follows(follow) = &placement.source {
-                let cached = cache.and_then(|cache| cache.get(placement, self.table.now));
-                match cached.filter(|cached| self.follows_the_same(follow, &cached.followed)) {
-                    Some(cached) => self.reuse(placement, cached.decision.clone(), cached),
-                    None => self.follow(placement, follow),
-                }
+                let result = self.follow(placement, follow);
+                self.take(placement, result);
             }
         }
     }
 
-    /// Reuses a cached decision.
-    fn reuse(&mut self, placement: &'f Placement, decision: Decision, cached: &Shared<CacheEntry>) {
-        self.next_change = earlier(self.next_change, cached.flips);
-        self.diagnostics.extend(cached.diagnostics.iter().cloned());
-        self.sticky += 1;
-        self.reused.insert(&placement.key);
-        self.decisions.insert(placement.key.clone(), decision);
-        self.next_cache.insert(cached.clone());
-    }
-
-    /// Reports whether the references resolve to the same placements, and their decisions are unchanged.
-    fn follows_the_same(&self, follow: &Follow, followed: &[Key]) -> bool {
-        follow.placements.len() == followed.len()
-            && follow.placements.iter().zip(followed).all(|(wanted, key)| {
-                self.reused.contains(key)
-                    && self.fleet.find(wanted).is_some_and(|placement| placement.key == *key)
-            })
+    fn take(&mut self, placement: &Placement, result: Result) {
+        let Result { mut decision, said, is_new, is_unsettled, flips } = result;
+        let (key, results) = (&placement.key, &mut self.results);
+        self.decided += usize::from(is_new);
+        forget_turns(&mut decision);
+        results.decisions.insert(key.clone(), decision);
+        if !said.is_empty() {
+            results.said.insert(key.clone(), said.into_iter().collect());
+        }
+        if let Some(flips) = flips {
+            results.flips.insert(key.clone(), flips);
+        }
+        if is_unsettled {
+            results.unsettled.insert(key.clone());
+        }
     }
 
     /// Keeps decisions whose placement is missing, if it may only be in an unreadable file.
@@ -143,17 +137,20 @@ impl<'f, 't> Pass<'f, 't> {
             if !self.fleet.placements.contains_key(key)
                 && uncertain::may_have_moved(&self.fleet.doubt, previous)
             {
-                self.decisions.insert(key.clone(), Decision { digest: None, ..previous.clone() });
+                let mut decision = Decision { digest: None, ..previous.clone() };
+                forget_turns(&mut decision);
+                self.results.decisions.insert(key.clone(), decision);
             }
         }
     }
 
     /// Counts the load of current decisions on each cluster. Placements that follow others add no load.
     fn count_load(&mut self) {
-        for (key, previous) in self.previous {
+        for key in self.previous.keys() {
+            let Some(previous) = self.previous(key) else { continue };
             let counts = match self.fleet.placements.get(key) {
                 Some(placement) => own_policy(placement).is_some(),
-                None => self.decisions.contains_key(key) && previous.policy.is_some(),
+                None => self.results.decisions.contains_key(key) && previous.policy.is_some(),
             };
             if counts {
                 self.load.add(&self.table.rows_of(&previous.picks));
@@ -161,13 +158,23 @@ impl<'f, 't> Pass<'f, 't> {
         }
     }
 
-    fn own(&mut self, placement: &'f Shared<Placement>, policy: &'f Policy) {
-        let (table, previous) = (self.table, self.previous.get(&placement.key));
+    /// The decision before, without the clusters that only keep a copy: no decision goes on from these.
+    fn previous(&self, key: &Key) -> Option<Cow<'f, Decision>> {
+        let mut previous = Cow::Borrowed(self.previous.get(key)?);
+        if previous.picks.iter().any(|pick| pick.leaving) {
+            let picks = previous.picked().cloned().collect();
+            previous.to_mut().picks = picks;
+        }
+        Some(previous)
+    }
+
+    fn own(&mut self, placement: &Placement, policy: &'f Policy) -> Result {
+        let (table, previous) = (self.table, self.previous(&placement.key));
+        let previous = previous.as_deref();
         let current_rows = previous.map(|previous| table.rows_of(&previous.picks)).unwrap_or_default();
         let is_current = if looks_back(policy) { marks(table, &current_rows) } else { Vec::new() };
         let candidates = self.sets.of(table, &policy.candidates, &is_current);
         let (digest, flips) = self.digests.of(table, &candidates, policy);
-        self.next_change = earlier(self.next_change, flips);
         let case = Case {
             table,
             policy,
@@ -191,43 +198,22 @@ impl<'f, 't> Pass<'f, 't> {
         divide::warn(&case, placement, &decision, standing.is_none(), &mut said);
         warnings::about_names(placement, policy, table, &mut said);
         warnings::about(placement, &decision, &mut said);
-        // A new division's warnings appear once.
-        let is_cacheable = !case.is_uncertain && (standing.is_some() || policy.division.is_none());
-        match standing {
-            Some(_) => self.sticky += 1,
-            None => self.decided += 1,
-        }
-        if self.balances && standing.is_none() {
+        let is_new = standing.is_none();
+        if self.balances && is_new {
             self.load.remove(&current_rows);
             self.load.add(&table.rows_of(&decision.picks));
         }
-        let lasting = is_cacheable.then(|| Lasting { flips, followed: Vec::new() });
-        self.take(placement, decision, said, lasting);
+        // A new division's warnings appear once. A new decision that counts the load reads all others.
+        let is_unsettled = is_new && (policy.division.is_some() || self.balances);
+        Result { decision, said, is_new, is_unsettled, flips }
     }
 
-    /// Takes a decision over with what it says; the cache keeps one that lasts.
-    fn take(
-        &mut self,
-        placement: &Shared<Placement>,
-        decision: Decision,
-        said: Diagnostics,
-        lasting: Option<Lasting>,
-    ) {
-        if let Some(Lasting { flips, followed }) = lasting {
-            let (placement, decision) = (placement.clone(), decision.clone());
-            let diagnostics = said.iter().cloned().collect();
-            self.next_cache.insert(CacheEntry { placement, decision, diagnostics, flips, followed }.into());
-        }
-        self.diagnostics.extend(said);
-        self.decisions.insert(placement.key.clone(), decision);
-    }
-
-    fn follow(&mut self, placement: &'f Shared<Placement>, follow: &'f Follow) {
-        let (table, previous) = (self.table, self.previous.get(&placement.key));
+    fn follow(&mut self, placement: &Placement, follow: &'f Follow) -> Result {
+        let (table, previous) = (self.table, self.previous(&placement.key));
+        let previous = previous.as_deref();
         let flips = self.digests.flips(table, &follow.filters);
-        self.next_change = earlier(self.next_change, flips);
         let mut said = Diagnostics::new();
-        let union = followed_placements::union(self.fleet, table, &self.decisions, follow, &mut said);
+        let union = followed_placements::union(self.fleet, table, &self.results.decisions, follow, &mut said);
         let mut counts = Counts::default();
         let is_current = match previous {
             Some(previous) if follow.filters.iter().any(super::filter::looks_at_own_picks) => {
@@ -237,7 +223,6 @@ impl<'f, 't> Pass<'f, 't> {
         };
         let following = Following { table, follow, union: &union, is_current: &is_current };
         let followed = following.picks(&mut counts);
-        let followed_all = followed.complete;
         let mut decision = Decision {
             picks: followed.picks.into(),
             refused: counts.finish(),
@@ -245,13 +230,6 @@ impl<'f, 't> Pass<'f, 't> {
             ..empty(placement)
         };
         if let Some(previous) = previous {
-            // Which picks are served is decided later, in `release`: until then they stay.
-            let waited = |pick: &berth_base::model::Pick| {
-                previous.pick(&pick.cluster).is_some_and(|pick| pick.pending)
-            };
-            if previous.picks.iter().any(|pick| pick.pending) {
-                decision.picks.iter_mut().for_each(|pick| pick.pending = waited(pick));
-            }
             if !followed.complete {
                 uncertain::restore(&mut decision, previous, None, UNRESOLVED);
             } else if uncertain::applies(&self.fleet.doubt, previous) {
@@ -262,18 +240,21 @@ impl<'f, 't> Pass<'f, 't> {
             let trace = trace_follow(&following, placement, &decision);
             self.traces.insert(placement.key.clone(), trace);
         }
-        let same = previous.is_some_and(|previous| stand(placement, previous) == decision);
-        if same {
-            self.sticky += 1;
-        } else {
-            self.decided += 1;
-        }
         warnings::about(placement, &decision, &mut said);
-        let found = |wanted: &PlacementRef| Some(self.fleet.find(wanted)?.key.clone());
-        let followed: Option<Vec<Key>> = follow.placements.iter().map(found).collect();
-        let doubtless = followed_all && self.fleet.doubt == Doubt::default();
-        let lasting = followed.filter(|_| doubtless).map(|followed| Lasting { flips, followed });
-        self.take(placement, decision, said, lasting);
+        let is_new = previous.is_none_or(|previous| {
+            let mut previous = stand(placement, previous);
+            forget_turns(&mut previous);
+            previous != decision
+        });
+        Result { decision, said, is_new, is_unsettled: false, flips }
+    }
+}
+
+/// Forgets which clusters wait for their turn or only keep a copy: a step decides that later.
+fn forget_turns(decision: &mut Decision) {
+    if decision.picks.iter().any(|pick| pick.pending || pick.leaving) {
+        let picked = decision.picked().cloned();
+        decision.picks = picked.map(|pick| Pick { pending: false, ..pick }).collect();
     }
 }
 

@@ -58,13 +58,19 @@ pub(super) fn heard<'s>(
     noted
 }
 
-/// Returns the parts of each status that are not empty.
-pub(super) type Spoken = Map<String, Shared<ClusterStatus>>;
+/// Reports whether decisions read the same from both.
+pub(super) fn speaks_alike(
+    before: &Map<String, Shared<ClusterStatus>>,
+    after: &Map<String, Shared<ClusterStatus>>,
+) -> bool {
+    let spoken =
+        |status: Option<&Shared<ClusterStatus>>| status.map(|status| spoken(status)).unwrap_or_default();
+    before.changes(after).all(|one| spoken(one.before) == spoken(one.after))
+}
 
-pub(super) fn spoken(statuses: &Map<String, Shared<ClusterStatus>>) -> Spoken {
-    let speaking = statuses.iter().filter(|(_, status)| !says_nothing(status) || !status.taints.is_empty());
-    let stripped = |status: &ClusterStatus| ClusterStatus {
-        cluster: status.cluster.clone(),
+/// The part of a status that a decision may read.
+fn spoken(status: &ClusterStatus) -> ClusterStatus {
+    ClusterStatus {
         labels: status.labels.clone(),
         claims: status.claims.clone(),
         properties: status.properties.clone(),
@@ -75,8 +81,7 @@ pub(super) fn spoken(statuses: &Map<String, Shared<ClusterStatus>>) -> Spoken {
         frozen: status.frozen,
         heard: status.heard,
         ..ClusterStatus::default()
-    };
-    speaking.map(|(name, status)| (name.clone(), stripped(status).into())).collect()
+    }
 }
 
 fn add(cluster: &mut Cluster, of_file: Option<&Labels>, status: &ClusterStatus) {

@@ -54,7 +54,7 @@ use berth_base::model::release::RecordFormat;
 use berth_base::model::rollout::{Pace, Strategy};
 use berth_base::model::staged::Standing;
 use berth_base::model::{
-    ClusterStatus, ContentError, Contents, Decision, Fleet, Key, Map, Pick, Shared, Timestamp, Workload,
+    ClusterStatus, ContentError, Contents, Fleet, Key, Map, Shared, Timestamp, Workload,
     cluster::WorkloadName,
 };
 
@@ -95,18 +95,6 @@ pub struct Trace {
     pub standing: Option<Standing>,
     /// The next moment at which the workload goes on by itself.
     pub next: Option<Timestamp>,
-}
-
-/// Forgets which clusters waited for their turn when decisions were made that stand.
-pub fn forget_turns(decisions: &mut Map<Key, Decision>) {
-    decisions.update(|_, decision| {
-        if !decision.picks.iter().any(|pick| pick.pending || pick.leaving) {
-            return None;
-        }
-        let picked = decision.picked().cloned();
-        let picks = picked.map(|pick| Pick { pending: false, ..pick }).collect::<Vec<_>>().into();
-        Some(Decision { picks, ..decision.clone() })
-    });
 }
 
 /// Turns the desired state into the one that clusters get now.

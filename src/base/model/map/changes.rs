@@ -16,8 +16,19 @@ pub struct Change<'m, K, V> {
 }
 
 impl<K: Ord, V: PartialEq> Map<K, V> {
-    /// Returns the entries that are not the same in a later map, by key.
+    /// Returns the entries that are not equal in a later map, by key.
     pub fn changes<'m>(&'m self, after: &'m Map<K, V>) -> impl Iterator<Item = Change<'m, K, V>> {
+        self.changes_by(after, V::eq)
+    }
+}
+
+impl<K: Ord, V> Map<K, V> {
+    /// Returns the entries that a later map does not have, or has with a value that is not the same.
+    pub fn changes_by<'m>(
+        &'m self,
+        after: &'m Map<K, V>,
+        is_same: impl Fn(&V, &V) -> bool,
+    ) -> impl Iterator<Item = Change<'m, K, V>> {
         let (mut old, mut new) = (Walk::of(self), Walk::of(after));
         let merged = std::iter::from_fn(move || {
             Walk::pass_shared(&mut old, &mut new);
@@ -32,7 +43,10 @@ impl<K: Ord, V: PartialEq> Map<K, V> {
             let (key, _) = before.or(after)?;
             Some(Change { key, before: before.map(|(_, value)| value), after: after.map(|(_, value)| value) })
         });
-        merged.filter(|one| one.before != one.after)
+        merged.filter(move |one| match (one.before, one.after) {
+            (Some(before), Some(after)) => !is_same(before, after),
+            _ => true,
+        })
     }
 }
 

@@ -14,6 +14,7 @@ enum Change {
     Time(i64),
     Cluster(usize, Cluster),
     Policy(usize, Policy),
+    Gone(usize),
     Status(usize, ClusterStatus),
     /// The decision of the last run was not published: the one before stays in force.
     Held(usize),
@@ -25,6 +26,7 @@ fn some_change() -> impl Strategy<Value = Change> {
         3 => (0..60_i64).prop_map(Change::Time),
         1 => (0..8_usize, some_cluster("c".to_owned())).prop_map(|(at, one)| Change::Cluster(at, one)),
         2 => (0..4_usize, some_policy()).prop_map(|(at, one)| Change::Policy(at, one)),
+        1 => (0..4_usize).prop_map(Change::Gone),
         1 => (0..8_usize, some_status()).prop_map(|(at, one)| Change::Status(at, one)),
         1 => (0..4_usize).prop_map(Change::Held),
         1 => any::<bool>().prop_map(Change::Doubt),
@@ -55,6 +57,7 @@ proptest! {
                     let one = placement(&format!("p-{at}"), one);
                     fleet.placements.insert(one.key.clone(), one.into());
                 }
+                Change::Gone(at) => _ = fleet.placements.remove(&key(&format!("p-{at}"))),
                 Change::Status(at, one) => {
                     let cluster = format!("c-{at}");
                     statuses.insert(cluster.clone(), ClusterStatus { cluster, ..one }.into());
@@ -75,7 +78,7 @@ proptest! {
             prop_assert_eq!(&went_on.facts, &fresh.facts);
             prop_assert_eq!(went_on.next_change, fresh.next_change);
             kept += went_on.sticky;
-            cache = Some(next);
+            cache = next;
             before = std::mem::replace(&mut is_current, went_on.decisions);
         }
         prop_assert!(kept > 0);
