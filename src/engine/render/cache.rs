@@ -1,38 +1,58 @@
-//! The in-process cache of a rendering, so that only changed objects are made again.
+//! The cache between two renderings of one process: the inputs of the last one, and its results by workload and by path.
+//! The next rendering makes the paths that a change concerns.
 //!
-//! Losing it costs time only. An object is reused if one workload alone places it, its copies had no fault,
-//! and workload, picks and clusters are equal.
+//! Losing it costs time only. What reads the current state, or has something to say, is made again each time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::Placed;
 use super::cache_key::CacheKeys;
-use super::claims::{self, Claim, Picks};
-use berth_base::model::{ContentId, Fleet, Folder, Folders, Shared, Workload, differences};
+use super::claims::{self, Claim, Groups};
+use super::inputs::RenderInputs;
+use super::warnings::Warnings;
+use berth_base::model::{ContentId, Decision, Fleet, Folder, Folders, Key, Map, differences};
 
-/// The inputs and the result of the last rendering.
-#[derive(Clone, Debug)]
+/// The inputs and results of the last rendering.
+#[derive(Clone, Debug, Default)]
 pub struct ProcessCache {
-    pub(super) fleet: Shared<Fleet>,
-    /// The stand-ins of the fleet's frozen workloads.
-    pub(super) frozen: Vec<Workload>,
-    pub(super) picks: Picks,
+    pub(super) inputs: RenderInputs,
+    pub(super) results: Results,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Results {
+    /// The workloads with an object at a path, by the path in lower case. Keys ascend.
+    claimants: Map<String, Vec<Key>>,
+    /// The decisions with their objects, without failures.
+    pub(super) decisions: Map<Key, Decision>,
+    /// The folders with the claims' copies alone.
     pub(super) folders: Folders,
-    /// The paths, in lower case, whose copies may be reused.
-    pub(super) clean: BTreeSet<String>,
+    /// The paths, in lower case, that the next rendering makes in any case.
+    pub(super) unsettled: BTreeSet<String>,
+    pub(super) warnings: Warnings,
     /// The cache keys made so far, see [`super::StoredCache`].
     pub(super) keys: CacheKeys,
+}
+
+/// The difference between two inputs, and what it concerns.
+pub(super) struct Changes<'o, 'n> {
+    /// Workloads, and placements without one.
+    pub(super) keys: BTreeSet<Key>,
+    /// The claims at each path to make, before and now.
+    pub(super) before: Groups<'o>,
+    pub(super) now: Groups<'n>,
 }
 
 impl ProcessCache {
     /// Forgets copies that are not in these folders: contents that were not published may be missing from the
     /// store.
     pub fn keep_published(&mut self, published: &Folders) {
-        let nothing = Folder::new();
         let mut lost: BTreeMap<&Arc<str>, BTreeSet<ContentId>> = BTreeMap::new();
-        for (cluster, folder) in &self.folders {
-            let there = published.get(cluster).unwrap_or(&nothing);
-            for one in differences(there, folder) {
+        let nothing = Folder::new();
+        for one in published.changes(&self.results.folders) {
+            let [there, made] = [one.before, one.after].map(|folder| folder.unwrap_or(&nothing));
+            for one in differences(there, made) {
                 if let Some(id) = one.after {
                     lost.entry(one.path).or_default().insert(id);
                 }
@@ -44,60 +64,114 @@ impl ProcessCache {
                 ids.remove(id);
             }
             if !ids.is_empty() {
-                self.clean.remove(&path.to_lowercase());
+                self.results.unsettled.insert(path.to_lowercase());
+            }
+        }
+    }
+
+    /// Returns the claim at a path that is one workload's alone.
+    pub(super) fn claim(&self, path: &String) -> Option<Claim<'_>> {
+        let key = self.results.claimants.get(path)?.first()?;
+        self.inputs.claims(key).into_iter().find(|claim| claim.path.to_lowercase() == *path)
+    }
+
+    /// Returns the paths, in lower case, that the next rendering need not make.
+    pub(super) fn settled(&self) -> impl Iterator<Item = &String> {
+        self.results.claimants.keys().filter(|path| !self.results.unsettled.contains(*path))
+    }
+}
+
+impl Results {
+    /// Finds all that later inputs concern. Paths with claims of the same effect stay as they are.
+    pub(super) fn changes<'o, 'n>(
+        &mut self,
+        old: &'o RenderInputs,
+        new: &'n RenderInputs,
+    ) -> Changes<'o, 'n> {
+        let keys = old.changes(new);
+        let (before, now) = (claims::group(old, &keys), claims::group(new, &keys));
+        let unsettled = std::mem::take(&mut self.unsettled);
+        let paths: BTreeSet<String> = before.keys().chain(now.keys()).chain(&unsettled).cloned().collect();
+        let claimants = paths.iter().filter_map(|path| self.claimants.get(path)).flatten();
+        let others: BTreeSet<&Key> = claimants.filter(|key| !keys.contains(*key)).collect();
+        let mut before = with_others(before, old, &others, &paths);
+        let mut now = with_others(now, new, &others, &paths);
+        for path in &paths {
+            let claimants = now.get(path).map(|claims| claims.iter().map(|claim| claim.workload.key.clone()));
+            match claimants {
+                Some(claimants) => {
+                    let mut claimants: Vec<Key> = claimants.collect();
+                    claimants.dedup();
+                    self.claimants.insert(path.clone(), claimants);
+                }
+                None => drop(self.claimants.remove(path)),
+            }
+            let is_same = match (before.get(path).map(Vec::as_slice), now.get(path).map(Vec::as_slice)) {
+                (Some([old]), Some([new])) => !unsettled.contains(path) && old.is_as(new),
+                _ => false,
+            };
+            if is_same {
+                before.remove(path);
+                now.remove(path);
+            } else {
+                self.keys.remove(&**path);
+            }
+        }
+        Changes { keys, before, now }
+    }
+
+    /// Puts the copies at one path in place of those that the claims had before.
+    pub(super) fn put(&mut self, fleet: &Fleet, before: &[Claim<'_>], placed: &[Placed<'_>]) {
+        for claim in before {
+            for cluster in claim.clusters() {
+                let at = placed.binary_search_by(|one| one.cluster.cmp(cluster));
+                let stays = at.is_ok_and(|at| placed[at].path == claim.path);
+                let Some(folder) = self.folders.get(cluster).filter(|_| !stays) else { continue };
+                if folder.contains_key(&claim.path)
+                    && let Some(folder) = self.folders.get_mut(cluster)
+                {
+                    folder.remove(&claim.path);
+                    if folder.is_empty() && !fleet.clusters.contains_key(cluster) {
+                        self.folders.remove(cluster);
+                    }
+                }
+            }
+        }
+        for Placed { cluster, path, content } in placed {
+            if self.folders.get(*cluster).and_then(|folder| folder.get(path)) != Some(content) {
+                // A cluster missing from the inventory keeps its folder too.
+                self.folders.or_default(*cluster).insert(path.clone(), *content);
+            }
+        }
+    }
+
+    /// Gives each cluster of the fleet a folder. Clusters that left it keep theirs while something is in it.
+    pub(super) fn keep_folders(&mut self, old: &Fleet, new: &Fleet) {
+        for one in old.clusters.changes_by(&new.clusters, |_, _| true) {
+            match one.after {
+                Some(_) => drop(self.folders.or_default(one.key)),
+                None if self.folders.get(one.key).is_some_and(|folder| folder.is_empty()) => {
+                    self.folders.remove(one.key);
+                }
+                None => {}
             }
         }
     }
 }
 
-/// The start of a rendering: reused copies, and nothing at the other paths.
-pub(super) struct Reused {
-    pub(super) folders: Folders,
-    pub(super) unchanged: BTreeSet<String>,
-    /// The cache keys of unchanged paths.
-    pub(super) keys: CacheKeys,
-}
-
-/// Starts with an empty folder for every cluster.
-pub(super) fn nothing(fleet: &Fleet) -> Reused {
-    let folders = fleet.clusters.keys().map(|name| (name.clone(), Folder::new())).collect();
-    Reused { folders, unchanged: BTreeSet::new(), keys: CacheKeys::new() }
-}
-
-pub(super) fn reuse(
-    cache: &ProcessCache,
-    fleet: &Fleet,
-    groups: &BTreeMap<String, Vec<Claim<'_>>>,
-) -> Reused {
-    if cache.fleet.clusters != fleet.clusters || cache.fleet.list_kinds != fleet.list_kinds {
-        return nothing(fleet);
-    }
-    let before = claims::group(&cache.fleet, &cache.frozen, &cache.picks);
-    let mut folders = cache.folders.clone();
-    let mut unchanged = BTreeSet::new();
-    let mut keys = cache.keys.clone();
-    for (path, old) in before {
-        let same = match (old.as_slice(), groups.get(&path).map(Vec::as_slice)) {
-            ([old], Some([new])) => cache.clean.contains(&path) && old.is_as(new),
-            _ => false,
-        };
-        if same {
-            unchanged.insert(path);
-        } else {
-            if keys.contains_key(&*path) {
-                keys.remove(&*path);
-            }
-            old.iter().for_each(|claim| clear(&mut folders, claim));
+/// Adds the claims that other workloads have at the same paths.
+fn with_others<'a>(
+    mut groups: Groups<'a>,
+    inputs: &'a RenderInputs,
+    others: &BTreeSet<&Key>,
+    paths: &BTreeSet<String>,
+) -> Groups<'a> {
+    for (path, claims) in claims::group(inputs, others.iter().copied()) {
+        if paths.contains(&path) {
+            let group = groups.entry(path).or_default();
+            group.extend(claims);
+            group.sort_by(|a, b| a.workload.key.cmp(&b.workload.key));
         }
     }
-    folders.retain(|name, folder| !folder.is_empty() || fleet.clusters.contains_key(name));
-    Reused { folders, unchanged, keys }
-}
-
-fn clear(folders: &mut Folders, claim: &Claim<'_>) {
-    for cluster in claim.clusters() {
-        if let Some(folder) = folders.get_mut(cluster).filter(|folder| folder.contains_key(&claim.path)) {
-            folder.remove(&claim.path);
-        }
-    }
+    groups
 }

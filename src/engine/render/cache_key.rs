@@ -13,13 +13,13 @@ use super::copies::{Copies, varies};
 use berth_base::codec::Encoder;
 use berth_base::model::workload::{ReplicasAt, Retained};
 use berth_base::model::{
-    Action, Fleet, Key, Object, ObjectId, Operation, Override, Pointer, Shared, Template, Workload,
+    Action, Fleet, Key, Map, Object, ObjectId, Operation, Override, Pointer, Template, Workload,
 };
 
 pub(super) type CacheKey = [u8; 16];
 
 /// The cache keys of copies, by the object's path in lower case.
-pub(super) type CacheKeys = Shared<BTreeMap<Arc<str>, CacheKey>>;
+pub(super) type CacheKeys = Map<String, CacheKey>;
 
 pub(super) fn of(fleet: &Fleet, claim: &Claim<'_>) -> CacheKey {
     let Workload { key, origin: _, templates: _, overrides, replicas, frozen: _, strategy: _ } =

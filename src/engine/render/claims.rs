@@ -6,8 +6,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::inputs::RenderInputs;
 use berth_base::model::{
-    Fleet, Key, Map, ObjectId, Override, Pick, Shared, Template, Workload, object, path,
+    Decision, Fleet, Key, ObjectId, Override, Pick, Shared, Template, Workload, object, path,
 };
 
 /// One template of one workload, for the clusters where it becomes the same object.
@@ -66,27 +67,24 @@ impl<'a> Claim<'a> {
     }
 }
 
-/// The picks of each workload's decision.
-pub(super) type Picks = Map<Key, Shared<Vec<Pick>>>;
+/// Claims by path in lower case, each group in the order of the workloads' keys.
+pub(super) type Groups<'a> = BTreeMap<String, Vec<Claim<'a>>>;
 
-/// Groups all claims by path in lower case, each group in the order of the workloads' keys. `frozen` holds
-/// stand-ins for frozen workloads.
-pub(super) fn group<'a>(
-    fleet: &'a Fleet,
-    frozen: &'a [Workload],
-    picks: &Picks,
-) -> BTreeMap<String, Vec<Claim<'a>>> {
-    let mut groups: BTreeMap<String, Vec<Claim<'a>>> = BTreeMap::new();
-    let mut frozen = frozen.iter().peekable();
-    for workload in fleet.workloads.values() {
-        let stand_in = frozen.next_if(|stand_in| stand_in.key == workload.key);
-        let workload = stand_in.unwrap_or(workload);
-        let Some(picks) = picks.get(&workload.key) else { continue };
-        for claim in of_workload(fleet, workload, picks) {
-            groups.entry(claim.path.to_lowercase()).or_default().push(claim);
-        }
+/// Groups the claims of these workloads, whose keys ascend.
+pub(super) fn group<'a, 'k>(inputs: &'a RenderInputs, keys: impl IntoIterator<Item = &'k Key>) -> Groups<'a> {
+    let mut groups = Groups::new();
+    for claim in keys.into_iter().flat_map(|key| inputs.claims(key)) {
+        groups.entry(claim.path.to_lowercase()).or_default().push(claim);
     }
     groups
+}
+
+/// Returns the picks that are served now: clusters that wait for their turn are left out.
+pub(super) fn served(decision: &Decision) -> Shared<Vec<Pick>> {
+    match decision.picks.iter().any(|pick| pick.pending) {
+        true => decision.picks.iter().filter(|pick| !pick.pending).cloned().collect(),
+        false => decision.picks.clone(),
+    }
 }
 
 /// Returns the claims of one workload on the clusters picked for it.

@@ -18,8 +18,11 @@ enum Offer {
     Kept(ContentId),
 }
 
-/// Places an object that several workloads place.
-pub(super) fn place(rendering: &mut Rendering<'_>, claims: &[Claim<'_>]) -> Result<(), ContentError> {
+/// Makes an object that several workloads place.
+pub(super) fn make<'c>(
+    rendering: &mut Rendering<'_, 'c>,
+    claims: &'c [Claim<'_>],
+) -> Result<(), ContentError> {
     let fleet = rendering.fleet;
     let mut copies: Vec<Copies<'_>> = claims.iter().map(|claim| Copies::new(fleet, claim)).collect();
     let clusters: BTreeSet<&String> = claims.iter().flat_map(Claim::clusters).collect();
@@ -29,7 +32,7 @@ pub(super) fn place(rendering: &mut Rendering<'_>, claims: &[Claim<'_>]) -> Resu
             if !claim.goes_to(cluster) {
                 continue;
             }
-            match copies.make(cluster, &mut rendering.rendered.diagnostics) {
+            match copies.make(cluster, &mut rendering.diagnostics) {
                 Made::Copy(draft) => offers.push((claim, Offer::Good(draft))),
                 Made::Deleted => {}
                 Made::Frozen => {
@@ -74,7 +77,7 @@ pub(super) fn place(rendering: &mut Rendering<'_>, claims: &[Claim<'_>]) -> Resu
                 draft.id(&owner.workload.key, &mut rendering.store)?
             }
         };
-        super::put(&mut rendering.rendered.folders, cluster, &winner.path, content);
+        rendering.place(winner, cluster, Some(content));
     }
     Ok(())
 }

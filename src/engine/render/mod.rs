@@ -12,6 +12,7 @@ mod copies;
 mod current_copies;
 mod final_fields;
 mod frozen;
+mod inputs;
 mod memory_contents;
 mod override_trace;
 mod problems;
@@ -20,17 +21,16 @@ mod stored_cache;
 mod uncertain;
 mod warnings;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_base::diag::Diagnostics;
 use berth_base::model::{
-    ContentError, ContentId, Contents, Decision, Fleet, Folders, Key, Map, ObjectId, Pick, Shared, Workload,
+    ContentError, ContentId, Contents, Decision, Fleet, Folders, Key, Map, Pick, Shared, Workload,
 };
-use cache::Reused;
-use claims::{Claim, Picks};
+use claims::Claim;
 use copies::{Copies, Made, Store};
 use current_copies::CurrentCopies;
+use inputs::RenderInputs;
 use problems::Problems;
 
 pub use cache::ProcessCache;
@@ -60,10 +60,7 @@ pub fn render(
     previous: Previous<'_>,
     contents: &mut dyn Contents,
 ) -> Result<Rendered, ContentError> {
-    let frozen = frozen::workloads(fleet, previous);
-    let groups = claims::group(fleet, &frozen, &picks_of(decisions));
-    let rendering = Rendering::new(fleet, previous, contents);
-    Ok(rendering.finish(cache::nothing(fleet), &groups, decisions)?.rendered)
+    Ok(render_after(None, &fleet.clone().into(), decisions, previous, contents)?.0)
 }
 
 /// The cache that an earlier rendering left.
@@ -75,7 +72,7 @@ pub(crate) enum RenderCache {
     Stored(StoredCache),
 }
 
-/// [`render`], reusing unchanged copies of an earlier rendering.
+/// [`render`], going on from an earlier rendering.
 pub(crate) fn render_after(
     earlier: Option<&RenderCache>,
     fleet: &Shared<Fleet>,
@@ -83,108 +80,106 @@ pub(crate) fn render_after(
     previous: Previous<'_>,
     contents: &mut dyn Contents,
 ) -> Result<(Rendered, ProcessCache), ContentError> {
-    let picks = picks_of(decisions);
-    let frozen = frozen::workloads(fleet, previous);
-    let groups = claims::group(fleet, &frozen, &picks);
-    let reused = match earlier {
-        None => cache::nothing(fleet),
-        Some(RenderCache::Process(cache)) => cache::reuse(cache, fleet, &groups),
-        Some(RenderCache::Stored(stored)) => stored.reuse(previous.folders, fleet, &groups),
+    let inputs = RenderInputs::of(fleet, decisions, previous);
+    let ProcessCache { inputs: old, mut results } = match earlier {
+        Some(RenderCache::Process(cache)) if cache.inputs.is_comparable(&inputs) => cache.clone(),
+        _ => ProcessCache::default(),
     };
-    let keys = reused.keys.clone();
-    let done = Rendering::new(fleet, previous, contents).finish(reused, &groups, decisions)?;
-    let (folders, clean) = (done.made, done.clean);
-    let cache = ProcessCache { fleet: fleet.clone(), frozen, picks, folders, clean, keys };
-    Ok((done.rendered, cache))
+    let mut changes = results.changes(&old, &inputs);
+    results.keep_folders(&old.fleet, fleet);
+    if let Some(RenderCache::Stored(stored)) = earlier {
+        stored.reuse(previous.folders, fleet, &mut changes.now, &mut results);
+    }
+    let mut rendering = Rendering::new(fleet, previous, contents);
+    for (path, claims) in &changes.now {
+        rendering.make(claims)?;
+        if !rendering.is_settled(claims) {
+            results.unsettled.insert(path.clone());
+        }
+        let before = changes.before.remove(path).unwrap_or_default();
+        results.put(fleet, &before, &rendering.placed);
+    }
+    for gone in changes.before.values() {
+        results.put(fleet, gone, &[]);
+    }
+    for key in &changes.keys {
+        match note_objects(&inputs, key, previous) {
+            Some(decision) => drop(results.decisions.insert(key.clone(), decision)),
+            None => drop(results.decisions.remove(key)),
+        }
+    }
+    results.warnings.update(&old, &inputs, &changes.keys);
+    let Rendering { problems, mut diagnostics, .. } = rendering;
+    diagnostics.extend(results.warnings.all());
+    let mut folders = results.folders.clone();
+    *decisions = results.decisions.clone();
+    if fleet.doubt.objects {
+        uncertain::carry(decisions, previous, &mut folders);
+    }
+    problems.report(decisions, &mut diagnostics);
+    drop(changes);
+    Ok((Rendered { folders, diagnostics }, ProcessCache { inputs, results }))
 }
 
-/// Returns the picks that are served now: clusters that wait for their turn are left out.
-fn picks_of(decisions: &Map<Key, Decision>) -> Picks {
-    let served = |decision: &Decision| match decision.picks.iter().any(|pick| pick.pending) {
-        true => decision.picks.iter().filter(|pick| !pick.pending).cloned().collect::<Vec<_>>().into(),
-        false => decision.picks.clone(),
-    };
-    decisions.iter().map(|(key, decision)| (key.clone(), served(decision))).collect()
-}
-
-/// A rendering, and the parts of it that the next one may reuse.
-struct Done {
-    rendered: Rendered,
-    /// The folders with the claims' copies alone.
-    made: Folders,
-    clean: BTreeSet<String>,
+/// A copy in a cluster's folder.
+struct Placed<'c> {
+    cluster: &'c String,
+    path: Arc<str>,
+    content: ContentId,
 }
 
 /// A rendering under way: what it reads, and what it has made so far.
-struct Rendering<'a> {
+struct Rendering<'a, 'c> {
     fleet: &'a Fleet,
-    previous: Previous<'a>,
     history: CurrentCopies<'a>,
     store: Store<'a>,
-    rendered: Rendered,
+    /// The copies of the object that was made last, by cluster.
+    placed: Vec<Placed<'c>>,
+    diagnostics: Diagnostics,
     problems: Problems,
+    /// The counts of diagnostics and problems before that object.
+    said: (usize, usize),
 }
 
-impl<'a> Rendering<'a> {
-    fn new(fleet: &'a Fleet, previous: Previous<'a>, contents: &'a mut dyn Contents) -> Rendering<'a> {
+impl<'a, 'c> Rendering<'a, 'c> {
+    fn new(fleet: &'a Fleet, previous: Previous<'a>, contents: &'a mut dyn Contents) -> Rendering<'a, 'c> {
         Rendering {
             fleet,
-            previous,
             history: CurrentCopies::new(previous),
             store: Store::new(contents),
-            rendered: Rendered::default(),
+            placed: Vec::new(),
+            diagnostics: Diagnostics::new(),
             problems: Problems::default(),
+            said: (0, 0),
         }
     }
 
-    /// Makes all copies that cannot be reused.
-    fn finish(
-        mut self,
-        reused: Reused,
-        groups: &BTreeMap<String, Vec<Claim<'_>>>,
-        decisions: &mut Map<Key, Decision>,
-    ) -> Result<Done, ContentError> {
-        self.rendered.folders = reused.folders;
-        let mut clean = reused.unchanged;
-        warnings::collect(self.fleet, decisions, &mut self.rendered.diagnostics);
-        note_objects(self.fleet, groups, decisions, self.previous);
-        for (path, group) in groups {
-            if clean.contains(path) {
-                continue;
-            }
-            self.store.forget();
-            let said = self.said();
-            match group.as_slice() {
-                [claim] => self.place_one(claim)?,
-                contested => conflicts::place(&mut self, contested)?,
-            }
-            // Copies that read the current state, or caused a diagnostic, are made anew each time.
-            if let [claim] = group.as_slice()
-                && said == self.said()
-                && !claim.workload.frozen
-            {
-                clean.insert(path.clone());
-            }
+    /// Makes all copies of the object at one path.
+    fn make(&mut self, claims: &'c [Claim<'_>]) -> Result<(), ContentError> {
+        self.store.forget();
+        self.placed.clear();
+        self.said = self.count();
+        match claims {
+            [claim] => self.make_one(claim),
+            contested => conflicts::make(self, contested),
         }
-        let mut rendered = self.rendered;
-        let made = rendered.folders.clone();
-        if self.fleet.doubt.objects {
-            uncertain::carry(decisions, self.previous, &mut rendered.folders);
-        }
-        self.problems.report(decisions, &mut rendered.diagnostics);
-        Ok(Done { rendered, made, clean })
+    }
+
+    /// Reports whether the object's copies depend on these claims alone, and caused no diagnostic.
+    fn is_settled(&self, claims: &[Claim<'_>]) -> bool {
+        matches!(claims, [claim] if !claim.workload.frozen) && self.said == self.count()
     }
 
     /// The counts of diagnostics and problems so far.
-    fn said(&self) -> (usize, usize) {
-        (self.rendered.diagnostics.len(), self.problems.count())
+    fn count(&self) -> (usize, usize) {
+        (self.diagnostics.len(), self.problems.count())
     }
 
-    /// Places an object that no other workload places.
-    fn place_one(&mut self, claim: &Claim<'_>) -> Result<(), ContentError> {
+    /// Makes an object that no other workload places.
+    fn make_one(&mut self, claim: &'c Claim<'_>) -> Result<(), ContentError> {
         let mut copies = Copies::new(self.fleet, claim);
         for cluster in claim.clusters() {
-            let content = match copies.make(cluster, &mut self.rendered.diagnostics) {
+            let content = match copies.make(cluster, &mut self.diagnostics) {
                 Made::Copy(draft) => Some(draft.id(&claim.workload.key, &mut self.store)?),
                 Made::Deleted => None,
                 Made::Frozen => self.history.last_good(claim, cluster),
@@ -193,11 +188,14 @@ impl<'a> Rendering<'a> {
                     self.history.last_good(claim, cluster)
                 }
             };
-            if let Some(content) = content {
-                put(&mut self.rendered.folders, cluster, &claim.path, content);
-            }
+            self.place(claim, cluster, content);
         }
         Ok(())
+    }
+
+    fn place(&mut self, claim: &Claim<'_>, cluster: &'c String, content: Option<ContentId>) {
+        let placed = content.map(|content| Placed { cluster, path: claim.path.clone(), content });
+        self.placed.extend(placed);
     }
 }
 
@@ -223,43 +221,30 @@ pub(crate) fn copies_of(
 
 /// Puts a copy into a folder. A cluster missing from the inventory keeps its folder too.
 fn put(folders: &mut Folders, cluster: &str, path: &Arc<str>, content: ContentId) {
-    match folders.get_mut(cluster) {
-        Some(folder) => folder.insert(path.clone(), content),
-        None => folders.or_default(cluster).insert(path.clone(), content),
-    };
+    folders.or_default(cluster).insert(path.clone(), content);
 }
 
 /// Gives each decision the objects that go to its clusters, without rendering them.
-pub fn objects(fleet: &Fleet, decisions: &mut Map<Key, Decision>, previous: Previous<'_>) {
-    let frozen = frozen::workloads(fleet, previous);
-    let groups = claims::group(fleet, &frozen, &picks_of(decisions));
-    note_objects(fleet, &groups, decisions, previous);
+pub fn objects(fleet: &Shared<Fleet>, decisions: &mut Map<Key, Decision>, previous: Previous<'_>) {
+    let inputs = RenderInputs::of(fleet, decisions, previous);
+    decisions.update(|key, _| note_objects(&inputs, key, previous));
 }
 
-fn note_objects(
-    fleet: &Fleet,
-    groups: &BTreeMap<String, Vec<Claim<'_>>>,
-    decisions: &mut Map<Key, Decision>,
-    previous: Previous<'_>,
-) {
+/// Returns the decision for a workload or placement with its objects.
+fn note_objects(inputs: &RenderInputs, key: &Key, previous: Previous<'_>) -> Option<Decision> {
+    let mut decision = inputs.decisions.get(key)?.clone();
+    let workload = inputs.fleet.workloads.get(key);
+    let templates = workload.map(|workload| workload.templates.as_slice()).unwrap_or_default();
+    decision.objects = templates.iter().map(|template| template.object.id.clone()).collect();
     // Objects that an override moved to another API group are the copies' alone.
-    let mut moved: BTreeMap<&Key, Vec<&ObjectId>> = BTreeMap::new();
-    for claim in groups.values().flatten().filter(|claim| *claim.id != claim.template.object.id) {
-        moved.entry(&claim.workload.key).or_default().push(&claim.id);
+    decision.objects.extend(inputs.claims(key).into_iter().map(|claim| claim.id.into_owned()));
+    decision.objects.sort();
+    decision.objects.dedup();
+    decision.failures.clear();
+    if workload.is_some_and(|workload| workload.frozen) {
+        frozen::note(previous, key, &mut decision);
     }
-    for (key, decision) in decisions.iter_mut() {
-        let workload = fleet.workloads.get(key);
-        let templates = workload.map(|workload| workload.templates.as_slice()).unwrap_or_default();
-        let own = templates.iter().map(|template| &template.object.id);
-        let mut objects: Vec<&ObjectId> = own.chain(moved.get(key).into_iter().flatten().copied()).collect();
-        objects.sort();
-        objects.dedup();
-        decision.objects = objects.into_iter().cloned().collect();
-        decision.failures.clear();
-        if workload.is_some_and(|workload| workload.frozen) {
-            frozen::note(previous, key, decision);
-        }
-    }
+    Some(decision)
 }
 
 #[cfg(test)]

@@ -4,11 +4,10 @@
 
 use std::sync::Arc;
 
-use super::claims;
 use super::copies::Copies;
+use super::inputs::RenderInputs;
 use super::replicas;
-use super::{frozen, picks_of};
-use berth_base::model::{Action, Decision, Fleet, Key, Map, ObjectId, Pointer};
+use berth_base::model::{Action, Decision, Fleet, Key, Map, ObjectId, Pointer, Shared};
 
 /// The overrides that changed one cluster's copy of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,12 +40,12 @@ impl std::fmt::Display for AppliedOverride {
 
 /// Returns the copies that an override changes, by path and cluster.
 pub fn touched(
-    fleet: &Fleet,
+    fleet: &Shared<Fleet>,
     decisions: &Map<Key, Decision>,
     previous: super::Previous<'_>,
 ) -> Vec<OverriddenCopy> {
-    let frozen = frozen::workloads(fleet, previous);
-    let groups = claims::group(fleet, &frozen, &picks_of(decisions));
+    let inputs = RenderInputs::of(fleet, decisions, previous);
+    let groups = inputs.groups();
     let mut found = Vec::new();
     for claim in groups.values().flatten().filter(|claim| !claim.workload.frozen) {
         let copies = Copies::new(fleet, claim);

@@ -2,92 +2,170 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_base::diag::{Diagnostic, Diagnostics, Pos, did_you_mean};
+use super::inputs::RenderInputs;
+use berth_base::diag::{Diagnostic, Pos, did_you_mean};
 use berth_base::model::decision::PickCursor;
-use berth_base::model::{Applies, Decision, Fleet, Key, Map, Object, Override, Requirement, Term, Workload};
+use berth_base::model::{
+    Applies, Decision, Fleet, Key, Map, Object, Override, Requirement, Shared, Term, Workload,
+};
 use berth_base::packed::View;
 use berth_base::patch::sops;
 
-pub(super) fn collect(fleet: &Fleet, decisions: &Map<Key, Decision>, found: &mut Diagnostics) {
-    let mut rules = Rules::of(fleet);
-    for (key, workload) in &fleet.workloads {
-        if let Some(secret) = workload.templates.iter().map(|one| &one.object).find(|object| is_open(object))
-        {
-            let message =
-                format!("{key} holds a Secret: everybody who can read the repository can read its data");
-            found.push(Diagnostic::warning(secret.origin.clone(), message).hint(sops::ADVICE));
+/// The warnings of each workload, kept for the next rendering.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Warnings {
+    /// Of workloads that have any.
+    own: Map<Key, Vec<Diagnostic>>,
+    /// Of workloads in clusters that lack their namespace.
+    homeless: Map<Key, Diagnostic>,
+    /// Of workloads with overrides for clusters with certain labels.
+    rules: Map<Key, Vec<Rule>>,
+}
+
+/// An override for clusters with certain labels. It may be for several workloads, and needs a cluster of one of them.
+#[derive(Clone, Debug)]
+struct Rule {
+    at: Pos,
+    by: Key,
+    is_met: bool,
+}
+
+impl Warnings {
+    /// Looks again at these workloads, and at those whose warnings depend on them.
+    pub(super) fn update(&mut self, old: &RenderInputs, new: &RenderInputs, keys: &BTreeSet<Key>) {
+        let fleet = &new.fleet;
+        let mut looked: BTreeSet<Key> = keys.clone();
+        if old.fleet.clusters != fleet.clusters {
+            looked.extend(self.own.keys().cloned());
         }
-        if let Some(decision) = decisions.get(key) {
-            let mut picks = decision.cursor();
-            found
-                .extend(workload.overrides.iter().filter_map(|one| unused(fleet, workload, &mut picks, one)));
-            workload.overrides.iter().for_each(|one| rules.look(decision, one));
+        let labelled = Labelled::of(fleet, looked.iter().filter_map(|key| fleet.workloads.get(key)));
+        for key in &looked {
+            let (workload, decision) = (fleet.workloads.get(key), new.decisions.get(key));
+            let own = workload.map(|workload| own(fleet, workload, decision));
+            set(&mut self.own, key, own.filter(|own| !own.is_empty()));
+            let rules = workload.zip(decision).map(|(workload, decision)| labelled.rules(workload, decision));
+            set(&mut self.rules, key, rules.filter(|rules| !rules.is_empty()));
+        }
+        let namespaces = |inputs: &RenderInputs| -> Vec<String> {
+            let workloads = keys.iter().filter_map(|key| inputs.fleet.workloads.get(key));
+            workloads.flat_map(|one| namespaces(one)).map(str::to_owned).collect()
+        };
+        let moved: BTreeSet<String> = [old, new].into_iter().flat_map(namespaces).collect();
+        if !moved.is_empty() {
+            let inside = fleet.workloads.keys().filter(|key| moved.contains(&*key.namespace));
+            looked.extend(inside.cloned());
+        }
+        let bringing = match looked.is_empty() {
+            true => Bringing::new(),
+            false => bringing(fleet),
+        };
+        for key in &looked {
+            set(&mut self.homeless, key, homeless(new, key, &bringing));
         }
     }
-    found.extend(rules.warnings());
-    homeless(fleet, decisions, found);
+
+    /// Returns all warnings.
+    pub(super) fn all(&self) -> impl Iterator<Item = Diagnostic> {
+        let (mut met, mut unmet) = (BTreeSet::new(), BTreeMap::new());
+        for Rule { at, by, is_met } in self.rules.values().flatten() {
+            match is_met {
+                true => _ = met.insert(at),
+                false => _ = unmet.insert(at, by),
+            }
+        }
+        unmet.retain(|at, _| !met.contains(at));
+        let without_effect = |(at, by): (&Pos, &Key)| {
+            let message = format!(
+                "this rule of {by} has no effect: its selector matches none of the clusters with its objects"
+            );
+            Diagnostic::warning(at.clone(), message)
+        };
+        let own = self.own.values().flatten().chain(self.homeless.values()).cloned();
+        own.chain(unmet.into_iter().map(without_effect))
+    }
+}
+
+fn set<V: Clone>(map: &mut Map<Key, V>, key: &Key, value: Option<V>) {
+    match value {
+        Some(value) => drop(map.insert(key.clone(), value)),
+        None => drop(map.remove(key)),
+    }
+}
+
+fn own(fleet: &Fleet, workload: &Workload, decision: Option<&Decision>) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    if let Some(secret) = workload.templates.iter().map(|one| &one.object).find(|object| is_open(object)) {
+        let key = &workload.key;
+        let message =
+            format!("{key} holds a Secret: everybody who can read the repository can read its data");
+        found.push(Diagnostic::warning(secret.origin.clone(), message).hint(sops::ADVICE));
+    }
+    if let Some(decision) = decision {
+        let mut picks = decision.cursor();
+        found.extend(workload.overrides.iter().filter_map(|one| unused(fleet, workload, &mut picks, one)));
+    }
+    found
+}
+
+/// Returns the namespaces that a workload brings.
+fn namespaces(workload: &Workload) -> impl Iterator<Item = &str> {
+    let ids = workload.templates.iter().map(|template| &template.object.id);
+    ids.filter(|id| &*id.kind == "Namespace" && id.group.is_empty()).map(|id| &*id.name)
+}
+
+/// The workloads that bring each namespace.
+type Bringing<'a> = BTreeMap<&'a str, Vec<&'a Key>>;
+
+fn bringing(fleet: &Fleet) -> Bringing<'_> {
+    let mut bringing = Bringing::new();
+    for (key, workload) in &fleet.workloads {
+        namespaces(workload).for_each(|namespace| bringing.entry(namespace).or_default().push(key));
+    }
+    bringing
 }
 
 /// Warns of objects of a placement's own namespace that reach clusters which nothing brings the namespace to.
-fn homeless(fleet: &Fleet, decisions: &Map<Key, Decision>, found: &mut Diagnostics) {
-    let mut bringing: BTreeMap<&str, Vec<&Key>> = BTreeMap::new();
-    for (key, workload) in &fleet.workloads {
-        let ids = workload.templates.iter().map(|template| &template.object.id);
-        for id in ids.filter(|id| &*id.kind == "Namespace" && id.group.is_empty()) {
-            bringing.entry(&id.name).or_default().push(key);
-        }
-    }
+fn homeless(inputs: &RenderInputs, key: &Key, bringing: &Bringing<'_>) -> Option<Diagnostic> {
+    let RenderInputs { fleet, decisions, .. } = inputs;
+    let (workload, decision) = (fleet.workloads.get(key)?, decisions.get(key)?);
+    let namespace = &*key.namespace;
     // Every cluster has these.
-    let is_everywhere = |namespace: &str| namespace == "default" || namespace.starts_with("kube-");
-    for (key, workload) in &fleet.workloads {
-        let namespace = &*key.namespace;
-        let is_inside = |workload: &Workload| {
-            workload.templates.iter().all(|template| *template.object.id.namespace == *namespace)
-        };
-        let Some(decision) = decisions.get(key) else { continue };
-        if namespace.is_empty()
-            || is_everywhere(namespace)
-            || workload.templates.is_empty()
-            || !is_inside(workload)
-        {
-            continue;
-        }
-        let bringing = bringing.get(namespace).map(Vec::as_slice).unwrap_or_default();
-        let bringing = bringing.iter().filter_map(|key| decisions.get(*key));
-        let mut bringing: Vec<PickCursor<'_>> = bringing.map(Decision::cursor).collect();
-        let mut has = |cluster: &str| bringing.iter_mut().any(|picks| picks.has(cluster));
-        let without = decision.picks.iter().filter(|pick| !has(&pick.cluster)).count();
-        if without == 0 {
-            continue;
-        }
-        let message = format!(
-            "{key} is placed in {without} of {} clusters that get no namespace `{namespace}`",
-            decision.picks.len()
-        );
-        let at = fleet.placements.get(key).map(|placement| placement.origin.clone());
-        let hint = "place the Namespace too, or create it in those clusters";
-        let at = at.unwrap_or_else(|| Pos::file(decision.source.as_str()));
-        found.push(Diagnostic::warning(at, message).hint(hint));
+    let is_everywhere = namespace == "default" || namespace.starts_with("kube-");
+    let mut templates = workload.templates.iter();
+    if namespace.is_empty()
+        || is_everywhere
+        || workload.templates.is_empty()
+        || !templates.all(|template| *template.object.id.namespace == *namespace)
+    {
+        return None;
     }
+    let bringing = bringing.get(namespace).map(Vec::as_slice).unwrap_or_default();
+    let bringing = bringing.iter().filter_map(|key| decisions.get(*key));
+    let mut bringing: Vec<PickCursor<'_>> = bringing.map(Decision::cursor).collect();
+    let mut has = |cluster: &str| bringing.iter_mut().any(|picks| picks.has(cluster));
+    let without = decision.picks.iter().filter(|pick| !has(&pick.cluster)).count();
+    if without == 0 {
+        return None;
+    }
+    let message = format!(
+        "{key} is placed in {without} of {} clusters that get no namespace `{namespace}`",
+        decision.picks.len()
+    );
+    let at = fleet.placements.get(key).map(|placement| placement.origin.clone());
+    let hint = "place the Namespace too, or create it in those clusters";
+    let at = at.unwrap_or_else(|| Pos::file(decision.source.as_str()));
+    Some(Diagnostic::warning(at, message).hint(hint))
 }
 
-/// Overrides for clusters with certain labels. One may be for several workloads, and needs a cluster of one
-/// of them.
-struct Rules<'a> {
+/// Clusters by label, for the keys that rules name: most rules are for few clusters.
+struct Labelled<'a> {
     fleet: &'a Fleet,
-    /// Clusters by label, for the keys that rules name: most rules are for few clusters.
-    labelled: BTreeMap<(&'a str, &'a str), Vec<&'a str>>,
-    met: BTreeSet<&'a Pos>,
-    unmet: BTreeMap<&'a Pos, &'a Override>,
+    clusters: BTreeMap<(&'a str, &'a str), Vec<&'a str>>,
 }
 
-impl<'a> Rules<'a> {
-    fn of(fleet: &'a Fleet) -> Rules<'a> {
-        let overrides = fleet.workloads.values().flat_map(|workload| &workload.overrides);
-        let terms = overrides.flat_map(|one| match &one.clusters {
-            Applies::AnyOf(terms) => terms.as_slice(),
-            Applies::To(_) => &[],
-        });
+impl<'a> Labelled<'a> {
+    fn of(fleet: &'a Fleet, workloads: impl Iterator<Item = &'a Shared<Workload>>) -> Labelled<'a> {
+        let terms = workloads.flat_map(|workload| &workload.overrides).flat_map(terms);
         let keys: BTreeSet<&str> = terms.filter_map(|term| Some(label_of(term)?.0)).collect();
         let mut labelled: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
         for (name, cluster) in fleet.clusters.iter().filter(|_| !keys.is_empty()) {
@@ -95,20 +173,15 @@ impl<'a> Rules<'a> {
                 labelled.entry((key, value)).or_default().push(name);
             }
         }
-        Rules { fleet, labelled, met: BTreeSet::new(), unmet: BTreeMap::new() }
+        Labelled { fleet, clusters: labelled }
     }
 
-    fn look(&mut self, decision: &Decision, one: &'a Override) {
-        let Applies::AnyOf(terms) = &one.clusters else { return };
-        if self.met.contains(&one.origin) || terms.is_empty() {
-            return;
-        }
-        if terms.iter().any(|term| self.is_met(term, decision)) {
-            self.unmet.remove(&one.origin);
-            self.met.insert(&one.origin);
-        } else {
-            self.unmet.insert(&one.origin, one);
-        }
+    fn rules(&self, workload: &Workload, decision: &Decision) -> Vec<Rule> {
+        let rule = |one: &Override| {
+            let is_met = terms(one).iter().any(|term| self.is_met(term, decision));
+            Rule { at: one.origin.clone(), by: one.by.clone(), is_met }
+        };
+        workload.overrides.iter().filter(|one| !terms(one).is_empty()).map(rule).collect()
     }
 
     /// Reports whether one of the decision's clusters matches the term.
@@ -116,21 +189,19 @@ impl<'a> Rules<'a> {
         let meets = |name: &str| self.fleet.clusters.get(name).is_some_and(|cluster| cluster.meets(term));
         match label_of(term) {
             Some(label) => {
-                let named = self.labelled.get(&label).map(Vec::as_slice).unwrap_or_default();
+                let named = self.clusters.get(&label).map(Vec::as_slice).unwrap_or_default();
                 named.iter().any(|name| decision.has(name) && meets(name))
             }
             None => decision.picks.iter().any(|pick| meets(&pick.cluster)),
         }
     }
+}
 
-    fn warnings(self) -> impl Iterator<Item = Diagnostic> {
-        self.unmet.into_iter().map(|(at, one)| {
-            let message = format!(
-                "this rule of {} has no effect: its selector matches none of the clusters with its objects",
-                one.by
-            );
-            Diagnostic::warning(at.clone(), message)
-        })
+/// Returns the terms of an override for clusters with certain labels.
+fn terms(one: &Override) -> &[Term] {
+    match &one.clusters {
+        Applies::AnyOf(terms) => terms,
+        Applies::To(_) => &[],
     }
 }
 

@@ -1,0 +1,75 @@
+//! All that copies are made from: the fleet, what stands in for its frozen workloads, and the picks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::claims::{self, Claim};
+use super::copies::varies;
+use super::{Previous, frozen};
+use berth_base::model::{Applies, Decision, Fleet, Key, Map, Shared, Workload};
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct RenderInputs {
+    pub(super) fleet: Shared<Fleet>,
+    /// The stand-ins of the fleet's frozen workloads.
+    frozen: BTreeMap<Key, Workload>,
+    pub(super) decisions: Map<Key, Decision>,
+}
+
+impl RenderInputs {
+    pub(super) fn of(
+        fleet: &Shared<Fleet>,
+        decisions: &Map<Key, Decision>,
+        previous: Previous<'_>,
+    ) -> RenderInputs {
+        let frozen = frozen::workloads(fleet, previous).into_iter().map(|one| (one.key.clone(), one));
+        RenderInputs { fleet: fleet.clone(), frozen: frozen.collect(), decisions: decisions.clone() }
+    }
+
+    /// Returns the claims of a workload, none for one that is not decided.
+    pub(super) fn claims(&self, key: &Key) -> Vec<Claim<'_>> {
+        let workload = self.frozen.get(key).or_else(|| self.fleet.workloads.get(key).map(|one| &**one));
+        let claims =
+            |(workload, decision)| claims::of_workload(&self.fleet, workload, &claims::served(decision));
+        workload.zip(self.decisions.get(key)).map(claims).unwrap_or_default()
+    }
+
+    /// Groups the claims of all workloads.
+    pub(super) fn groups(&self) -> claims::Groups<'_> {
+        claims::group(self, self.fleet.workloads.keys())
+    }
+
+    /// Reports whether later inputs differ by single workloads and clusters alone.
+    pub(super) fn is_comparable(&self, later: &RenderInputs) -> bool {
+        self.fleet.list_kinds == later.fleet.list_kinds
+    }
+
+    /// Returns the workloads and placements whose copies may be other ones with later inputs.
+    pub(super) fn changes(&self, later: &RenderInputs) -> BTreeSet<Key> {
+        let mut keys: BTreeSet<Key> = self.frozen.keys().chain(later.frozen.keys()).cloned().collect();
+        let workloads = self.fleet.workloads.changes_by(&later.fleet.workloads, Shared::is_same);
+        keys.extend(workloads.map(|one| one.key.clone()));
+        let placements = self.fleet.placements.changes_by(&later.fleet.placements, Shared::is_same);
+        keys.extend(placements.map(|one| one.key.clone()));
+        keys.extend(self.decisions.changes(&later.decisions).map(|one| one.key.clone()));
+        let clusters: BTreeSet<&String> =
+            self.fleet.clusters.changes(&later.fleet.clusters).map(|one| one.key).collect();
+        if !clusters.is_empty() {
+            let looking = later.fleet.workloads.values().filter(|workload| looks_at_clusters(workload));
+            let decided = looking.filter_map(|workload| later.decisions.get(&workload.key));
+            keys.extend(decided.filter(|one| serves_any(one, &clusters)).map(|one| one.key.clone()));
+        }
+        keys
+    }
+}
+
+/// Reports whether a copy may depend on more of its cluster than the name.
+fn looks_at_clusters(workload: &Workload) -> bool {
+    workload.overrides.iter().any(|one| matches!(one.clusters, Applies::AnyOf(_)) || varies(one))
+}
+
+fn serves_any(decision: &Decision, clusters: &BTreeSet<&String>) -> bool {
+    match clusters.len() < decision.picks.len() {
+        true => clusters.iter().any(|cluster| decision.has(cluster)),
+        false => decision.picks.iter().any(|pick| clusters.contains(&pick.cluster)),
+    }
+}
