@@ -160,8 +160,7 @@ pub fn build_loaded(
     let mut state =
         State { decisions, folders: rendered.folders, facts: decided.facts, releases: Map::new(), kept };
     let Inputs { current, statuses, now, format, .. } = inputs;
-    let clusters = decide::overlay(&loaded.fleet, &state.facts);
-    let labels = &ClusterLabels::of(clusters.iter().map(|cluster| &**cluster));
+    let labels = &ClusterLabels::of(&loaded.fleet, &state.facts);
     let given = release::Given { fleet: &loaded.fleet, labels, current, statuses, now, format };
     let released = release::release(given, &mut state, contents)?;
     diagnostics.extend(released.diagnostics);

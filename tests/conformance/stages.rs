@@ -1,6 +1,7 @@
 //! Cases of staged runs, whose `expected.json` has `stages`, or `stages_error`: the error that stands in their way.
 
 use berth_base::diag::Diagnostics;
+use berth_base::model::Map;
 use berth_base::model::rollout::StageTask;
 use berth_base::model::staged::StageProgress;
 use berth_engine::release::labels::ClusterLabels;
@@ -41,7 +42,7 @@ pub fn check(case: &mut Archive) -> Result<(), String> {
 fn planned(case: &Archive) -> (Vec<StageProgress>, Diagnostics) {
     let (loaded, decided, mut diagnostics) = decide_fleet(case, None);
     let run = loaded.fleet.runs.values().next().expect("a run");
-    let labels = ClusterLabels::of(loaded.fleet.clusters.values().map(|cluster| &**cluster));
+    let labels = ClusterLabels::of(&loaded.fleet, &Map::new());
     let stages = runs::plan_run(&loaded.fleet, &labels, decided.decisions.get(&run.workload), run);
     diagnostics
         .extend(stages.as_ref().err().into_iter().flatten().map(|fault| fault.diagnostic(&run.origin)));

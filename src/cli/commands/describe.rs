@@ -14,7 +14,6 @@ use super::ui::Ui;
 use berth_base::diag::harmless_lines;
 use berth_base::model::staged::{Run, RunProgress};
 use berth_base::model::{Fleet, Key, Observed, Shared, Timestamp};
-use berth_engine::decide;
 use berth_engine::dialects::DIALECTS;
 use berth_engine::release::labels::ClusterLabels;
 use berth_engine::release::runs::standing;
@@ -105,8 +104,7 @@ fn runs(
 ) -> Result<Vec<Json>, CommandError> {
     let built = located.build(&args.record, now, ui)?;
     let Ok(keys) = find(built.fleet.runs.keys().collect(), &args.placement) else { return Ok(Vec::new()) };
-    let clusters = decide::overlay(&built.fleet, &built.state.facts);
-    let labels = ClusterLabels::of(clusters.iter().map(|cluster| &**cluster));
+    let labels = ClusterLabels::of(&built.fleet, &built.state.facts);
     let describe = |run: &Run| {
         let progress = |state: &'_ State| state.releases.get(&run.workload)?.run.clone();
         let is_own = |progress: &RunProgress| progress.run.as_ref() == Some(&run.key);

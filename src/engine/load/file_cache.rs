@@ -10,6 +10,7 @@ use super::file_cache_codec;
 use crate::dialects::ReadingCache;
 use berth_base::cache::Cache;
 use berth_base::codec::{Decoder, Encoder};
+use berth_base::model::{Fleet, Shared};
 use berth_base::parallel;
 use berth_base::source::SourceFile;
 use berth_base::yaml::{HONEST_REPEATS, Limits};
@@ -30,6 +31,8 @@ struct Parsed {
 pub struct FileCache {
     files: Cache<FileKey, Parsed>,
     pub(super) readings: ReadingCache,
+    /// The fleet that was loaded last. The next one shares what is equal.
+    pub(super) fleet: Shared<Fleet>,
     count: usize,
 }
 

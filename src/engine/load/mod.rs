@@ -143,8 +143,20 @@ pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cach
     loaded.diagnostics.extend(done.diagnostics);
     loaded.diagnostics.extend(access::whole_fleet::hold(&world, &facts, &mut done.fleet));
     loaded.diagnostics.sort();
+    adopt(&mut done.fleet, &cache.fleet);
     loaded.fleet = done.fleet.into();
+    cache.fleet = loaded.fleet.clone();
     loaded
+}
+
+/// Takes over what an earlier fleet has as well. Later stages look at the rest alone.
+fn adopt(fleet: &mut Fleet, earlier: &Fleet) {
+    fleet.clusters.adopt(&earlier.clusters, Shared::eq);
+    fleet.statuses.adopt(&earlier.statuses, Shared::eq);
+    fleet.workloads.adopt(&earlier.workloads, Shared::eq);
+    fleet.rollout_policies.adopt(&earlier.rollout_policies, Shared::eq);
+    // Placements hold functions, which cannot be compared.
+    fleet.placements.adopt(&earlier.placements, Shared::is_same);
 }
 
 fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut FileCache) -> ReadTree {

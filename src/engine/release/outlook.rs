@@ -305,8 +305,9 @@ mod tests {
         use berth_base::model::{Cluster, Requirement, Selector};
         let clusters = [("a", "canary"), ("b", "eu"), ("c", "eu"), ("d", "none")].map(|(name, ring)| {
             let labels = [("ring".to_owned(), ring.to_owned())].into();
-            Cluster { name: name.to_owned(), labels, ..Cluster::default() }
+            (name.to_owned(), Cluster { name: name.to_owned(), labels, ..Cluster::default() }.into())
         });
+        let fleet = Fleet { clusters: clusters.into(), ..Fleet::default() };
         let stage = |ring: &str, after: Vec<StageTask>| Stage {
             name: ring.to_owned(),
             selector: Some(Selector {
@@ -321,7 +322,8 @@ mod tests {
             [stage("canary", vec![StageTask::Wait(3_600), StageTask::Approval]), stage("eu", Vec::new())];
         let picks = picks(&[("a", None), ("b", None), ("c", None), ("d", None)]);
         assert_eq!(
-            by_stage(&stages, &ClusterLabels::of(&clusters), &picks.iter().collect::<Vec<_>>()).words(),
+            by_stage(&stages, &ClusterLabels::of(&fleet, &Map::new()), &picks.iter().collect::<Vec<_>>())
+                .words(),
             "stage `canary` (1 cluster), then stage `eu` (2 clusters); about 60 minutes if all goes well; \
              waits for 1 approval; 1 cluster in no stage: d"
         );

@@ -88,7 +88,9 @@ impl Results {
         old: &'o RenderInputs,
         new: &'n RenderInputs,
     ) -> Changes<'o, 'n> {
-        let keys = old.changes(new);
+        let moved = old.moved_by_clusters(new);
+        let mut keys = old.changes(new);
+        keys.extend(moved.iter().cloned());
         let (before, now) = (claims::group(old, &keys), claims::group(new, &keys));
         let unsettled = std::mem::take(&mut self.unsettled);
         let paths: BTreeSet<String> = before.keys().chain(now.keys()).chain(&unsettled).cloned().collect();
@@ -107,7 +109,9 @@ impl Results {
                 None => drop(self.claimants.remove(path)),
             }
             let is_same = match (before.get(path).map(Vec::as_slice), now.get(path).map(Vec::as_slice)) {
-                (Some([old]), Some([new])) => !unsettled.contains(path) && old.is_as(new),
+                (Some([old]), Some([new])) => {
+                    !unsettled.contains(path) && !moved.contains(&new.workload.key) && old.is_as(new)
+                }
                 _ => false,
             };
             if is_same {

@@ -43,7 +43,7 @@ impl RenderInputs {
         self.fleet.list_kinds == later.fleet.list_kinds
     }
 
-    /// Returns the workloads and placements whose copies may be other ones with later inputs.
+    /// Returns the workloads and placements that are other ones in later inputs, or are decided otherwise.
     pub(super) fn changes(&self, later: &RenderInputs) -> BTreeSet<Key> {
         let mut keys: BTreeSet<Key> = self.frozen.keys().chain(later.frozen.keys()).cloned().collect();
         let workloads = self.fleet.workloads.changes_by(&later.fleet.workloads, Shared::is_same);
@@ -51,14 +51,19 @@ impl RenderInputs {
         let placements = self.fleet.placements.changes_by(&later.fleet.placements, Shared::is_same);
         keys.extend(placements.map(|one| one.key.clone()));
         keys.extend(self.decisions.changes(&later.decisions).map(|one| one.key.clone()));
+        keys
+    }
+
+    /// Returns the workloads whose copies may be other ones because a cluster is.
+    pub(super) fn moved_by_clusters(&self, later: &RenderInputs) -> BTreeSet<Key> {
         let clusters: BTreeSet<&String> =
             self.fleet.clusters.changes(&later.fleet.clusters).map(|one| one.key).collect();
-        if !clusters.is_empty() {
-            let looking = later.fleet.workloads.values().filter(|workload| looks_at_clusters(workload));
-            let decided = looking.filter_map(|workload| later.decisions.get(&workload.key));
-            keys.extend(decided.filter(|one| serves_any(one, &clusters)).map(|one| one.key.clone()));
+        if clusters.is_empty() {
+            return BTreeSet::new();
         }
-        keys
+        let looking = later.fleet.workloads.values().filter(|workload| looks_at_clusters(workload));
+        let decided = looking.filter_map(|workload| later.decisions.get(&workload.key));
+        decided.filter(|one| serves_any(one, &clusters)).map(|one| one.key.clone()).collect()
     }
 }
 

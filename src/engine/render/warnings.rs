@@ -46,11 +46,7 @@ impl Warnings {
             let rules = workload.zip(decision).map(|(workload, decision)| labelled.rules(workload, decision));
             set(&mut self.rules, key, rules.filter(|rules| !rules.is_empty()));
         }
-        let namespaces = |inputs: &RenderInputs| -> Vec<String> {
-            let workloads = keys.iter().filter_map(|key| inputs.fleet.workloads.get(key));
-            workloads.flat_map(|one| namespaces(one)).map(str::to_owned).collect()
-        };
-        let moved: BTreeSet<String> = [old, new].into_iter().flat_map(namespaces).collect();
+        let moved = moved_namespaces(old, new, keys);
         if !moved.is_empty() {
             let inside = fleet.workloads.keys().filter(|key| moved.contains(&*key.namespace));
             looked.extend(inside.cloned());
@@ -111,6 +107,21 @@ fn own(fleet: &Fleet, workload: &Workload, decision: Option<&Decision>) -> Vec<D
 fn namespaces(workload: &Workload) -> impl Iterator<Item = &str> {
     let ids = workload.templates.iter().map(|template| &template.object.id);
     ids.filter(|id| &*id.kind == "Namespace" && id.group.is_empty()).map(|id| &*id.name)
+}
+
+/// Returns the namespaces that other clusters get now.
+fn moved_namespaces(old: &RenderInputs, new: &RenderInputs, keys: &BTreeSet<Key>) -> BTreeSet<String> {
+    let mut moved = BTreeSet::new();
+    for key in keys {
+        let [before, after] = [old, new].map(|inputs| inputs.fleet.workloads.get(key));
+        let [picks_before, picks_after] =
+            [old, new].map(|inputs| inputs.decisions.get(key).map(|decision| &decision.picks));
+        if before != after || picks_before != picks_after {
+            let workloads = before.into_iter().chain(after);
+            moved.extend(workloads.flat_map(|workload| namespaces(workload)).map(str::to_owned));
+        }
+    }
+    moved
 }
 
 /// The workloads that bring each namespace.

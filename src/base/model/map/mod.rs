@@ -256,6 +256,18 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
         self.get_mut(key).expect("the key is there")
     }
 
+    /// Takes over the entries that an earlier map has with the same value, so that both share them.
+    pub fn adopt(&mut self, earlier: &Map<K, V>, is_same: impl Fn(&V, &V) -> bool) {
+        let mut adopted = earlier.clone();
+        for one in earlier.changes_by(self, is_same) {
+            match one.after {
+                Some(value) => drop(adopted.insert(one.key.clone(), value.clone())),
+                None => drop(adopted.remove(one.key)),
+            }
+        }
+        *self = adopted;
+    }
+
     /// Keeps the entries for which it holds.
     pub fn retain(&mut self, mut keeps: impl FnMut(&K, &V) -> bool) {
         let gone: Vec<K> =

@@ -38,6 +38,9 @@ proptest! {
         prop_assert!(found.eq(wanted.filter(|(_, before, after)| before != after)));
         prop_assert_eq!(before == after, old == plain);
         prop_assert!(after.clone().into_iter().eq(plain.clone()));
+        let mut adopted: Map<u16, u8> = plain.iter().map(|(key, value)| (*key, *value)).collect();
+        adopted.adopt(&before, u8::eq);
+        prop_assert_eq!(&adopted, &after);
         let even = |key: &u16| key.is_multiple_of(2);
         let mut updated = after.clone();
         updated.update(|key, value| even(key).then_some(value + 10));

@@ -4,7 +4,6 @@ use serde_json::{Value as Json, json};
 
 use super::outline::{Line, Sign, line};
 use berth_base::model::{Key, Timestamp};
-use berth_engine::decide;
 use berth_engine::pipeline::Built;
 use berth_engine::release::labels::ClusterLabels;
 use berth_engine::release::outlook::{Outlook, outlook};
@@ -31,8 +30,7 @@ pub(crate) fn begun(current: &State, built: &Built, now: Timestamp) -> Vec<Rollo
             !after.is_proven() && before != Some((after.current.number, after.current.begun))
         })
     };
-    let clusters = decide::overlay(&built.fleet, &built.state.facts);
-    let labels = ClusterLabels::of(clusters.iter().map(|cluster| &**cluster));
+    let labels = ClusterLabels::of(&built.fleet, &built.state.facts);
     let one = |key: &Key| {
         let release = built.state.releases.get(key)?.current.number;
         let outlook = outlook(&Orders::of(&built.fleet, key), &labels, &built.state.decisions, now)?;

@@ -11,7 +11,6 @@ use berth_base::model::Fleet;
 use berth_base::model::rollout::StageTask;
 use berth_base::model::staged::{Run, StageProgress};
 use berth_base::text::some_of;
-use berth_engine::decide;
 use berth_engine::release::labels::ClusterLabels;
 use berth_engine::release::runs;
 
@@ -44,8 +43,7 @@ pub(super) fn cmd_stages(args: &StagesArgs, ui: &Ui) -> Outcome {
             return Err(error);
         }
     };
-    let clusters = decide::overlay(&loaded.fleet, &decided.facts);
-    let labels = ClusterLabels::of(clusters.iter().map(|cluster| &**cluster));
+    let labels = ClusterLabels::of(&loaded.fleet, &decided.facts);
     let planned = runs::plan_run(&loaded.fleet, &labels, decided.decisions.get(&run.workload), run);
     let stages = match planned {
         Ok(stages) => stages,

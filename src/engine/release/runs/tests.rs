@@ -6,7 +6,7 @@ use berth_base::diag::Pos;
 use berth_base::model::release::{RecordFormat, Release};
 use berth_base::model::rollout::Amount;
 use berth_base::model::staged::{Side, StageApproval, StageStrategy};
-use berth_base::model::{Cluster, ContentId, Pick, Requirement, Selector, Shared};
+use berth_base::model::{Cluster, ContentId, Map, Pick, Requirement, Selector, Shared};
 use std::collections::BTreeMap;
 
 use RunState::{Initialize, Stop};
@@ -70,7 +70,7 @@ fn fleet(runs: &[Run]) -> Fleet {
 
 /// The labels of the files, for as long as the fleet is there.
 fn labels(fleet: &Fleet) -> &ClusterLabels<'_> {
-    Box::leak(Box::new(ClusterLabels::of(fleet.clusters.values().map(|cluster| &**cluster))))
+    Box::leak(Box::new(ClusterLabels::of(fleet, &Map::new())))
 }
 
 fn decision() -> Decision {

@@ -170,7 +170,7 @@ impl World {
         let rendered = render::render(&self.fleet, &mut decisions, previous, &mut self.contents);
         let folders = rendered.expect("memory never fails").folders;
         let mut next = State { decisions, folders, ..State::default() };
-        let labels = &ClusterLabels::of(self.fleet.clusters.values().map(|cluster| &**cluster));
+        let labels = &ClusterLabels::of(&self.fleet, &Map::new());
         let (fleet, current, statuses) = (&self.fleet, &self.state, &self.statuses);
         let given = Given { fleet, labels, current, statuses, now: at(self.now), format: self.format };
         let released = release::release(given, &mut next, &mut self.contents).expect("memory never fails");

@@ -12,10 +12,13 @@ fn a_secret_s_value_is_a_part_of_the_cache_key_of_its_copies() {
     };
     let (before, after) = (secret("hunter2"), secret("hunter3"));
     assert_eq!(format!("{before:?}"), format!("{after:?}"), "nothing shows it for debugging");
-    let mut world = World::default();
-    let left = world.render_after(None, &before);
-    world.render_after(Some(left), &after);
-    assert_eq!(world.object("oslo", "shop/Secret_s.yaml")["stringData"]["p"], "hunter3");
+    for is_stored in [true, false] {
+        let mut world = World::default();
+        let left = world.render_after(None, &before);
+        let left = world.left(left, is_stored);
+        world.render_after(Some(left), &after);
+        assert_eq!(world.object("oslo", "shop/Secret_s.yaml")["stringData"]["p"], "hunter3");
+    }
 }
 
 #[test]
@@ -54,12 +57,15 @@ fn a_cluster_s_new_label_makes_only_those_copies_anew_that_read_it() {
         objects[0]["metadata"]["labels"]["tier"] = tier.into();
         loaded(&objects)
     };
-    let mut world = World::default();
-    let left = world.render_after(None, &labelled("low"));
-    let puts = world.contents.puts;
-    world.render_after(Some(left), &labelled("high"));
-    assert_eq!(world.object("oslo", SETTINGS)["data"]["mode"], "b");
-    assert_eq!(world.object("turin", SETTINGS)["data"]["mode"], "a");
-    assert_eq!(world.object("oslo", "shop/ConfigMap_own.yaml")["data"]["tier"], "high");
-    assert_eq!(world.contents.puts - puts, 4, "of two objects, the copy as it is and the one for oslo");
+    for is_stored in [true, false] {
+        let mut world = World::default();
+        let left = world.render_after(None, &labelled("low"));
+        let left = world.left(left, is_stored);
+        let puts = world.contents.puts;
+        world.render_after(Some(left), &labelled("high"));
+        assert_eq!(world.object("oslo", SETTINGS)["data"]["mode"], "b");
+        assert_eq!(world.object("turin", SETTINGS)["data"]["mode"], "a");
+        assert_eq!(world.object("oslo", "shop/ConfigMap_own.yaml")["data"]["tier"], "high");
+        assert_eq!(world.contents.puts - puts, 4, "of two objects, the copy as it is and the one for oslo");
+    }
 }

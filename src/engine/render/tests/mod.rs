@@ -50,19 +50,27 @@ impl World {
         self.render_after(None, &loaded(objects));
     }
 
-    /// [`World::render`] with the cache of an earlier process. Returns the cache for the next one.
-    fn render_after(&mut self, earlier: Option<StoredCache>, fleet: &Shared<Fleet>) -> StoredCache {
+    /// [`World::render`] with the cache of an earlier rendering. Returns the cache for the next one.
+    fn render_after(&mut self, earlier: Option<RenderCache>, fleet: &Shared<Fleet>) -> ProcessCache {
         let now = "2026-01-01T00:00:00Z".parse().expect("this is a time");
         let mut decisions = decide(fleet, &self.decisions, &Map::new(), now).decisions;
         let previous = Previous { decisions: &self.decisions, folders: &self.folders };
-        let earlier = earlier.map(RenderCache::Stored);
         let rendered = render_after(earlier.as_ref(), fleet, &mut decisions, previous, &mut self.contents);
         let (rendered, cache) = rendered.expect("memory takes everything");
         (self.decisions, self.folders) = (decisions, rendered.folders);
         self.found = rendered.diagnostics.into_iter().collect();
+        cache
+    }
+
+    /// The cache as the next rendering gets it: in the same process, or in another one.
+    fn left(&self, cache: ProcessCache, is_stored: bool) -> RenderCache {
+        if !is_stored {
+            return RenderCache::Process(cache);
+        }
         let mut encoder = Encoder::default();
         cache.to_stored(&self.folders).expect("no doubt").encode(&mut encoder);
-        StoredCache::decode(&mut Decoder::new(&encoder.into_bytes())).expect("readable")
+        let stored = StoredCache::decode(&mut Decoder::new(&encoder.into_bytes()));
+        RenderCache::Stored(stored.expect("readable"))
     }
 
     fn object(&self, cluster: &str, path: &str) -> Json {
