@@ -43,7 +43,7 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("render", &[]),
             ("state", &[]),
             ("report", &["dialects", "state"]),
-            ("release", &["render", "state"]),
+            ("release", &["decide", "render", "state"]),
             ("plan", &["state"]),
             ("causes", &["load", "plan", "state"]),
             ("consequences", &["causes", "plan", "state"]),

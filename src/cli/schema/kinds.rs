@@ -6,7 +6,7 @@ use berth_base::diag::{Diagnostics, Pos, Severity};
 use berth_base::model::Key;
 use berth_base::model::object::version_of;
 use berth_base::yaml::{Asked, Node, Scope};
-use berth_engine::dialects::{DIALECTS, Dialect, Document, Input, Lowered, ReadKind, ReadingCache};
+use berth_engine::dialects::{DIALECTS, Dialect, Input, Lowered, ParsedDocument, ReadKind, ReadingCache};
 use berth_engine::load;
 use berth_member::sync::{health::custom, local_overrides};
 
@@ -43,7 +43,8 @@ fn of_dialect(dialect: &'static Dialect, kind: ReadKind) -> Kind {
         let metadata = |key: &str| text(root.get("metadata").and_then(|metadata| metadata.get(key)));
         let key = Key::new(kind.group, kind.kind, &metadata("namespace"), &metadata("name"));
         let version = version_of(&text(root.get("apiVersion"))).to_owned();
-        let document = Document { id: None, key, version, at: Pos::file("sample.yaml"), root: root.pack() };
+        let at = Pos::file("sample.yaml");
+        let document = ParsedDocument { id: None, key, version, at, root: root.pack() }.into();
         let input = Input {
             documents: vec![&document],
             plain: &[],

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::object_roles::{is_cluster, is_set, is_status};
-use crate::dialects::{Dialects, Document};
+use crate::dialects::{Dialects, Document, ParsedDocument};
 use berth_base::diag::Severity;
 use berth_base::meta::label_selector;
 use berth_base::model::selector::Labels;
@@ -98,7 +98,7 @@ pub(super) fn set_of(labels: &Labels) -> Option<String> {
 }
 
 pub(super) fn seen(document: &Document, dialects: Dialects) -> Seen {
-    let Document { key, root, .. } = document;
+    let ParsedDocument { key, root, .. } = &**document;
     let mut labels = labels(document);
     let mut kinds =
         dialects.iter().filter(|dialect| dialect.is_cluster(key)).filter_map(|one| one.cluster_kind);

@@ -43,9 +43,12 @@ use berth_base::model::{
 use berth_base::packed::Packed;
 use berth_base::yaml::{Asked, Node, Scope};
 
-/// A document of the source tree that has an apiVersion and a kind.
+/// A document of the source tree, which passes share.
+pub type Document = Shared<ParsedDocument>;
+
+/// A document that has an apiVersion and a kind.
 #[derive(Clone, Debug)]
-pub struct Document {
+pub struct ParsedDocument {
     /// `None` for a document whose readings are not remembered: a last good form.
     pub id: Option<DocumentId>,
     pub key: Key,
@@ -55,7 +58,7 @@ pub struct Document {
     pub root: Packed,
 }
 
-impl Document {
+impl ParsedDocument {
     /// Unpacks the document, for a reader.
     pub fn open(&self) -> Node {
         Node::unpack(self.root.view())

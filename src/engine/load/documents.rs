@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::config::CONFIG_KIND;
-use crate::dialects::{Document, DocumentId};
+use crate::dialects::{Document, DocumentId, ParsedDocument};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::meta::names::{fault_of_name, is_dns_label};
 use berth_base::model::API_VERSION;
@@ -134,7 +134,8 @@ fn take(file: &mut FileDocuments, path: &Arc<str>, root: Node, slot: Slot) {
     if let Some(key) = key {
         let at = place(path, root.at);
         let version = version_of(&api_version).to_owned();
-        file.objects.push((Document { id: None, key, version, at, root: root.pack() }, slot));
+        let document = ParsedDocument { id: None, key, version, at, root: root.pack() };
+        file.objects.push((document.into(), slot));
     }
 }
 

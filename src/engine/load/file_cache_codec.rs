@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::documents::{FileDocuments, FileKey, Slot};
-use crate::dialects::Document;
+use crate::dialects::{Document, ParsedDocument};
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::diag::{Diagnostics, Pos};
 use berth_base::model::{ContentId, Key};
@@ -59,7 +59,7 @@ fn document(decoder: &mut Decoder<'_>, path: &Arc<str>) -> Option<Document> {
     let Mark { line, column } = mark(decoder)?;
     let at = Pos { file: path.clone(), line, column };
     let key = Key { kind, namespace, name, group };
-    Some(Document { id: None, key, version, at, root: Packed::stored(decoder.bytes()?) })
+    Some(ParsedDocument { id: None, key, version, at, root: Packed::stored(decoder.bytes()?) }.into())
 }
 
 fn put_slot(encoder: &mut Encoder, slot: &Slot) {

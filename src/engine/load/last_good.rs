@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::documents::{self, Slot};
-use crate::dialects::Document;
+use crate::dialects::{Document, ParsedDocument};
 use berth_base::diag::Pos;
 use berth_base::model::Key;
 use berth_base::yaml::{Limits, emit};
@@ -108,9 +108,9 @@ impl LastGood {
         }
         let path: Arc<str> = (&*document.at.file).into();
         append(self.files.entry(path.to_string()).or_insert_with(rest), text);
-        let mut document = Document { id: None, ..document.clone() };
+        let mut document = ParsedDocument { id: None, ..(**document).clone() };
         document.at.file = path;
-        self.documents.push(document);
+        self.documents.push(document.into());
     }
 
     /// Reports whether a place is in a last good form rather than in the file of the tree. Both have the same

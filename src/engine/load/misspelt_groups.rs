@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::dialects::{Claim, Dialect, Document};
+use crate::dialects::{Claim, Dialect, Document, ParsedDocument};
 use berth_base::diag::{Diagnostic, nearest, nearest_within};
 use berth_base::model::Key;
 
@@ -77,8 +77,8 @@ fn all<'d>(dialects: &'d [&'d Dialect]) -> impl Iterator<Item = (&'d Dialect, &'
 /// Reports whether the dialect would read the document if it were in this group.
 fn is_kind_of(dialect: &Dialect, group: &str, document: &Document) -> bool {
     let Key { kind, namespace, name, .. } = &document.key;
-    let there = Document { key: Key::new(group, kind, namespace, name), ..document.clone() };
-    let claims = (dialect.claim)(&[there]);
+    let there = ParsedDocument { key: Key::new(group, kind, namespace, name), ..(**document).clone() };
+    let claims = (dialect.claim)(&[there.into()]);
     claims.iter().any(|claim| !matches!(claim, Claim::Foreign | Claim::Unknown))
 }
 

@@ -167,7 +167,7 @@ fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut F
     let winners = access_rules::winners(&world, &judged, &files);
     let tests = policy_tests::of(tree, cache);
     let mut loaded = Loaded { config, tests, ..Loaded::default() };
-    let mut objects = tree_objects(files, &judged, winners.as_ref(), &mut loaded);
+    let mut objects = tree_objects(&files, &judged, winners.as_ref(), &mut loaded);
     objects.staying = access_rules::staying(tree, &judged, cache);
     loaded.diagnostics.extend(judged.found);
     loaded.diagnostics.extend(access_rules::note(tree, &world));
@@ -205,7 +205,7 @@ fn assemble_again(
             continue;
         }
         if kept_keys.contains(&document.key) {
-            replaced.entry(document.at.file).or_default().push(slot);
+            replaced.entry(document.at.file.clone()).or_default().push(slot);
         } else {
             documents.push(document);
         }

@@ -88,19 +88,19 @@ pub(super) fn read_files(
 /// Takes the objects of files, each once. `winners` says which of several of one name counts, where that is not
 /// the first.
 pub(super) fn tree_objects(
-    files: Vec<(Arc<str>, Arc<FileDocuments>)>,
+    files: &[(Arc<str>, Arc<FileDocuments>)],
     judged: &Judged,
     winners: Option<&BTreeMap<Key, usize>>,
     loaded: &mut Loaded,
 ) -> TreeObjects {
     let mut objects = TreeObjects::default();
-    let mut places: BTreeMap<Key, usize> = BTreeMap::new();
+    let mut places: BTreeMap<&Key, usize> = BTreeMap::new();
     let mut losers = Vec::new();
     let mut count = 0;
-    for (owner, (path, file)) in files.into_iter().enumerate() {
+    for (owner, (path, file)) in files.iter().enumerate() {
         loaded.passed_over += file.passed_over;
         loaded.diagnostics.extend(file.diagnostics.iter().cloned());
-        objects.files.push((path, file.broken));
+        objects.files.push((path.clone(), file.broken));
         for (document, slot) in &file.objects {
             let (number, is_refused) = (count, judged.refused.contains(&count));
             count += 1;
@@ -118,7 +118,7 @@ pub(super) fn tree_objects(
                 loaded.diagnostics.push(twice(document, &objects.documents[*first]));
                 continue;
             }
-            places.insert(document.key.clone(), objects.documents.len());
+            places.insert(&document.key, objects.documents.len());
             objects.documents.push(document.clone());
             objects.slots.push(slot.clone());
             objects.owners.push(owner);

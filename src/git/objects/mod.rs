@@ -39,7 +39,7 @@ pub use merge::Merged;
 pub use refs::{RefMove, is_valid_ref};
 pub use repo::{CommitInfo, Entry, EntryKind, PathChange, Repo};
 pub use scratch::Scratch;
-pub use source_tree::{Blobs, read_file_at, read_source, read_source_with_cache};
+pub use source_tree::{SourceCache, read_file_at, read_source, read_source_with_cache};
 pub use write::{Counts, Identity, Writer, tree_id};
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::error::GitError;
 use super::id::{CommitId, TreeId, oid};
 use super::repo::{EntryKind, MODE_EXECUTABLE, MODE_LINK, MODE_SUBMODULE, Repo};
 use berth_base::cache::Cache;
-use berth_base::diag::{Diagnostic, Pos};
+use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::ContentId;
 use berth_base::source::{SourceFile, SourceTree, fault_of_entry, wanted, wanted_folder};
 use berth_base::yaml::Limits;
@@ -18,26 +18,46 @@ const DEEPEST: usize = 64;
 
 /// The files of a commit that berth may read, in path order.
 pub fn read_source(repo: &Repo, commit: CommitId) -> Result<SourceTree, GitError> {
-    read_source_with_cache(repo, commit, &mut Blobs::default())
+    read_source_with_cache(repo, commit, &mut SourceCache::default())
 }
 
-/// Contents of files, by blob id.
-pub type Blobs = Cache<ContentId, Arc<[u8]>>;
+/// The files and folders that were read before.
+#[derive(Clone, Debug, Default)]
+pub struct SourceCache {
+    blobs: Cache<ContentId, Arc<[u8]>>,
+    /// By the tree and the path, which stands in the paths of its files.
+    folders: Cache<(TreeId, String), Arc<Folder>>,
+}
+
+/// All that is below a folder.
+#[derive(Clone, Debug, Default)]
+struct Folder {
+    files: Vec<SourceFile>,
+    /// See [`SourceTree::found`].
+    found: Diagnostics,
+}
+
+impl SourceCache {
+    /// Forgets what was not used since the last call.
+    pub fn forget_unused(&mut self) {
+        self.blobs.forget_unused();
+        self.folders.forget_unused();
+    }
+}
 
 /// [`read_source`], with the files that were read before.
 pub fn read_source_with_cache(
     repo: &Repo,
     commit: CommitId,
-    blobs: &mut Blobs,
+    cache: &mut SourceCache,
 ) -> Result<SourceTree, GitError> {
     let root = repo.commit(commit)?.tree;
     let odb = repo.inner.odb().map_err(GitError::failed("opening the object database"))?;
-    let mut reader = Reader { repo, odb, tree: SourceTree::default(), blobs };
-    reader.folder(root, "", 0)?;
-    let mut tree = reader.tree;
-    tree.files.sort_by(|a, b| a.path.cmp(&b.path));
-    tree.found.sort();
-    Ok(tree)
+    let root = Reader { repo, odb, cache }.folder(root, "", 0)?;
+    let Folder { mut files, mut found } = Arc::unwrap_or_clone(root);
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    found.sort();
+    Ok(SourceTree { files, found, ..SourceTree::default() })
 }
 
 /// Reads a file of a commit; `None` where the path names no plain file.
@@ -68,12 +88,25 @@ fn file_of(kind: EntryKind) -> Option<ContentId> {
 struct Reader<'r, 'b> {
     repo: &'r Repo,
     odb: git2::Odb<'r>,
-    tree: SourceTree,
-    blobs: &'b mut Blobs,
+    cache: &'b mut SourceCache,
 }
 
 impl Reader<'_, '_> {
-    fn folder(&mut self, id: TreeId, prefix: &str, depth: usize) -> Result<(), GitError> {
+    fn folder(&mut self, id: TreeId, prefix: &str, depth: usize) -> Result<Arc<Folder>, GitError> {
+        let key = (id, prefix.to_owned());
+        if let Some(folder) = self.cache.folders.get(&key) {
+            // A folder above that changes asks for these again.
+            folder.files.iter().for_each(|file| drop(self.cache.blobs.get(&file.id)));
+            return Ok(folder);
+        }
+        let folder = Arc::new(self.read_folder(id, prefix, depth)?);
+        self.cache.folders.insert(key, folder.clone());
+        Ok(folder)
+    }
+
+    fn read_folder(&mut self, id: TreeId, prefix: &str, depth: usize) -> Result<Folder, GitError> {
+        let mut folder = Folder::default();
+        let Folder { files, found } = &mut folder;
         for entry in self.repo.tree(id)? {
             let name = match String::from_utf8(entry.name) {
                 Ok(name) => name,
@@ -82,7 +115,7 @@ impl Reader<'_, '_> {
                     let folder = matches!(entry.kind, EntryKind::Folder(_));
                     if wanted(&shown) || (folder && wanted_folder(&shown)) {
                         let fault = "the name is not UTF-8 text, so the file is not read";
-                        self.note(Diagnostic::error(Pos::file(shown), fault).hint("rename it"));
+                        found.push(Diagnostic::error(Pos::file(shown), fault).hint("rename it"));
                     }
                     continue;
                 }
@@ -91,7 +124,7 @@ impl Reader<'_, '_> {
                 // A slash of the name itself must not look like one between folders.
                 let shown = format!("{prefix}{}", name.replace('/', "\\u{2f}"));
                 if wanted(&shown) || (matches!(entry.kind, EntryKind::Folder(_)) && wanted_folder(&shown)) {
-                    self.note(Diagnostic::error(Pos::file(shown), fault).hint("rename it"));
+                    found.push(Diagnostic::error(Pos::file(shown), fault).hint("rename it"));
                 }
                 continue;
             }
@@ -100,54 +133,57 @@ impl Reader<'_, '_> {
                 EntryKind::Folder(_) if !wanted_folder(&path) => {}
                 EntryKind::Folder(_) if depth == DEEPEST => {
                     let message = format!("folders nest deeper than {DEEPEST}; what is below is not read");
-                    self.note(Diagnostic::error(Pos::file(path), message));
+                    found.push(Diagnostic::error(Pos::file(path), message));
                 }
-                EntryKind::Folder(id) => self.folder(id, &format!("{path}/"), depth + 1)?,
-                EntryKind::Other { mode: MODE_LINK, .. } => self.link(&path, &name),
-                EntryKind::Other { mode: MODE_SUBMODULE, .. } => self.note(
+                EntryKind::Folder(id) => {
+                    let below = self.folder(id, &format!("{path}/"), depth + 1)?;
+                    files.extend_from_slice(&below.files);
+                    found.extend(below.found.iter().cloned());
+                }
+                EntryKind::Other { mode: MODE_LINK, .. } => found.extend(link(&path, &name)),
+                EntryKind::Other { mode: MODE_SUBMODULE, .. } => found.push(
                     Diagnostic::warning(Pos::file(path), "a submodule is not read")
                         .hint("put the files into this repository"),
                 ),
                 kind => {
                     if let Some(id) = file_of(kind).filter(|_| wanted(&path)) {
-                        self.file(path, id)?;
+                        match self.file(path, id)? {
+                            Ok(file) => files.push(file),
+                            Err(too_large) => found.push(too_large),
+                        }
                     }
                 }
             }
         }
-        Ok(())
+        Ok(folder)
     }
 
-    fn link(&mut self, path: &str, name: &str) {
-        // A link called `README.md` is no loss; one without an ending may lead to a folder of manifests.
-        if wanted(path) || !name.contains('.') {
-            let fault = Diagnostic::warning(Pos::file(path), "a symbolic link is not followed");
-            self.note(fault.hint("replace the link with the files"));
-        }
-    }
-
-    fn file(&mut self, path: String, id: ContentId) -> Result<(), GitError> {
-        if let Some(bytes) = self.blobs.get(&id) {
-            self.tree.files.push(SourceFile { path: path.into(), id, bytes });
-            return Ok(());
+    /// Reads a file. One that is too large is skipped, which the diagnostic says.
+    fn file(&mut self, path: String, id: ContentId) -> Result<Result<SourceFile, Diagnostic>, GitError> {
+        if let Some(bytes) = self.cache.blobs.get(&id) {
+            return Ok(Ok(SourceFile { path: path.into(), id, bytes }));
         }
         let doing = || format!("reading `{path}`");
         let (size, _) = self.odb.read_header(oid(id.0)).map_err(GitError::failed(doing()))?;
         let limit = Limits::default().bytes;
         if size > limit {
             let message = format!("the file has more than the {limit} bytes that are read");
-            self.note(Diagnostic::error(Pos::file(path), message).hint("split it into smaller files"));
-            return Ok(());
+            let too_large = Diagnostic::error(Pos::file(path), message);
+            return Ok(Err(too_large.hint("split it into smaller files")));
         }
         self.repo.flush_for(oid(id.0))?;
         let object = self.odb.read(oid(id.0)).map_err(GitError::failed(doing()))?;
         let bytes: Arc<[u8]> = object.data().into();
-        self.blobs.insert(id, bytes.clone());
-        self.tree.files.push(SourceFile { path: path.into(), id, bytes });
-        Ok(())
+        self.cache.blobs.insert(id, bytes.clone());
+        Ok(Ok(SourceFile { path: path.into(), id, bytes }))
     }
+}
 
-    fn note(&mut self, diagnostic: Diagnostic) {
-        self.tree.found.push(diagnostic);
-    }
+/// Tells of a link that looks as if people meant it to be read.
+fn link(path: &str, name: &str) -> Option<Diagnostic> {
+    // A link called `README.md` is no loss; one without an ending may lead to a folder of manifests.
+    (wanted(path) || !name.contains('.')).then(|| {
+        let fault = Diagnostic::warning(Pos::file(path), "a symbolic link is not followed");
+        fault.hint("replace the link with the files")
+    })
 }

@@ -9,7 +9,7 @@ use super::gate_inputs::Basis;
 use crate::publish::{self, CurrentState};
 use berth_base::source::{RulesFrom, SourceFile, SourceTree};
 use berth_engine::gate::Limits;
-use berth_git::{self as git, Blobs, CommitId, Repo};
+use berth_git::{self as git, CommitId, Repo, SourceCache};
 
 /// The folders of access rules and policy tests, as their parent names them.
 const FOLDERS: [&str; 2] = ["access", "policy-tests"];
@@ -21,7 +21,7 @@ pub(super) fn of(
     commit: Option<CommitId>,
     kept: impl FnOnce(CommitId) -> Result<BTreeMap<String, Vec<u8>>, InputError>,
     tree: &SourceTree,
-    blobs: &mut Blobs,
+    cache: &mut SourceCache,
 ) -> Result<RulesFrom, InputError> {
     let Some(commit) = commit else { return Ok(RulesFrom::Own) };
     if !repo.has_commit(commit) {
@@ -36,7 +36,7 @@ pub(super) fn of(
         return Ok(RulesFrom::Nowhere);
     }
     let kept = kept(commit)?;
-    let mut tree = git::read_source_with_cache(repo, commit, blobs)?;
+    let mut tree = git::read_source_with_cache(repo, commit, cache)?;
     tree.files.retain(|file| !kept.contains_key(&*file.path));
     tree.found.retain(|one| one.at.as_ref().is_none_or(|at| !kept.contains_key(&*at.file)));
     let form = |(path, bytes): (String, Vec<u8>)| SourceFile::new(path, bytes);

@@ -7,7 +7,7 @@ use berth_git as git;
 /// Results of earlier readings. Losing them costs time only.
 #[derive(Debug, Default)]
 pub struct BuildCache {
-    pub(super) blobs: git::Blobs,
+    pub(super) source: git::SourceCache,
     pub(super) parsed: FileCache,
     /// The rendered objects of the current state, and no other.
     pub built: Option<pipeline::PipelineCache>,
@@ -21,7 +21,7 @@ impl BuildCache {
 
     /// Forgets what the last reading did not use.
     pub(super) fn forget_unused(&mut self) {
-        self.blobs.forget_unused();
+        self.source.forget_unused();
         self.parsed.forget_unused();
     }
 

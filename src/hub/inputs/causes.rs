@@ -46,7 +46,7 @@ impl PassInputs {
 
     /// The source of the current state, with the last good forms that it used.
     fn published_tree(&mut self, repo: &Repo, source: git::CommitId) -> Result<SourceTree, InputError> {
-        let mut tree = git::read_source_with_cache(repo, source, &mut self.cache.blobs)?;
+        let mut tree = git::read_source_with_cache(repo, source, &mut self.cache.source)?;
         let kept = last_good::kept_of(repo, &self.current)?;
         tree.files.retain(|file| !kept.contains_key(&*file.path));
         tree.found.retain(|one| one.at.as_ref().is_none_or(|at| !kept.contains_key(&*at.file)));

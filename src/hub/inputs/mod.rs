@@ -146,7 +146,7 @@ impl PassInputs {
             None => access_rules::for_folder(&repo, &located, head)?,
         };
         let kept = |ruling| access_rules::kept_of(&repo, current, ruling);
-        tree.rules_from = access_rules::of(&repo, ruling, kept, &tree, &mut git::Blobs::default())?;
+        tree.rules_from = access_rules::of(&repo, ruling, kept, &tree, &mut git::SourceCache::default())?;
         let mut inputs = PassInputs::with(&repo, current, tree, head, BuildCache::default())?;
         inputs.label = label;
         inputs.now = now;
@@ -218,9 +218,9 @@ impl PassInputs {
     fn source(source: SourceCommit<'_>, mut cache: BuildCache) -> Result<PassInputs, InputError> {
         let SourceCommit { repo, commit, rules, current } = source;
         let info = repo.commit(commit)?;
-        let mut tree = git::read_source_with_cache(repo, commit, &mut cache.blobs)?;
+        let mut tree = git::read_source_with_cache(repo, commit, &mut cache.source)?;
         let kept = |ruling| access_rules::kept_of(repo, current, ruling);
-        tree.rules_from = access_rules::of(repo, rules, kept, &tree, &mut cache.blobs)?;
+        tree.rules_from = access_rules::of(repo, rules, kept, &tree, &mut cache.source)?;
         let mut inputs = PassInputs::with(repo, current, tree, info.parents.first().copied(), cache)?;
         inputs.label = format!("commit {commit} ({})", info.subject());
         let dated = Timestamp::from_second(info.seconds).unwrap_or(Timestamp::UNIX_EPOCH);

@@ -6,7 +6,7 @@ mod roles;
 use std::sync::Arc;
 
 use super::*;
-use crate::dialects::DIALECTS;
+use crate::dialects::{DIALECTS, ParsedDocument};
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::Key;
 use berth_base::model::object::{group_of, version_of};
@@ -29,7 +29,7 @@ pub(super) fn documents(files: &[(&str, &str)]) -> Vec<Document> {
             let key = Key::new(group_of(&api_version), &text(&["kind"]), &namespace, &name);
             let at = Pos::new(path.clone(), document.root.at.line, document.root.at.column);
             let version = version_of(&api_version).to_owned();
-            found.push(Document { id: None, key, version, at, root: document.root.pack() });
+            found.push(ParsedDocument { id: None, key, version, at, root: document.root.pack() }.into());
         }
     }
     found

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::dialects::{Claim, DIALECTS, Document};
+use crate::dialects::{Claim, DIALECTS, Document, ParsedDocument};
 use crate::testing::node;
 use berth_base::diag::{Pos, Severity};
 use berth_base::model::cluster::Standing;
@@ -15,13 +15,14 @@ fn document(object: &Json) -> Document {
     let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
     let (api_version, metadata) = (text(&object["apiVersion"]), &object["metadata"]);
     let kind = text(&object["kind"]);
-    Document {
+    ParsedDocument {
         id: None,
         key: Key::new(group_of(&api_version), &kind, &text(&metadata["namespace"]), &text(&metadata["name"])),
         version: version_of(&api_version).to_owned(),
         at: Pos::new("a.yaml", 1, 1),
         root: node(object).pack(),
     }
+    .into()
 }
 
 fn lowered(objects: &[Json]) -> Lowered {

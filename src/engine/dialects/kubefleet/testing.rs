@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{DIALECT, UNWRAP_CONFIG_MAPS};
-use crate::dialects::{Claim, DIALECTS, Document, Input, Lowered};
+use crate::dialects::{Claim, DIALECTS, Document, Input, Lowered, ParsedDocument};
 use berth_base::diag::{Pos, Severity};
 use berth_base::model::object::{group_of, version_of};
 use berth_base::model::placement::Source;
@@ -64,13 +64,14 @@ fn documents(path: &str, text: &str) -> Vec<Document> {
             metadata.and_then(|node| node.as_str()).unwrap_or_default().to_owned()
         };
         let api_version = text("apiVersion");
-        Document {
+        ParsedDocument {
             id: None,
             key: Key::new(group_of(&api_version), &text("kind"), &named("namespace"), &named("name")),
             version: version_of(&api_version).to_owned(),
             at: Pos::new(path, root.at.line, root.at.column),
             root: root.pack(),
         }
+        .into()
     };
     found.documents.into_iter().map(document).collect()
 }

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use super::types::{FederatedKind, type_config};
 use crate::dialects::kubefed::namespaces::Namespaces;
 use crate::dialects::kubefed::{Context, federated, types};
-use crate::dialects::{Document, Lowered};
+use crate::dialects::{Document, Lowered, ParsedDocument};
 use berth_base::diag::Pos;
 use berth_base::diag::Severity;
 use berth_base::model::Key;
@@ -48,7 +48,7 @@ fn faults(document: &Json, look: impl FnOnce(&Scope, &Document)) -> Vec<String> 
     let at = Pos { file: "".into(), line: root.at.line, column: root.at.column };
     let scope = Scope::new(at.file.clone(), Severity::Warning);
     let version = version_of(&api_version).to_owned();
-    look(&scope, &Document { id: None, key, version, at, root: root.pack() });
+    look(&scope, &ParsedDocument { id: None, key, version, at, root: root.pack() }.into());
     all.extend(scope.into_diagnostics().errors().map(|one| one.message.clone()));
     all
 }

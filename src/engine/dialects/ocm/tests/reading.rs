@@ -134,14 +134,14 @@ fn a_work_set_must_name_placements_and_objects() {
 #[test]
 fn kinds_are_told_apart() {
     let claims = |kind: &str, group: &str| {
-        let loaded = crate::dialects::Document {
+        let loaded = crate::dialects::ParsedDocument {
             id: None,
             key: berth_base::model::Key::new(group, kind, "", "x"),
             version: "v1".to_owned(),
             at: berth_base::diag::Pos::file("a.yaml"),
             root: crate::testing::node(&serde_json::json!({})).pack(),
         };
-        (super::super::DIALECT.claim)(&[loaded])
+        (super::super::DIALECT.claim)(&[loaded.into()])
     };
     assert_eq!(claims("ManagedCluster", GROUP), [Claim::Inventory]);
     assert_eq!(claims("Placement", GROUP), [Claim::Policy]);
