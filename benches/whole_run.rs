@@ -1,6 +1,6 @@
 //! Whole runs of the binary over a generated fleet, beside `git fast-import` of the identical tree:
-//! a full run, runs after one workload was edited, cold and warm; and `kubectl kustomize` of single
-//! clusters, where there is a kubectl. `cargo bench --bench whole_run`.
+//! a full run, runs after one workload was edited, cold and warm, after one cluster got another label or joined; and
+//! `kubectl kustomize` of single clusters, where there is a kubectl. `cargo bench --bench whole_run`.
 //!
 //! `cargo bench --bench whole_run -- CLUSTERS WORKLOADS EACH OVERRIDDEN` sets another size.
 
@@ -9,6 +9,7 @@
 mod fleet;
 mod kustomize;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -73,12 +74,12 @@ fn main() {
 
     beside_kustomize(shape, &repository, folder.path(), full);
 
-    let mut number = 0;
-    let mut edit = || {
-        number += 1;
-        let edited = shape.workload(number * 37 % shape.workloads, number);
-        fleet::commit(&repository, &[edited], number);
+    let number = Cell::new(0);
+    let put = |file: &dyn Fn(usize) -> (String, String)| {
+        number.set(number.get() + 1);
+        fleet::commit(&repository, &[file(number.get())], number.get());
     };
+    let edit = || put(&|number| shape.workload(number * 37 % shape.workloads, number));
     run_once(&repository);
     let unchanged = Took::median((0..3).map(|_| run_once(&repository)));
     println!("nothing changed, cold     {}   {}", unchanged.shown(), unchanged.of(full));
@@ -101,6 +102,19 @@ fn main() {
         pass()
     }));
     println!("one edit, warm daemon     {}   {}", warm.shown(), warm.of(full));
+    let labelled = Took::median((0..EDITS).map(|_| {
+        put(&|number| {
+            let (path, text) = shape.cluster(number * 37 % shape.clusters);
+            (path, text.replace("region: ", &format!("region: n{number}")))
+        });
+        pass()
+    }));
+    println!("one label, warm daemon    {}   {}", labelled.shown(), labelled.of(full));
+    let joined = Took::median((0..EDITS).map(|_| {
+        put(&|number| shape.cluster(shape.clusters + number));
+        pass()
+    }));
+    println!("one new cluster, daemon   {}   {}", joined.shown(), joined.of(full));
 }
 
 /// A cluster's part of the full run beside its overlay's build. The latter starts a process for each

@@ -62,7 +62,8 @@ impl Shape {
         files
     }
 
-    fn cluster(&self, n: usize) -> (String, String) {
+    /// A cluster's file.
+    pub fn cluster(&self, n: usize) -> (String, String) {
         let (name, shard, region) = (self.cluster_name(n), n % self.shards(), n % 7);
         let text = match self.dialect {
             Dialect::KubeFed => format!(
