@@ -37,7 +37,7 @@ fn main() {
     let shape = Shape { clusters, workloads, each, overridden: 10, dialect: Dialect::KubeFed };
     let folder = tempfile::tempdir().expect("a folder");
     shape.repository(folder.path());
-    // What is an hour of the day in the day's own time, if a commit takes a tenth of a second.
+    // An hour of the day in the day's own time, if a commit takes a tenth of a second.
     let hour = (commits / 240).max(1);
     fleet::git(folder.path(), &["config", "gc.pruneExpire", &format!("{hour}.seconds.ago")]);
     println!(

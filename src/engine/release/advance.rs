@@ -136,7 +136,7 @@ impl Asked<'_> {
         let followed = strategies::followed(given.fleet, desired, &self.workload.key, &course.strategy);
         self.answer = answer::ask(course, &self.sights, ailing, &followed, reason.as_deref(), given.now);
         if let Some(reason) = frozen.filter(|_| taken_back && given.format >= RecordFormat::Second) {
-            // What is taken back goes back all the same. Nothing else happens.
+            // A release that is taken back goes back all the same. Nothing else happens.
             let stays = std::mem::take(&mut self.answer.remove);
             self.answer.waits.extend(stays.into_iter().map(|cluster| (cluster, reason.clone())));
         }

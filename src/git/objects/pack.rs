@@ -121,7 +121,7 @@ impl Unfinished {
         rights.set_readonly(true);
         self.file.set_permissions(rights)?;
         fs::rename(&self.path, name)?;
-        // What has this name next is somebody else's.
+        // The next file of this name is somebody else's.
         self.path = PathBuf::new();
         Ok(())
     }

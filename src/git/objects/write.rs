@@ -43,7 +43,7 @@ pub struct Counts {
 pub struct Writer<'r> {
     repo: &'r Repo,
     odb: git2::Odb<'r>,
-    /// What is there may go at any moment unless something leads to it, so that nothing counts as there.
+    /// An object that nothing leads to may go at any moment, so that none counts as there.
     anew: bool,
     pub counts: Counts,
 }

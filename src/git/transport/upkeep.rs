@@ -59,7 +59,7 @@ pub fn due(repository: &Path) -> Option<Step> {
         if path.extension().is_none_or(|extension| extension != "idx") {
             continue;
         }
-        // What is kept for a while, or for ever, is packed already.
+        // Objects kept for a while, or for ever, are packed already.
         if !["mtimes", "keep", "promisor"].iter().any(|also| path.with_extension(also).exists()) {
             let length = entry.metadata().map_or(0, |about| about.len());
             packs.push(length.saturating_sub(INDEX) / INDEXED);

@@ -30,7 +30,7 @@ pub fn write_report(
     seconds: i64,
 ) -> Result<WrittenReport, PublishError> {
     let old = repo.read_ref(&refs.report)?;
-    // What somebody else wrote there is not gone on from.
+    // Nothing goes on from a report that somebody else wrote there.
     let earlier = earlier.filter(|earlier| Some(earlier.commit) == old);
     let (clusters, workloads) = (summary.clusters().clone(), summary.workloads().clone());
     let (from, known_clusters, known_workloads) = match earlier {

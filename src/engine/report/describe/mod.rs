@@ -8,7 +8,7 @@ use berth_base::model::member::placed;
 use berth_base::model::staged::{Run, RunProgress, Standing};
 use berth_base::model::{Decision, Fleet, Key, Member, Observed};
 
-/// What is known of members, and what that is compared with.
+/// The reports of members, and all that they are compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct DescribeInputs<'s> {
     /// The fleet behind the current decisions, if it can still be read.
