@@ -8,7 +8,7 @@ use berth_hub::inputs::{PassInputs, Search};
 use berth_hub::publish;
 
 use crate::support::removals::{GLOBAL_SET, feed, managed, report, work};
-use crate::support::{RENDERED, Repo, small_fleet};
+use crate::support::{RENDERED, Repo, namespace, run, small_fleet};
 
 const PLACEMENT: &str = "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\n\
      metadata: {name: web, namespace: shop}\nspec: {}\n";
@@ -96,7 +96,7 @@ fn a_report_on_the_current_folder_is_a_verdict_on_the_published_copies() {
     assert_eq!(c.message, "ConfigMap shop/web-0: no room");
     assert!([&a, &b, &c].iter().all(|one| one.digest == published(&repo, "a") && one.since.is_none()));
     repo.publish().expect(0);
-    crate::support::run(&["verify", "--repo", repo.arg()]).expect(0);
+    run(&["verify", "--repo", repo.arg()]).expect(0);
 }
 
 #[test]
@@ -203,4 +203,28 @@ fn a_status_in_the_source_is_no_verdict() {
     repo.publish().expect(0);
     assert_eq!(verdict(&repo, "a"), None);
     assert!(!repo.files(RENDERED).keys().any(|path| path.starts_with("facts/")), "and no fact");
+}
+
+#[test]
+fn a_report_on_earlier_copies_begins_no_rollout_that_nobody_asked_for() {
+    let repo = fleet();
+    let earlier = tree(&repo, "a");
+    repo.write(
+        "apps/front.yaml",
+        "apiVersion: placement.kubernetes-fleet.io/v1\nkind: ClusterResourcePlacement\nmetadata: {name: front}\nspec:\n  \
+         resourceSelectors: [{group: '', version: v1, kind: Namespace, name: front}]\n---\n\
+         apiVersion: v1\nkind: Namespace\nmetadata: {name: front}\n",
+    );
+    repo.commit("another workload");
+    repo.publish().expect(0);
+    report(&repo, "a", 65, &applied(&earlier, ""));
+    repo.write("apps/note.yaml", namespace("shop"));
+    repo.commit("a third one");
+    repo.publish().expect(0);
+    let releases = "releases/_cluster/ClusterResourcePlacement.placement.kubernetes-fleet.io_front.yaml";
+    assert!(!repo.files(RENDERED).contains_key(releases), "nobody reported on it");
+    report(&repo, "a", 66, &applied(&tree(&repo, "a"), ""));
+    repo.publish().expect(0);
+    assert!(repo.files(RENDERED).contains_key(releases), "a did");
+    run(&["verify", "--repo", repo.arg()]).expect(0);
 }

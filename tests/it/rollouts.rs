@@ -1,5 +1,7 @@
 //! `berth rollout list` and `show`, and the line of a plan that says how a change will roll.
 
+use crate::support::removals::report;
+use crate::support::rollouts::Rollouts;
 use crate::support::{Ran, Repo, cluster, config_map, namespace, run};
 
 const WAVES: &str = "apiVersion: berth.dev/v1alpha1
@@ -123,4 +125,18 @@ fn a_cluster_that_a_release_leaves_as_it_is_has_it_and_a_pinned_one_has_its_pin(
     repo.publish().expect(0);
     assert_eq!(told(&repo), (["a=3", "b=2", "c=1"].map(str::to_owned).to_vec(), 1));
     run(&["verify", "--repo", repo.arg()]).expect(0);
+}
+
+#[test]
+fn a_member_that_says_nothing_of_its_copies_any_more_is_no_success_in_the_proof_either() {
+    let rollouts = Rollouts::of(fleet());
+    rollouts.succeed(&["a"]);
+    rollouts.pass();
+    report(&rollouts.repo, "a", 65, "");
+    rollouts.wait(20);
+    rollouts.repo.write("apps/api.yaml", config_map("api", "two", "{clusterSelector: {}}"));
+    rollouts.repo.commit("another workload");
+    rollouts.pass();
+    assert_eq!(rollouts.values(&["a", "b"], "web"), "a=one b=-");
+    rollouts.verify();
 }

@@ -26,8 +26,8 @@ pub(super) struct Advance {
     pub(super) releases: Option<Releases>,
     /// By cluster. One that is absent gets nothing and loses what it has.
     pub(super) fates: BTreeMap<String, Fate>,
-    /// The reports that were read, for the facts.
-    pub(super) reports: BTreeMap<String, CopyReport>,
+    /// The reports that were read, for the facts. None where the facts have one that its member retracted.
+    pub(super) reports: BTreeMap<String, Option<CopyReport>>,
     pub(super) trace: Trace,
     pub(super) next_change: Option<Timestamp>,
     pub(super) diagnostics: Diagnostics,
@@ -114,6 +114,11 @@ pub(super) fn look<'a>(
 }
 
 impl Asked<'_> {
+    /// Reports whether a member reported on the copies that its cluster has.
+    pub(super) fn is_reported(&self) -> bool {
+        self.sights.values().any(Sight::is_reported)
+    }
+
     /// Asks its strategy. `blocked` is the reason why another workload must go first, and `ailing` are the clusters
     /// in which workloads that go together with it are not in order.
     pub(super) fn ask(
@@ -189,8 +194,10 @@ impl Asked<'_> {
         let name = WorkloadName::of(&key);
         let report = |(cluster, sight): (String, Sight<'_>)| {
             let read = sight.report.filter(|_| !sight.is_assumed && !is_settled);
-            let report = read.or_else(|| carried(&name, &cluster, given))?;
-            Some((cluster, report))
+            // A proof takes the facts for reports: what this step did not read must not be among them.
+            let is_retracted = sight.is_retracted && !is_settled;
+            let report = read.or_else(|| carried(&name, &cluster, given).filter(|_| !is_retracted));
+            Some((cluster, report)).filter(|(_, report)| report.is_some() || is_retracted)
         };
         let reports = self.sights.into_iter().filter_map(report).collect();
         let Answer { waits, notes, standing, .. } = self.answer;
@@ -316,7 +323,7 @@ pub(super) fn stands(key: &Key, releases: &Releases, given: Given<'_>, desired: 
         fates.insert(pick.cluster.clone(), if is_picked { Fate::Stays } else { Fate::Leaves });
     }
     let name = WorkloadName::of(key);
-    let report = |cluster: &String| Some((cluster.clone(), carried(&name, cluster, given)?));
+    let report = |cluster: &String| Some((cluster.clone(), Some(carried(&name, cluster, given)?)));
     let reports = fates.keys().filter_map(report).collect();
     let (key, releases) = (key.clone(), Some(releases.clone()));
     let (trace, diagnostics) = (Trace::default(), Diagnostics::new());

@@ -39,18 +39,22 @@ pub(super) fn apply(advances: Vec<Advance>, given: Given<'_>, state: &mut State)
     }
     let unchanged: BTreeSet<WorkloadName> =
         advances.iter().filter(|advance| keeps_reports(advance, given)).map(name).collect();
+    let mut retracted = BTreeSet::new();
     for advance in advances {
         released.diagnostics.extend(advance.diagnostics.iter().cloned());
         released.next_change = released.next_change.into_iter().chain(advance.next_change).min();
         mark(&advance, given, state);
         let name = name(&advance);
         for (cluster, report) in advance.reports {
-            fact_of(&cluster, state).copies.insert(name.clone(), report);
+            match report {
+                Some(report) => drop(fact_of(&cluster, state).copies.insert(name.clone(), report)),
+                None => drop(retracted.insert((cluster, name.clone()))),
+            }
         }
         released.traces.insert(advance.key.clone(), advance.trace);
         state.releases.extend(advance.releases.map(|releases| (advance.key, releases.into())));
     }
-    keep_reports(&unchanged, given, state);
+    keep_reports(&unchanged, &retracted, given, state);
     released
 }
 
@@ -66,12 +70,18 @@ fn keeps_reports(advance: &Advance, given: Given<'_>) -> bool {
 }
 
 /// Keeps the last reports from clusters that lost their copies until the record changes: to drop them is no reason
-/// for a publication.
-fn keep_reports(unchanged: &BTreeSet<WorkloadName>, given: Given<'_>, state: &mut State) {
+/// for a publication. One that was retracted does not stay.
+fn keep_reports(
+    unchanged: &BTreeSet<WorkloadName>,
+    retracted: &BTreeSet<(String, WorkloadName)>,
+    given: Given<'_>,
+    state: &mut State,
+) {
     let facts = given.current.facts.iter();
     for (cluster, earlier) in facts.filter(|(cluster, _)| given.fleet.clusters.contains_key(*cluster)) {
         for (name, report) in earlier.copies.iter().filter(|(name, _)| unchanged.contains(*name)) {
-            if state.facts.get(cluster).is_none_or(|fact| !fact.copies.contains_key(name)) {
+            let is_known = state.facts.get(cluster).is_some_and(|fact| fact.copies.contains_key(name));
+            if !is_known && !retracted.contains(&(cluster.clone(), name.clone())) {
                 fact_of(cluster, state).copies.insert(name.clone(), report.clone());
             }
         }

@@ -104,16 +104,18 @@ pub fn release(
     contents: &mut dyn Contents,
 ) -> Result<Released, ContentError> {
     let reported = reported(given);
-    let is_reported =
-        |key: &Key| given.current.releases.contains_key(key) || reported.contains(&WorkloadName::of(key));
-    let workloads: BTreeMap<&Key, &Workload> = observed(given.fleet)
-        .filter(|Observed { workload, is_asked }| {
-            // A strategy that nobody asked for counts once a member has reported on the workload: without any
-            // report there is nothing to go by.
-            !workload.frozen && (*is_asked || is_reported(&workload.key))
-        })
-        .map(|Observed { workload, .. }| (&workload.key, workload))
-        .collect();
+    // A strategy that nobody asked for counts once a member has reported on the workload: without any report there is
+    // nothing to go by.
+    let mut unasked: BTreeSet<&Key> = BTreeSet::new();
+    let mut workloads: BTreeMap<&Key, &Workload> = BTreeMap::new();
+    for Observed { workload, is_asked } in observed(given.fleet).filter(|one| !one.workload.frozen) {
+        let key = &workload.key;
+        let is_begun = is_asked || given.current.releases.contains_key(key);
+        if is_begun || reported.contains(&WorkloadName::of(key)) {
+            unasked.extend((!is_begun).then_some(key));
+            workloads.insert(key, workload);
+        }
+    }
     let is_frozen = |key: &Key| given.fleet.workloads.get(key).is_some_and(|workload| workload.frozen);
     let stands = given.current.releases.iter().filter(|(key, _)| is_frozen(key));
     let stands: Vec<_> =
@@ -123,7 +125,7 @@ pub fn release(
     }
     let mut advances = {
         let (current, wanted) = (Places::of(given.current), Places::of(desired));
-        units::advance(&workloads, given, [&current, &wanted], contents)?
+        units::advance(&workloads, &unasked, given, [&current, &wanted], contents)?
     };
     advances.extend(stands);
     Ok(apply::apply(advances, given, desired))
@@ -170,7 +172,7 @@ pub fn asked(fleet: &Fleet) -> BTreeSet<&Key> {
     observed(fleet).filter(|observed| observed.is_asked).map(|observed| &observed.workload.key).collect()
 }
 
-/// Returns the workloads that some member has reported on.
+/// Returns the workloads that some member has reported on, if only on earlier copies.
 fn reported(given: Given<'_>) -> BTreeSet<&WorkloadName> {
     given.statuses.values().flat_map(|status| status.copies.keys()).collect()
 }

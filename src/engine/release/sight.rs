@@ -33,6 +33,8 @@ pub(super) struct Sight<'a> {
     pub(super) removing: Option<Timestamp>,
     /// Its member reports on the workload, so that it will report the end of a removal.
     pub(super) answers: bool,
+    /// Its member reported on the copies, as the facts say, and says nothing of them any more.
+    pub(super) is_retracted: bool,
 }
 
 /// Looks at every cluster that is picked or has a copy.
@@ -68,19 +70,26 @@ pub(super) fn sights<'a>(
         let earlier = given.current.facts.get(cluster).and_then(|fact| fact.copies.get(&name));
         let is_silent = is_silent(cluster, desired);
         sight.answers = !is_silent && earlier.is_some();
-        let Some(status) = given.statuses.get(cluster) else { continue };
-        let Some(report) = status.copies.get(&name) else { continue };
+        let status = given.statuses.get(cluster);
+        let reported = status.and_then(|status| Some((status.copies.get(&name)?, status.reported)));
+        if reported.is_none() && earlier.is_none() {
+            continue;
+        }
         if !known.contains_key(&sight.have) {
             let digest = copies::digest(sight.have.iter().map(|(path, id)| (&**path, *id)));
             known.insert(sight.have.clone(), digest);
         }
-        let since = report.since.or(status.reported).unwrap_or(given.now).min(given.now);
         // A report from before the cluster got its copies is about the same copies at an earlier time.
         let from = sight.removing.or(releases.reports_from(cluster));
         let is_stale = |since: Timestamp| from.is_some_and(|from| since < from);
-        if is_stale(since) || known.get(&sight.have) != Some(&report.digest) {
+        let have = known.get(&sight.have);
+        let counts = |report: &CopyReport, since| !is_stale(since) && have == Some(&report.digest);
+        let dated =
+            reported.map(|(report, at)| (report, report.since.or(at).unwrap_or(given.now).min(given.now)));
+        let Some((report, since)) = dated.filter(|(report, since)| counts(report, *since)) else {
+            sight.is_retracted = earlier.is_some_and(|one| one.since.is_some_and(|since| counts(one, since)));
             continue;
-        }
+        };
         let same = earlier.filter(|one| one.digest == report.digest && one.health == report.health);
         let same = same.filter(|same| same.since.is_some_and(|since| !is_stale(since)));
         let message = if report.health == Health::Failed { report.message.clone() } else { String::new() };

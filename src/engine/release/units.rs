@@ -14,9 +14,10 @@ use super::course::Way;
 use super::places::Places;
 use super::policy::Orders;
 
-/// Makes the steps of all workloads.
+/// Makes the steps of all workloads. Those that are `unasked` begin with a report on the copies that a cluster has.
 pub(super) fn advance<'a>(
     workloads: &BTreeMap<&'a Key, &'a Workload>,
+    unasked: &BTreeSet<&Key>,
     given: Given<'a>,
     places: [&'a Places<'a>; 2],
     contents: &mut dyn Contents,
@@ -24,6 +25,12 @@ pub(super) fn advance<'a>(
     let mut done: Vec<Advance> = Vec::new();
     let mut proven: BTreeMap<&Key, bool> = BTreeMap::new();
     for unit in in_order(workloads, given) {
+        if let [workload] = unit.as_slice()
+            && unasked.contains(&workload.key)
+            && !look(workload, given, places, Way::Recorded, contents)?.is_reported()
+        {
+            continue;
+        }
         let steps = step(&unit, given, places, &proven, contents)?;
         for (workload, step) in unit.iter().zip(&steps) {
             proven.insert(&workload.key, step.releases.as_ref().is_some_and(is_done));
