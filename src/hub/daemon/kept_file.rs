@@ -1,10 +1,10 @@
 //! A file that a process leaves for the next one, in the repository's own folder: `berth/cache`.
 //!
-//! It begins with a checksum and the build of berth that wrote it. For any other build, and where it is damaged, it
-//! counts as missing. It may be deleted at any time.
+//! It begins with a checksum, the length of what follows, and the build of berth that wrote it. For any other build,
+//! and where it is damaged, it counts as missing. It may be deleted at any time.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +15,9 @@ use berth_git::Repo;
 
 const FOLDER: &str = "berth/cache";
 
+/// The length of checksum and length.
+const HEADER: u64 = 32 + 8;
+
 /// The age at which nobody still writes to an unfinished file.
 const UNFINISHED: Duration = Duration::from_secs(3_600);
 
@@ -24,16 +27,29 @@ pub(super) fn read<T>(
     name: &str,
     decode: impl FnOnce(&mut Decoder<'_>) -> Option<T>,
 ) -> Option<T> {
-    let bytes = fs::read(path(repo, name)).ok()?;
-    let (checksum, body) = bytes.split_first_chunk::<32>()?;
-    if *checksum != <[u8; 32]>::from(Sha256::digest(body)) {
-        return None;
-    }
-    let mut decoder = Decoder::new(body);
+    let body = body(&path(repo, name))?;
+    let mut decoder = Decoder::new(&body);
     if *decoder.text()? != *BUILD {
         return None;
     }
     decode(&mut decoder)
+}
+
+/// Reads the bytes after the header. A pipe or a device may have no end, and a file without blocks has any length: only
+/// a plain file that is as long as its header says is read.
+fn body(path: &Path) -> Option<Vec<u8>> {
+    let about = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
+    let mut file = fs::File::open(path).ok()?;
+    let (mut checksum, mut length) = ([0; 32], [0; 8]);
+    file.read_exact(&mut checksum).ok()?;
+    file.read_exact(&mut length).ok()?;
+    let length = u64::from_le_bytes(length);
+    if about.len().checked_sub(HEADER) != Some(length) {
+        return None;
+    }
+    let mut body = Vec::new();
+    file.take(length).read_to_end(&mut body).ok()?;
+    (checksum == <[u8; 32]>::from(Sha256::digest(&body))).then_some(body)
 }
 
 /// Replaces a file. Nothing depends on its success.
@@ -54,6 +70,7 @@ pub(super) fn replace(
     let write = || {
         let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&fresh)?;
         file.write_all(&Sha256::digest(&body))?;
+        file.write_all(&(body.len() as u64).to_le_bytes())?;
         file.write_all(&body)?;
         fs::rename(&fresh, &target)
     };
