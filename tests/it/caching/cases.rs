@@ -1,0 +1,118 @@
+//! Small fleets in which passes with memories once came to something else, or to nothing at all.
+
+use berth_base::model::Timestamp;
+use berth_hub::daemon::Settings;
+
+use super::edits::Files;
+use super::sides::{Said, Sides};
+use crate::support::{cluster, config_map, namespace};
+
+/// Commits these files at a minute, and lets all sides make a pass at a moment.
+pub fn step(sides: &mut Sides, files: &Files, minute: i64, clock: Timestamp) -> Said {
+    let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    sides.commit(files, "edit\n", Timestamp::from_second(start.as_second() + 60 * minute).unwrap());
+    let said = sides.pass(clock);
+    sides.prove(clock);
+    said
+}
+
+fn at(time: &str) -> Timestamp {
+    format!("2026-01-01T{time}Z").parse().unwrap()
+}
+
+fn clock() -> Timestamp {
+    "2027-01-01T00:00:00Z".parse().unwrap()
+}
+
+pub fn with(files: &[(&str, &str)]) -> Files {
+    files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
+}
+
+const BOUND: &str = "apiVersion: cluster.open-cluster-management.io/v1beta2\nkind: ManagedClusterSetBinding\n\
+                     metadata: {name: global, namespace: shop}\nspec: {clusterSet: global}\n";
+
+#[test]
+fn a_score_that_ends_within_a_second_ends_for_everybody() {
+    let score = "apiVersion: cluster.open-cluster-management.io/v1alpha1\nkind: AddOnPlacementScore\n\
+                 metadata: {name: default, namespace: c2}\n\
+                 status: {validUntil: \"2026-01-01T00:01:59.500Z\", scores: [{name: free, value: 60}]}\n";
+    let placement = "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\n\
+                     metadata: {name: web, namespace: shop}\nspec:\n  numberOfClusters: 1\n  prioritizerPolicy:\n    \
+                     mode: Exact\n    configurations:\n    \
+                     - {weight: 2, scoreCoordinate: {type: AddOn, addOn: {resourceName: default, scoreName: free}}}\n";
+    let managed = |name: &str| {
+        format!(
+            "apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {{name: {name}}}\n\
+             spec: {{hubAcceptsClient: true}}\n"
+        )
+    };
+    let (c1, c2) = (managed("c1"), managed("c2"));
+    let mut files = with(&[
+        ("b.yaml", BOUND),
+        ("c1.yaml", &c1),
+        ("c2.yaml", &c2),
+        ("s.yaml", score),
+        ("p.yaml", placement),
+    ]);
+    let mut sides = Sides::new(&Settings::of(""));
+    step(&mut sides, &files, 1, at("00:01:00"));
+    files.insert("note.yaml".into(), namespace("shop"));
+    step(&mut sides, &files, 2, at("00:02:00"));
+}
+
+#[test]
+fn a_cluster_that_is_out_anyway_and_falls_silent_changes_its_decision() {
+    let member = "apiVersion: cluster.kubernetes-fleet.io/v1\nkind: MemberCluster\nmetadata: {name: c1}\nspec:\n  \
+                  identity: {kind: ServiceAccount, name: a, namespace: fleet-system, apiGroup: ''}\nstatus:\n  \
+                  agentStatus:\n  - type: MemberAgent\n    lastReceivedHeartbeat: \"2026-01-01T00:00:00Z\"\n    \
+                  conditions:\n    - {type: Joined, status: \"False\", reason: x, message: x, \
+                  lastTransitionTime: \"2026-01-01T00:00:00Z\"}\n";
+    let drained = "apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {name: c2}\n\
+                   spec:\n  hubAcceptsClient: true\n  taints:\n  \
+                   - {key: drain, effect: NoSelect, timeAdded: \"2026-01-01T00:03:00Z\"}\n";
+    let tolerant = "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\n\
+                    metadata: {name: web, namespace: shop}\nspec:\n  tolerations:\n  \
+                    - {key: drain, operator: Exists, tolerationSeconds: 600}\n";
+    let placed = |value: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: w0, namespace: shop}}\ndata: {{value: {value}}}\n---\n\
+             apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ResourcePlacement\n\
+             metadata: {{name: all, namespace: shop}}\nspec:\n  \
+             resourceSelectors: [{{group: '', version: v1, kind: ConfigMap, name: w0}}]\n  \
+             policy: {{placementType: PickAll}}\n"
+        )
+    };
+    let mut files =
+        with(&[("b.yaml", BOUND), ("c1.yaml", member), ("c2.yaml", drained), ("p.yaml", tolerant)]);
+    let mut sides = Sides::new(&Settings::of(""));
+    files.insert("rp.yaml".into(), placed("a"));
+    step(&mut sides, &files, 1, at("00:01:10"));
+    files.insert("rp.yaml".into(), placed("b"));
+    step(&mut sides, &files, 2, clock());
+}
+
+/// A file that is broken leaves nothing to publish again once its last good form is kept.
+#[test]
+fn a_second_pass_over_a_broken_file_publishes_nothing() {
+    let everywhere = "{clusterSelector: {matchLabels: {env: e1}}}";
+    let mut files = with(&[("apps/shop.yaml", &namespace("shop"))]);
+    for name in ["c0", "c1", "c2", "c3"] {
+        files.insert(format!("clusters/{name}.yaml"), cluster(name, &[("env", "e1")]));
+        files.insert(format!("apps/{name}.yaml"), config_map(name, "0", everywhere));
+    }
+    let mut sides = Sides::new(&Settings::of(""));
+    let edits = [
+        ("clusters/c1.yaml", Some(cluster("c1", &[("env", "e0")]))),
+        ("apps/c0.yaml", None),
+        ("apps/c1.yaml", Some(config_map("c1", "1", everywhere))),
+        ("clusters/c0.yaml", Some("kind: [\n".to_owned())),
+    ];
+    step(&mut sides, &files, 0, clock());
+    for (minute, (path, text)) in (1..).zip(edits) {
+        files.remove(path);
+        files.extend(text.map(|text| (path.to_owned(), text)));
+        step(&mut sides, &files, minute, clock());
+        let again = sides.pass(clock());
+        assert!(!again.is_published, "after {path}: {again:?}");
+    }
+}

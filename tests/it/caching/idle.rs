@@ -1,0 +1,41 @@
+//! A run after one that had nothing to do.
+
+/// A repository whose last run had nothing to do, and whose cluster's file cannot be read any more.
+fn idle() -> crate::support::Repo {
+    let repo = crate::support::Repo::new();
+    repo.write("clusters/a.yaml", crate::support::removals::managed("a", ""));
+    repo.commit("start");
+    for _ in 0..2 {
+        repo.publish().expect(0);
+    }
+    let blob = repo.git(&["rev-parse", "HEAD:clusters/a.yaml"]);
+    std::fs::remove_file(repo.path().join(".git/objects").join(&blob[..2]).join(&blob[2..])).unwrap();
+    repo
+}
+
+#[test]
+fn a_run_after_one_that_had_nothing_to_do_reads_nothing() {
+    let repo = idle();
+    assert!(repo.publish().expect(0).out.contains("nothing to publish"));
+}
+
+#[test]
+fn a_run_looks_again_once_anything_differs() {
+    let flags = idle();
+    let other = crate::support::run(&["run", "--once", "--repo", flags.arg(), "--max-removed-clusters", "7"]);
+    assert_ne!(other.code, 0);
+    for name in ["refs/berth/report", "refs/berth/processed"] {
+        let repo = idle();
+        repo.git(&["update-ref", "-d", name]);
+        assert_ne!(repo.publish().code, 0, "without {name}");
+    }
+    let reported = idle();
+    crate::support::removals::report(&reported, "a", 1, "");
+    assert_ne!(reported.publish().code, 0);
+    let damaged = idle();
+    let file = damaged.path().join(".git/berth/cache/idle");
+    let mut bytes = std::fs::read(&file).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    assert_ne!(damaged.publish().code, 0);
+}

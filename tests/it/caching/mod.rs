@@ -1,0 +1,13 @@
+//! What passes carry from one to the next only saves time: over any sequence of edits, a daemon that
+//! remembers publishes the very commits of one that has forgotten everything.
+
+mod cases;
+#[cfg(unix)]
+mod damage;
+mod edits;
+mod grammar;
+mod idle;
+mod members;
+mod sides;
+#[cfg(unix)]
+mod walk;

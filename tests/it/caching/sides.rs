@@ -1,0 +1,249 @@
+//! Repositories that see the same commits at the same moments, with passes that begin from different memories.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use berth_base::model::Timestamp;
+use berth_engine::plan::Plan;
+use berth_git::protocol::STATUS_FILE;
+use berth_git::{CommitId, Identity, Repo, TreeId, Writer};
+use berth_hub::daemon::{
+    Cache, Once, PassError, PassOutcome, PassResult, Settings, pass, pass_once, pass_with_cache,
+};
+use berth_hub::verify::{Expected, Verifier};
+
+use super::edits::Files;
+use crate::support::hermetic;
+
+pub const MAIN: &str = "refs/heads/main";
+
+/// The time after which a pass counts as hanging.
+const HANGING: Duration = Duration::from_secs(120);
+
+/// A repository with one daemon's worth of settings.
+#[derive(Debug)]
+pub struct Side {
+    _folder: tempfile::TempDir,
+    pub settings: Settings,
+}
+
+impl Side {
+    pub fn new() -> Side {
+        let folder = tempfile::tempdir().unwrap();
+        for part in ["objects/info", "refs"] {
+            std::fs::create_dir_all(folder.path().join(part)).unwrap();
+        }
+        std::fs::write(folder.path().join("HEAD"), format!("ref: {MAIN}\n")).unwrap();
+        let config = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
+        std::fs::write(folder.path().join("config"), config).unwrap();
+        let settings = Settings::of(folder.path());
+        Side { _folder: folder, settings }
+    }
+
+    /// A repository that reads the objects of another one as well.
+    pub fn beside(other: &Side, settings: &Settings) -> Side {
+        let side = Side::new();
+        let lent = format!("{}\n", other.path().join("objects").display());
+        std::fs::write(side.path().join("objects/info/alternates"), lent).unwrap();
+        Side { settings: Settings { repo: side.settings.repo, ..settings.clone() }, ..side }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.settings.repo
+    }
+
+    pub fn repo(&self) -> Repo {
+        Repo::open(self.path()).unwrap()
+    }
+
+    pub fn refs(&self) -> BTreeMap<String, CommitId> {
+        self.repo().list_refs("refs/").unwrap()
+    }
+
+    /// Moves a ref, or deletes it.
+    pub fn point(&self, name: &str, to: Option<CommitId>) {
+        let repo = self.repo();
+        match (repo.read_ref(name).unwrap(), to) {
+            (old, Some(to)) if old != Some(to) => repo.move_ref(name, old, to).unwrap(),
+            (Some(old), None) => repo.delete_ref(name, old).unwrap(),
+            _ => {}
+        }
+    }
+
+    /// Commits these files on top of a commit. No ref moves.
+    fn commit(&self, files: &Files, parent: Option<CommitId>, message: &str, at: Timestamp) -> CommitId {
+        let repo = self.repo();
+        let mut writer = Writer::new(&repo).unwrap();
+        let files: Vec<_> =
+            files.iter().map(|(path, text)| (path.as_str(), writer.blob(text.as_bytes()).unwrap())).collect();
+        let tree = writer.folder(files).unwrap();
+        let parents: Vec<CommitId> = parent.into_iter().collect();
+        let commit = writer.commit(tree, &parents, message, &Identity::default(), at.as_second()).unwrap();
+        repo.flush().unwrap();
+        commit
+    }
+
+    /// A pass of a process of its own. One that hangs or panics fails the test.
+    pub fn process(&self, clock: Timestamp) -> Said {
+        let (tell, told) = mpsc::channel();
+        let settings = self.settings.clone();
+        let running = std::thread::spawn(move || {
+            let said = Said::of_once(pass_once(&settings, clock, None));
+            let _ = tell.send(());
+            said
+        });
+        match told.recv_timeout(HANGING) {
+            Err(mpsc::RecvTimeoutError::Timeout) => panic!("a pass hangs"),
+            _ => running.join().unwrap_or_else(|_| panic!("a pass panics")),
+        }
+    }
+
+    /// Finds every object that a ref leads to.
+    pub fn check(&self) {
+        let fsck =
+            hermetic("git").args(["fsck", "--strict", "--no-dangling"]).current_dir(self.path()).output();
+        let fsck = fsck.unwrap();
+        assert!(fsck.status.success(), "{}", String::from_utf8_lossy(&fsck.stderr));
+    }
+}
+
+/// All that a pass says.
+#[derive(Debug, Default)]
+pub struct Said {
+    /// The outcome and the messages.
+    words: String,
+    /// The rest, absent after a process that had nothing to do.
+    more: Option<String>,
+    pub approvals: Vec<String>,
+    pub next_change: Option<Timestamp>,
+    pub is_published: bool,
+    /// A process found that it had nothing to do, without a pass.
+    pub is_idle: bool,
+    pub is_refused: bool,
+}
+
+impl Said {
+    fn of(passed: Result<PassResult, PassError>) -> Said {
+        let passed = match passed {
+            Ok(passed) => passed,
+            Err(error) => return Said { words: error.to_string(), is_refused: true, ..Said::default() },
+        };
+        let PassResult {
+            source, outcome, plan, rollout_steps, standing, held, diagnostics, next_change, ..
+        } = passed;
+        // The moments at which members are late are for those who heard their reports.
+        let (sequence, rollouts, waiting) = (standing.sequence, standing.rollouts, standing.waiting);
+        Said {
+            words: format!("{source}\n{outcome:?}\n{plan:?}\n{rollout_steps:?}\n{held:#?}\n{diagnostics:#?}"),
+            more: Some(format!("{next_change:?}\n{sequence:?}\n{rollouts:#?}\n{waiting}")),
+            approvals: held.iter().map(|held| held.approval_of_all()).collect(),
+            next_change,
+            is_published: outcome != PassOutcome::Unchanged,
+            is_idle: false,
+            is_refused: false,
+        }
+    }
+
+    fn of_once(once: Result<Once, PassError>) -> Said {
+        match once {
+            Ok(Once::Passed(passed)) => Said::of(Ok(*passed)),
+            Ok(Once::Idle { source, diagnostics }) => {
+                let (outcome, plan) = (PassOutcome::Unchanged, Plan::default());
+                let words = format!("{source}\n{outcome:?}\n{plan:?}\n[]\n[]\n{diagnostics:#?}");
+                Said { words, is_idle: true, ..Said::default() }
+            }
+            Err(error) => Said::of(Err(error)),
+        }
+    }
+
+    #[track_caller]
+    fn assert_same(&self, other: &Said, who: &str) {
+        assert_eq!(self.words, other.words, "{who}");
+        if self.more.is_some() {
+            assert_eq!(self.more, other.more, "{who}");
+        }
+    }
+}
+
+/// A daemon that remembers, processes that find what the last one left, and processes that begin with nothing.
+#[derive(Debug)]
+pub struct Sides {
+    /// The source and the reports, whose objects all others read.
+    people: Side,
+    warm: Side,
+    cache: Cache,
+    pub kept: Side,
+    pub cold: Side,
+    /// A side whose passes somebody else makes.
+    pub other: Side,
+}
+
+impl Sides {
+    pub fn new(settings: &Settings) -> Sides {
+        let people = Side::new();
+        let [warm, kept, cold, other] = [(); 4].map(|()| Side::beside(&people, settings));
+        Sides { people, warm, cache: Cache::default(), kept, cold, other }
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &Side> {
+        [&self.warm, &self.kept, &self.cold, &self.other].into_iter()
+    }
+
+    /// Moves a ref on all sides.
+    pub fn point(&self, name: &str, to: Option<CommitId>) {
+        self.all().for_each(|side| side.point(name, to));
+    }
+
+    /// Commits these files to the source of all sides.
+    pub fn commit(&self, files: &Files, message: &str, at: Timestamp) -> CommitId {
+        let parent = self.people.repo().read_ref(MAIN).unwrap();
+        let commit = self.people.commit(files, parent, message, at);
+        self.people.point(MAIN, Some(commit));
+        self.point(MAIN, Some(commit));
+        commit
+    }
+
+    /// Gives all sides a member's report, or takes it away.
+    pub fn report(&self, cluster: &str, text: Option<String>) {
+        let file = |text| Files::from([(STATUS_FILE.to_owned(), text)]);
+        let commit =
+            text.map(|text| self.people.commit(&file(text), None, "status\n", Timestamp::UNIX_EPOCH));
+        self.point(&self.cold.settings.refs.status_of(cluster), commit);
+    }
+
+    /// The folders that members have now, by cluster.
+    pub fn folders(&self) -> Vec<(String, TreeId)> {
+        let (repo, prefix) = (self.cold.repo(), &self.cold.settings.refs.clusters);
+        let named = |(name, commit): (String, CommitId)| {
+            Some((name.strip_prefix(prefix.as_str())?.to_owned(), repo.commit(commit).ok()?.tree))
+        };
+        repo.list_refs(prefix).unwrap().into_iter().filter_map(named).collect()
+    }
+
+    /// Lets all sides but the other one make a pass, which must come to the same.
+    pub fn pass(&mut self, clock: Timestamp) -> Said {
+        let forgot = Said::of(pass(&self.cold.settings, clock));
+        let remembered = Said::of(pass_with_cache(&self.warm.settings, clock, &mut self.cache));
+        self.assert_same(&self.warm, &remembered, &forgot, "a daemon");
+        let found = self.kept.process(clock);
+        self.assert_same(&self.kept, &found, &forgot, "a process");
+        Said { is_idle: found.is_idle, ..forgot }
+    }
+
+    /// Insists that a side came to the same as the one that began with nothing.
+    #[track_caller]
+    pub fn assert_same(&self, side: &Side, said: &Said, forgot: &Said, who: &str) {
+        said.assert_same(forgot, who);
+        assert_eq!(side.refs(), self.cold.refs(), "{who}");
+    }
+
+    /// Proves the last commit.
+    pub fn prove(&self, clock: Timestamp) {
+        let (repo, refs) = (self.cold.repo(), &self.cold.settings.refs);
+        let Some(commit) = repo.read_ref(&refs.rendered).unwrap() else { return };
+        let proof = Verifier::new(&repo, refs, Expected::at(clock)).unwrap().prove(commit).unwrap();
+        assert!(!proof.verdict.is_failed(), "{:?} at {clock}", proof.verdict);
+    }
+}

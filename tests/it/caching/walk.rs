@@ -1,0 +1,190 @@
+//! Random walks: edits, reports and time, over all dialects.
+//!
+//! More of them, from another beginning:
+//!
+//! ```text
+//! BERTH_WALK_EDITS=10000 BERTH_WALK_SEED=7 cargo test --release --test it caching::walk -- --nocapture
+//! ```
+//!
+//! A walk that fails prints its seed and its edits. `BERTH_WALK_EDITS=1` with that seed repeats it alone.
+
+use std::fmt::Write as _;
+
+use berth_base::model::Timestamp;
+use berth_hub::daemon::Settings;
+
+use super::damage::{Damage, Stock, WAYS};
+use super::edits::{Fleet, any};
+use super::members::report;
+use super::sides::{Said, Side, Sides};
+use crate::support::random::{Random, rounds};
+
+/// The steps of one walk.
+const STEPS: u64 = 50;
+
+/// The limits of the gate that a walk may have.
+const LIMITS: [&str; 3] = [
+    "clusters=50%/2 objects=50%/10 evictions=30%/2 risky=held rollback=5 window=24h rollback-window=24h \
+     trailers=on labels=region failover=on",
+    "clusters=100%/0 objects=100%/0 evictions=100%/0 risky=allowed rollback=5 window=24h rollback-window=24h \
+     trailers=on labels=region failover=on",
+    "clusters=100%/0 objects=100%/0 evictions=100%/0 risky=allowed rollback=5 window=1h rollback-window=1h \
+     trailers=off labels=none failover=on",
+];
+
+struct Walk {
+    seed: u64,
+    random: Random,
+    sides: Sides,
+    fleet: Fleet,
+    clock: Timestamp,
+    last: Said,
+    stock: Stock,
+    /// For whoever repeats the walk.
+    log: String,
+}
+
+impl Drop for Walk {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("BERTH_WALK_EDITS=1 BERTH_WALK_SEED={} repeats this walk:\n{}", self.seed, self.log);
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    edits: u64,
+    passes: u64,
+    published: u64,
+    held: u64,
+    idle: u64,
+    refused: u64,
+}
+
+impl Walk {
+    fn new(seed: u64, stock: Stock) -> Walk {
+        let mut random = Random::new(seed);
+        let clock = Timestamp::from_second(1_767_225_630).unwrap();
+        let mut settings = Settings::of("");
+        settings.limits = random.pick(&LIMITS).parse().expect("limits");
+        settings.heartbeat = (random.below(3) == 0).then_some(600);
+        let fleet = Fleet::new(clock, &mut random);
+        let sides = Sides::new(&settings);
+        Walk { seed, random, sides, fleet, clock, last: Said::default(), stock, log: String::new() }
+    }
+
+    /// Time goes on: hardly, for a while, or up to a deadline.
+    fn wait(&mut self) {
+        let due = self.last.next_change.map(|at| at.as_second() - self.clock.as_second());
+        let due = due.filter(|seconds| (0..172_800).contains(seconds)).unwrap_or(30);
+        let minutes = i64::try_from(self.random.below(60)).unwrap();
+        let choices =
+            [0, 0, 1, 20, 60, 60 * minutes, 60 * minutes, due, due, due + 1, due - 1, 1_440 * minutes];
+        let seconds = self.random.pick(&choices).max(0);
+        self.clock = Timestamp::from_second(self.clock.as_second() + seconds).unwrap();
+    }
+
+    fn note(&mut self, words: &str) {
+        let _ = writeln!(self.log, "  {words}");
+    }
+
+    fn edit(&mut self, tally: &mut Tally) {
+        let mut message = "edit\n".to_owned();
+        for _ in 0..self.random.pick(&[0, 1, 1, 1, 2, 3]) {
+            let edit = self.fleet.edit(self.clock, &mut self.random);
+            self.note(&edit);
+            tally.edits += 1;
+        }
+        if let Some(line) = any(&mut self.random, &self.last.approvals).filter(|_| self.random.below(2) == 0)
+        {
+            let line = line.clone();
+            self.note(&line);
+            if self.random.below(2) == 0 {
+                let _ = write!(message, "\n{line}\n");
+            } else {
+                let (_, digest) = line.split_once(": ").unwrap();
+                let approval = format!(
+                    "apiVersion: berth.dev/v1alpha1\nkind: Approval\nmetadata: {{name: a}}\nspec: {{digest: {digest}, \
+                     expires: \"2026-06-30T18:00:00Z\", reason: good}}\n"
+                );
+                self.fleet.files.insert("approvals/a.yaml".to_owned(), approval);
+            }
+        }
+        self.sides.commit(&self.fleet.files, &message, self.clock);
+        self.fleet.remember();
+    }
+
+    fn reports(&mut self) {
+        for (cluster, folder) in self.sides.folders() {
+            match self.random.below(10) {
+                0..4 => {
+                    let text = report(&cluster, folder, self.clock, &mut self.random);
+                    self.sides.report(&cluster, Some(text));
+                }
+                4 if self.random.below(8) == 0 => self.sides.report(&cluster, None),
+                _ => {}
+            }
+        }
+    }
+
+    /// Somebody moves or deletes a ref.
+    fn meddle(&mut self) {
+        let refs = self.sides.cold.settings.refs.clone();
+        let own =
+            [refs.report, refs.processed, format!("{}k0", refs.clusters), format!("{}m0", refs.clusters)];
+        let name = any(&mut self.random, &own).unwrap();
+        self.sides.point(name, None);
+        self.note(&format!("{name} is deleted"));
+    }
+
+    fn step(&mut self, tally: &mut Tally) {
+        self.wait();
+        self.note(&format!("-- {}", self.clock));
+        match self.random.below(20) {
+            0..14 => self.edit(tally),
+            14 => self.meddle(),
+            // Time and reports alone.
+            _ => {}
+        }
+        if self.random.below(5) < 3 {
+            self.reports();
+        }
+        let damage = Damage::way(usize::try_from(tally.passes).unwrap() % WAYS);
+        self.note(&format!("{damage:?}"));
+        let said = self.sides.pass(self.clock);
+        damage.strike(&self.sides, self.clock, &said, &mut self.stock, &mut self.random);
+        if self.random.below(10) == 0 {
+            self.sides.prove(self.clock);
+        }
+        tally.passes += 1;
+        tally.published += u64::from(said.is_published);
+        tally.held += u64::from(!said.approvals.is_empty());
+        tally.idle += u64::from(said.is_idle);
+        tally.refused += u64::from(said.is_refused);
+        self.last = said;
+    }
+}
+
+#[test]
+fn all_memories_lead_to_the_same_commits() {
+    let edits = rounds("BERTH_WALK_EDITS", 50);
+    let first = rounds("BERTH_WALK_SEED", 1);
+    let (mut tally, mut stock) = (Tally::default(), Stock::default());
+    for seed in first.. {
+        let mut walk = Walk::new(seed, std::mem::take(&mut stock));
+        walk.sides.commit(&walk.fleet.files, "start\n", walk.clock);
+        walk.fleet.remember();
+        walk.last = walk.sides.pass(walk.clock);
+        walk.sides.other.process(walk.clock);
+        for _ in 0..STEPS {
+            walk.step(&mut tally);
+        }
+        walk.sides.all().for_each(Side::check);
+        stock = std::mem::take(&mut walk.stock);
+        eprintln!("seed {seed}: {tally:?}");
+        if tally.edits >= edits {
+            break;
+        }
+    }
+}
