@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 use berth_base::model::status::Applied;
 use berth_base::model::{ClusterStatus, Timestamp};
 use berth_git::protocol::Refs;
+use berth_git::transport::Cancel;
+use berth_git::transport::upkeep::{self, Grace};
 use berth_git::{EntryKind, Repo};
 use berth_hub::daemon::{Cache, PassOutcome, Settings, pass, pass_with_cache};
 use berth_member::sync::status;
@@ -67,6 +69,7 @@ fn measure(clusters: usize) -> Figures {
     let full = began.elapsed();
     let all: BTreeSet<String> = (0..clusters).map(fleet::cluster_name).collect();
     world.report(&all);
+    world.upkeep();
     world.pass();
     world.pass();
     fleet::commit(folder.path(), &[shape.workload(0, 1)], 61);
@@ -107,6 +110,13 @@ impl World<'_> {
         let began = Instant::now();
         let result = pass_with_cache(&self.settings, self.clock(), &mut self.cache).expect("a pass");
         (result.outcome, began.elapsed())
+    }
+
+    /// Packs the repository, as a daemon does beside its passes once so many reports are there.
+    fn upkeep(&self) {
+        if let Some(step) = upkeep::due(self.folder) {
+            upkeep::run(self.folder, step, Grace::OfGit, &Cancel::default()).expect("a packed repository");
+        }
     }
 
     fn tip(&self) -> String {

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 pub struct Cache<K, V> {
     entries: BTreeMap<K, Entry<V>>,
+    /// Any entry was asked for since unused entries were forgotten last.
+    is_in_use: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -21,6 +23,7 @@ struct Entry<V> {
 impl<K: Ord, V: Clone> Cache<K, V> {
     /// Returns the result under a key, which is used by that.
     pub fn get(&mut self, key: &K) -> Option<V> {
+        self.is_in_use = true;
         let entry = self.entries.get_mut(key)?;
         entry.used = true;
         Some(entry.result.clone())
@@ -28,11 +31,16 @@ impl<K: Ord, V: Clone> Cache<K, V> {
 
     /// Remembers a result that was just made.
     pub fn insert(&mut self, key: K, result: V) {
+        self.is_in_use = true;
         self.entries.insert(key, Entry { result, used: true });
     }
 
-    /// Forgets the entries that were not used since the last call.
+    /// Forgets the entries that were not used since the last call. A cache that nobody asked stays as it is: the
+    /// next pass may ask it for the same again.
     pub fn forget_unused(&mut self) {
+        if !std::mem::take(&mut self.is_in_use) {
+            return;
+        }
         self.entries.retain(|_, entry| std::mem::take(&mut entry.used));
     }
 
@@ -43,7 +51,7 @@ impl<K: Ord, V: Clone> Cache<K, V> {
 
 impl<K, V> Default for Cache<K, V> {
     fn default() -> Cache<K, V> {
-        Cache { entries: BTreeMap::new() }
+        Cache { entries: BTreeMap::new(), is_in_use: false }
     }
 }
 
@@ -51,7 +59,7 @@ impl<K, V> Default for Cache<K, V> {
 impl<K: Ord, V> FromIterator<(K, V)> for Cache<K, V> {
     fn from_iter<Entries: IntoIterator<Item = (K, V)>>(entries: Entries) -> Cache<K, V> {
         let unused = |(key, result)| (key, Entry { result, used: false });
-        Cache { entries: entries.into_iter().map(unused).collect() }
+        Cache { entries: entries.into_iter().map(unused).collect(), is_in_use: false }
     }
 }
 
@@ -66,6 +74,8 @@ mod tests {
         assert_eq!(cache.get(&1), Some("one"));
         cache.forget_unused();
         assert_eq!(cache.iter().collect::<Vec<_>>(), [(&1, &"one"), (&3, &"three")]);
+        cache.forget_unused();
+        assert_eq!(cache.iter().count(), 2, "nobody asked");
         assert_eq!(cache.get(&2), None);
         cache.forget_unused();
         assert_eq!(cache.iter().count(), 0);

@@ -75,5 +75,5 @@ fn tree(case: &Archive) -> SourceTree {
     let files = case.below("fleet").filter(|(path, _)| wanted(path));
     let mut files: Vec<_> = files.map(|(path, text)| SourceFile::new(path, text.as_bytes())).collect();
     files.sort_by(|a, b| a.path.cmp(&b.path));
-    SourceTree { files, ..SourceTree::default() }
+    SourceTree { files: files.into(), ..SourceTree::default() }
 }

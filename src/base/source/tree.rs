@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use crate::diag::{Diagnostics, is_visible};
-use crate::model::ContentId;
+use crate::model::{ContentId, Shared};
 
 /// The files of a fleet repository, in path order.
 #[derive(Clone, Debug, Default)]
 pub struct SourceTree {
-    pub files: Vec<SourceFile>,
+    pub files: Shared<Vec<SourceFile>>,
     /// Entries that were found but not read: symbolic links, submodules, oversized files.
     pub found: Diagnostics,
     pub rules_from: RulesFrom,
@@ -24,6 +24,18 @@ pub enum RulesFrom {
     Earlier(Arc<SourceTree>),
     /// No rules: the tree was published before, or the tree before it has none.
     Nowhere,
+}
+
+impl SourceTree {
+    /// Reports whether both hold the very same files, which takes no look at any of them.
+    pub fn is_same(&self, other: &SourceTree) -> bool {
+        let rules_are_same = match (&self.rules_from, &other.rules_from) {
+            (RulesFrom::Own, RulesFrom::Own) | (RulesFrom::Nowhere, RulesFrom::Nowhere) => true,
+            (RulesFrom::Earlier(rules), RulesFrom::Earlier(others)) => rules.is_same(others),
+            _ => false,
+        };
+        rules_are_same && self.files.is_same(&other.files) && self.found == other.found
+    }
 }
 
 /// A file, with its path relative to the root, `/` between parts.

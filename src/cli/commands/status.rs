@@ -2,7 +2,6 @@
 
 use berth_base::text::counted;
 use berth_git::protocol::{Refs, Statuses, read_statuses};
-use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -71,7 +70,7 @@ pub(crate) fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
 }
 
 /// Returns every ref that a status may be made from.
-fn everything(repo: &Repo) -> Result<BTreeMap<String, CommitId>, CommandError> {
+fn everything(repo: &Repo) -> Result<Map<String, CommitId>, CommandError> {
     Ok(repo.list_refs("refs/")?)
 }
 

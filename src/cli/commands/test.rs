@@ -113,7 +113,7 @@ fn given(tree: &SourceTree, folder: &str) -> Result<GivenFleet, Diagnostics> {
         missing.push(Diagnostic::error(Pos::file(folder), "there is no file of a fleet"));
         return Err(missing);
     }
-    let tree = SourceTree { files, rules_from: RulesFrom::Nowhere, ..SourceTree::default() };
+    let tree = SourceTree { files: files.into(), rules_from: RulesFrom::Nowhere, ..SourceTree::default() };
     let (current, statuses) = (State::default(), Map::new());
     let inputs = Inputs {
         tree: &tree,

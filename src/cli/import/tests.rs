@@ -36,7 +36,7 @@ fn fleet(wanted: &[BTreeSet<usize>]) -> SourceTree {
     };
     let text: String = CLUSTERS.iter().map(cluster).chain(wanted.iter().enumerate().map(role)).collect();
     let file = SourceFile::new("fleet.yaml", text.into_bytes());
-    SourceTree { files: vec![file], ..SourceTree::default() }
+    SourceTree { files: vec![file].into(), ..SourceTree::default() }
 }
 
 fn key(index: usize) -> Key {

@@ -5,22 +5,23 @@
 
 use std::collections::BTreeSet;
 
+use super::pass::looks_back;
 use super::status_overlay::speaks_alike;
 use berth_base::diag::Diagnostic;
 use berth_base::model::fleet::Doubt;
+use berth_base::model::placement::Retention;
 use berth_base::model::{
-    Cluster, ClusterStatus, Decision, Fleet, Key, Map, Placement, Shared, Source, Timestamp,
+    ClusterStatus, Decision, Fleet, Key, Map, Pick, Placement, Shared, Source, Timestamp,
 };
 
 /// The inputs of all decisions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DecisionInputs {
-    clusters: Map<String, Shared<Cluster>>,
-    /// Those in files, and the members' own.
-    statuses: [Map<String, Shared<ClusterStatus>>; 2],
-    placements: Map<Key, Shared<Placement>>,
-    previous: Map<Key, Decision>,
-    now: Timestamp,
+    pub(super) fleet: Shared<Fleet>,
+    pub(super) previous: Map<Key, Decision>,
+    /// The members' own.
+    pub(super) statuses: Map<String, Shared<ClusterStatus>>,
+    pub(super) now: Timestamp,
 }
 
 /// The results for each placement.
@@ -38,34 +39,50 @@ pub(super) struct Results {
 /// The inputs and results of one pass.
 #[derive(Clone, Debug)]
 pub struct DecisionCache {
-    inputs: DecisionInputs,
-    results: Results,
+    pub(super) inputs: DecisionInputs,
+    pub(super) results: Results,
+    pub(super) facts: Map<String, Shared<ClusterStatus>>,
+}
+
+/// The results that still hold, and what is to be decided.
+#[derive(Clone, Debug)]
+pub(super) struct Rest {
+    pub(super) results: Results,
+    pub(super) keys: BTreeSet<Key>,
+    /// The facts, where they still hold.
+    pub(super) facts: Option<Map<String, Shared<ClusterStatus>>>,
 }
 
 impl DecisionInputs {
-    pub(super) fn of(
-        fleet: &Fleet,
-        previous: &Map<Key, Decision>,
-        statuses: &Map<String, Shared<ClusterStatus>>,
-        now: Timestamp,
-    ) -> DecisionInputs {
-        DecisionInputs {
-            clusters: fleet.clusters.clone(),
-            statuses: [fleet.statuses.clone(), statuses.clone()],
-            placements: fleet.placements.clone(),
-            previous: previous.clone(),
-            now,
-        }
-    }
-
     /// Reports whether clusters and what is heard of them are the same at a later moment.
     fn is_same_world(&self, later: &DecisionInputs) -> bool {
-        let [files, members] = &self.statuses;
-        self.now <= later.now
-            && self.clusters == later.clusters
-            && speaks_alike(files, &later.statuses[0])
-            && speaks_alike(members, &later.statuses[1])
+        let is_same_fleet = self.fleet.is_same(&later.fleet)
+            || self.fleet.clusters == later.fleet.clusters
+                && speaks_alike(&self.fleet.statuses, &later.fleet.statuses);
+        self.now <= later.now && is_same_fleet && speaks_alike(&self.statuses, &later.statuses)
     }
+
+    /// Reports whether the current state has what was decided of a placement, so that it would only be found to stand.
+    fn stands(&self, placement: &Placement, decided: &Decision) -> bool {
+        let Some(previous) = self.previous.get(&placement.key) else { return false };
+        let Source::Own(policy) = &placement.source else { return false };
+        let mut clusters = self.fleet.clusters.keys();
+        !looks_back(policy)
+            && !matches!(policy.retention, Retention::SamePolicy(_))
+            && decided.digest.is_some()
+            && (decided.digest, &decided.condition) == (previous.digest, &previous.condition)
+            && (&decided.refused, &decided.policy) == (&previous.refused, &previous.policy)
+            && decided.picks.iter().all(|pick| clusters.any(|cluster| *cluster == pick.cluster))
+            && decided.picks.len() == previous.picked().count()
+            && decided.picks.iter().zip(previous.picked()).all(|(one, other)| is_same_but_for_turns(one, other))
+    }
+}
+
+/// Reports whether both are picked for the same, whether their turn has come or not.
+fn is_same_but_for_turns(one: &Pick, other: &Pick) -> bool {
+    let Pick { cluster, reason, replicas, scores, group, pending: _, leaving: _, held: _ } = one;
+    (cluster, reason, replicas, scores, group)
+        == (&other.cluster, &other.reason, &other.replicas, &other.scores, &other.group)
 }
 
 impl Results {
@@ -80,13 +97,10 @@ impl Results {
 }
 
 impl DecisionCache {
-    pub(super) fn new(inputs: DecisionInputs, results: Results) -> DecisionCache {
-        DecisionCache { inputs, results }
-    }
-
-    /// Returns the results that still hold, and the keys of the placements to decide again. `None` where all are.
-    pub(super) fn go_on(&self, fleet: &Fleet, now: &DecisionInputs) -> Option<(Results, BTreeSet<Key>)> {
-        let DecisionCache { inputs, results } = self;
+    /// Returns what still holds, and the keys of the placements to decide again. `None` where all are.
+    pub(super) fn go_on(&self, now: &DecisionInputs) -> Option<Rest> {
+        let DecisionCache { inputs, results, facts } = self;
+        let fleet = &now.fleet;
         if fleet.doubt != Doubt::default() || !inputs.is_same_world(now) {
             return None;
         }
@@ -94,13 +108,20 @@ impl DecisionCache {
         let is_due = |flips: Timestamp| now.now != inputs.now && now.now.as_second() + 1 >= flips.as_second();
         let mut keys: BTreeSet<Key> = results.unsettled.clone();
         keys.extend(results.flips.iter().filter(|(_, flips)| is_due(**flips)).map(|(key, _)| key.clone()));
-        keys.extend(inputs.previous.changes(&now.previous).map(|one| one.key.clone()));
-        let placements = inputs.placements.changes_by(&now.placements, Shared::is_same);
+        let stands = |key: &Key| {
+            let decided = fleet.placements.get(key).zip(results.decisions.get(key));
+            decided.is_some_and(|(placement, decided)| now.stands(placement, decided))
+        };
+        let previous = inputs.previous.changes(&now.previous).filter(|one| !stands(one.key));
+        keys.extend(previous.map(|one| one.key.clone()));
+        let placements = inputs.fleet.placements.changes_by(&fleet.placements, Shared::is_same);
         keys.extend(placements.map(|one| one.key.clone()));
         keys.extend(following(fleet, &keys));
         let mut results = results.clone();
         keys.iter().for_each(|key| results.forget(key));
-        Some((results, keys))
+        // Placements and rollouts choose the facts.
+        let facts = inputs.fleet.is_same(fleet).then(|| facts.clone());
+        Some(Rest { results, keys, facts })
     }
 }
 

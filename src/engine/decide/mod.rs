@@ -41,7 +41,7 @@ use berth_base::diag::Diagnostics;
 use berth_base::model::fleet::Doubt;
 use berth_base::model::{ClusterStatus, Decision, Fleet, Key, Map, Shared, Source, Timestamp};
 
-use cache::DecisionInputs;
+use cache::{DecisionInputs, Rest, Results};
 
 pub use cache::DecisionCache;
 pub use status_overlay::overlay;
@@ -68,46 +68,83 @@ pub fn decide(
     statuses: &Map<String, Shared<ClusterStatus>>,
     now: Timestamp,
 ) -> Decided {
-    decide_after(None, fleet, previous, statuses, now).0
+    let statuses = &*status_overlay::heard(fleet, statuses);
+    decide_rest(fleet, previous, statuses, now, None).decided()
 }
 
 /// [`decide`], going on from an earlier pass.
 pub(crate) fn decide_after(
     earlier: Option<&DecisionCache>,
-    fleet: &Fleet,
+    fleet: &Shared<Fleet>,
     previous: &Map<Key, Decision>,
     statuses: &Map<String, Shared<ClusterStatus>>,
     now: Timestamp,
 ) -> (Decided, Option<DecisionCache>) {
+    let statuses = status_overlay::heard(fleet, statuses).into_owned();
+    let (fleet, previous) = (fleet.clone(), previous.clone());
+    let inputs = DecisionInputs { fleet, previous, statuses, now };
+    let DecisionInputs { fleet, previous, statuses, .. } = &inputs;
+    let made = match earlier.and_then(|earlier| earlier.go_on(&inputs)) {
+        Some(Rest { results, keys, facts: Some(facts) }) if keys.is_empty() => {
+            Made { results, facts, decided: 0, any_new: false, placements: fleet.placements.len() }
+        }
+        rest => decide_rest(fleet, previous, statuses, now, rest),
+    };
+    // While a decision is uncertain, all are made again. A taint seen for the first time has a different moment in
+    // every pass.
+    let lasts = !made.any_new && fleet.doubt == Doubt::default();
+    let (results, facts) = (made.results.clone(), made.facts.clone());
+    (made.decided(), lasts.then(|| DecisionCache { inputs, results, facts }))
+}
+
+/// The results of a pass.
+struct Made {
+    results: Results,
+    facts: Map<String, Shared<ClusterStatus>>,
+    /// The number of new decisions.
+    decided: usize,
+    /// A taint was seen for the first time.
+    any_new: bool,
+    placements: usize,
+}
+
+impl Made {
+    fn decided(self) -> Decided {
+        let Made { results, facts, decided, placements, .. } = self;
+        let mut diagnostics = Diagnostics::new();
+        diagnostics.extend(results.said.values().flatten().cloned());
+        Decided {
+            facts,
+            decisions: results.decisions,
+            diagnostics,
+            decided,
+            sticky: placements - decided,
+            next_change: results.flips.values().min().copied(),
+        }
+    }
+}
+
+/// Decides what is left to decide; everything without a `rest`.
+fn decide_rest(
+    fleet: &Fleet,
+    previous: &Map<Key, Decision>,
+    statuses: &Map<String, Shared<ClusterStatus>>,
+    now: Timestamp,
+    rest: Option<Rest>,
+) -> Made {
     let reads = reads_of(fleet);
-    let statuses = &*status_overlay::heard(fleet, statuses);
     let mut clusters = overlay(fleet, statuses);
     let any_new = taint_times::date(&mut clusters, statuses, &reads, now);
     let table = cluster_table::Table::new(&clusters, now);
-    let inputs = DecisionInputs::of(fleet, previous, statuses, now);
-    // A taint seen for the first time has a different moment in every pass.
-    let earlier = earlier.filter(|_| !any_new).and_then(|earlier| earlier.go_on(fleet, &inputs));
     let mut pass = pass::Pass::new(fleet, previous, &table);
-    match &earlier {
-        Some((results, keys)) => pass.some(results.clone(), keys),
+    match rest.filter(|_| !any_new) {
+        Some(Rest { results, keys, .. }) => pass.some(results, &keys),
         None => pass.all(),
     }
     let mut facts = status_overlay::facts(fleet, statuses, &reads);
     taint_times::note(&mut facts, fleet.clusters.values().map(|cluster| &**cluster), &clusters, &reads);
     let pass::Pass { results, decided, .. } = pass;
-    let mut diagnostics = Diagnostics::new();
-    diagnostics.extend(results.said.values().flatten().cloned());
-    let done = Decided {
-        facts,
-        decisions: results.decisions.clone(),
-        diagnostics,
-        decided,
-        sticky: fleet.placements.len() - decided,
-        next_change: results.flips.values().min().copied(),
-    };
-    // While a decision is uncertain, all are made again.
-    let lasts = !any_new && fleet.doubt == Doubt::default();
-    (done, lasts.then(|| DecisionCache::new(inputs, results)))
+    Made { results, facts, decided, any_new, placements: fleet.placements.len() }
 }
 
 /// Explains for each cluster why one placement picks it or not; `None` for an unknown placement.

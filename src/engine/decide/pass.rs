@@ -266,7 +266,7 @@ fn own_policy(placement: &Placement) -> Option<&Policy> {
 }
 
 /// Reports whether a policy reads the current picks of its own placement.
-fn looks_back(policy: &Policy) -> bool {
+pub(super) fn looks_back(policy: &Policy) -> bool {
     let tolerates = super::filter::looks_at_own_picks;
     policy.scorers.iter().any(|scorer| scorer.rule == ScoreRule::Steady)
         || policy.candidates.iter().chain(&policy.filters).any(tolerates)

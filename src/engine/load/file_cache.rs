@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use super::documents::{self, FileDocuments, FileKey};
 use super::file_cache_codec;
+use super::Loaded;
 use crate::dialects::ReadingCache;
 use berth_base::cache::Cache;
 use berth_base::codec::{Decoder, Encoder};
-use berth_base::model::{Fleet, Shared};
 use berth_base::parallel;
-use berth_base::source::SourceFile;
+use berth_base::source::{SourceFile, SourceTree};
 use berth_base::yaml::{HONEST_REPEATS, Limits};
 
 /// The work that aliases may cause in all files of a tree together, beyond the share of each file.
@@ -26,13 +26,21 @@ struct Parsed {
     documents: Arc<FileDocuments>,
 }
 
+/// The tree that was loaded last.
+#[derive(Debug)]
+pub(super) struct LastLoad {
+    pub(super) tree: SourceTree,
+    pub(super) loaded: Loaded,
+    /// Nothing in the tree is broken, so that it reads the same whatever its history is.
+    pub(super) is_whole: bool,
+}
+
 /// Parsed files, and the readings of their documents.
 #[derive(Debug, Default)]
 pub struct FileCache {
     files: Cache<FileKey, Parsed>,
     pub(super) readings: ReadingCache,
-    /// The fleet that was loaded last. The next one shares what is equal.
-    pub(super) fleet: Shared<Fleet>,
+    pub(super) last: Option<LastLoad>,
     count: usize,
 }
 

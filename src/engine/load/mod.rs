@@ -30,6 +30,7 @@ use std::sync::Arc;
 pub use approval::APPROVALS;
 pub use config::FleetConfig;
 pub use file_cache::FileCache;
+use file_cache::LastLoad;
 pub use last_good::{History, append};
 pub use policy_tests::FleetTests;
 pub use survey::{Survey, Text, survey, survey_with_cache};
@@ -99,6 +100,12 @@ pub fn first(tree: &SourceTree, cache: &mut FileCache) -> ReadTree {
     read(tree, Settings::of(tree, DIALECTS, cache), DIALECTS, cache)
 }
 
+/// Returns the result for a tree that is the one loaded last, if it reads the same whatever its history is.
+pub fn again(tree: &SourceTree, cache: &FileCache) -> Option<Loaded> {
+    let last = cache.last.as_ref().filter(|last| last.is_whole && last.tree.is_same(tree))?;
+    Some(last.loaded.clone())
+}
+
 /// The second half of [`load`].
 pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cache: &mut FileCache) -> Loaded {
     if let (true, History::Known(last_good)) = (first.settings_are_broken, history)
@@ -111,6 +118,7 @@ pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cach
     {
         first = read(tree, settings, first.dialects, cache);
     }
+    let is_whole = first.is_whole(tree);
     let ReadTree { objects, assembled: first, world, facts, mut loaded, dialects, .. } = first;
     let found = found_in(tree, &loaded.config);
     loaded.diagnostics.extend(found.iter().copied().cloned());
@@ -143,9 +151,11 @@ pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cach
     loaded.diagnostics.extend(done.diagnostics);
     loaded.diagnostics.extend(access::whole_fleet::hold(&world, &facts, &mut done.fleet));
     loaded.diagnostics.sort();
-    adopt(&mut done.fleet, &cache.fleet);
+    if let Some(last) = &cache.last {
+        adopt(&mut done.fleet, &last.loaded.fleet);
+    }
     loaded.fleet = done.fleet.into();
-    cache.fleet = loaded.fleet.clone();
+    cache.last = Some(LastLoad { tree: tree.clone(), loaded: loaded.clone(), is_whole });
     loaded
 }
 

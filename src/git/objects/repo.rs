@@ -3,7 +3,6 @@
 //! A [`Repo`] is cheap to open and stays on its thread; what it returns may go anywhere.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Oid};
@@ -13,7 +12,7 @@ use super::error::GitError;
 use super::id::{CommitId, TreeId, bytes_of, oid};
 use super::pending::Pending;
 use berth_base::diag::did_you_mean;
-use berth_base::model::ContentId;
+use berth_base::model::{ContentId, Map};
 use berth_base::progress::Progress;
 use berth_base::text::some_quoted;
 
@@ -184,7 +183,8 @@ impl Repo {
         }
         let branches: Vec<String> = self
             .list_refs("refs/heads/")?
-            .into_keys()
+            .into_iter()
+            .map(|(name, _)| name)
             .filter_map(|name| name.strip_prefix("refs/heads/").map(str::to_owned))
             .collect();
         let hint = if branches.is_empty() {
@@ -257,11 +257,11 @@ impl Repo {
     }
 
     /// All refs whose full names begin so, by name. Symbolic refs are followed, dangling ones left out.
-    pub fn list_refs(&self, prefix: &str) -> Result<BTreeMap<String, CommitId>, GitError> {
+    pub fn list_refs(&self, prefix: &str) -> Result<Map<String, CommitId>, GitError> {
         let doing = || format!("listing `{prefix}`");
         let references =
             self.inner.references_glob(&format!("{prefix}*")).map_err(GitError::failed(doing()))?;
-        let mut found = BTreeMap::new();
+        let mut found = Map::new();
         for reference in references {
             let reference = reference.map_err(GitError::failed(doing()))?;
             // Only symbolic refs need another look at the ref database.

@@ -27,6 +27,7 @@ pub struct SourceCache {
     blobs: Cache<ContentId, Arc<[u8]>>,
     /// By the tree and the path, which stands in the paths of its files.
     folders: Cache<(TreeId, String), Arc<Folder>>,
+    trees: Cache<TreeId, SourceTree>,
 }
 
 /// All that is below a folder.
@@ -42,6 +43,7 @@ impl SourceCache {
     pub fn forget_unused(&mut self) {
         self.blobs.forget_unused();
         self.folders.forget_unused();
+        self.trees.forget_unused();
     }
 }
 
@@ -52,12 +54,17 @@ pub fn read_source_with_cache(
     cache: &mut SourceCache,
 ) -> Result<SourceTree, GitError> {
     let root = repo.commit(commit)?.tree;
+    if let Some(tree) = cache.trees.get(&root) {
+        return Ok(tree);
+    }
     let odb = repo.inner.odb().map_err(GitError::failed("opening the object database"))?;
-    let root = Reader { repo, odb, cache }.folder(root, "", 0)?;
-    let Folder { mut files, mut found } = Arc::unwrap_or_clone(root);
+    let all = Reader { repo, odb, cache: &mut *cache }.folder(root, "", 0)?;
+    let Folder { mut files, mut found } = Arc::unwrap_or_clone(all);
     files.sort_by(|a, b| a.path.cmp(&b.path));
     found.sort();
-    Ok(SourceTree { files, found, ..SourceTree::default() })
+    let tree = SourceTree { files: files.into(), found, ..SourceTree::default() };
+    cache.trees.insert(root, tree.clone());
+    Ok(tree)
 }
 
 /// Reads a file of a commit; `None` where the path names no plain file.

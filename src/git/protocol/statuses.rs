@@ -1,20 +1,33 @@
 //! The members' last reports, from their status refs. A status counts only for its own name.
 
 use berth_base::model::{Map, Shared};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use super::file_ref;
 use super::refs::Refs;
 use crate::{CommitId, GitError, Repo};
-use berth_base::cache::Cache;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::ClusterStatus;
 
 /// The one file of a status commit.
 pub const STATUS_FILE: &str = "status.yaml";
 
-/// The statuses or faults of commits. A commit never changes, so each is read once.
-pub type StatusCache = Cache<CommitId, Result<Shared<ClusterStatus>, String>>;
+/// The statuses that were read last, and the refs that they come from.
+#[derive(Clone, Debug, Default)]
+pub struct StatusCache {
+    listed: Map<String, CommitId>,
+    /// By the name of the ref.
+    read: Map<String, Result<Shared<ClusterStatus>, Fault>>,
+    by_cluster: Map<String, Shared<ClusterStatus>>,
+}
+
+#[derive(Clone, Debug)]
+enum Fault {
+    /// It stays for as long as the commit does.
+    Lasting(String),
+    /// Reading may go well another time, when the commit has arrived.
+    Passing(String),
+}
 
 /// All statuses that were read.
 #[derive(Clone, Debug, Default)]
@@ -29,34 +42,40 @@ pub fn read_statuses(repo: &Repo, refs: &Refs) -> Result<Statuses, GitError> {
     Ok(read_listed(repo, refs, &repo.list_refs(&refs.status)?, &mut StatusCache::default()))
 }
 
-/// Reads the statuses that these refs point to. The cache forgets all others.
+/// Reads the statuses that these refs point to: those of refs that moved since the last call.
 pub fn read_listed(
     repo: &Repo,
     refs: &Refs,
-    listed: &BTreeMap<String, CommitId>,
+    listed: &Map<String, CommitId>,
     cache: &mut StatusCache,
 ) -> Statuses {
-    let mut statuses = Statuses::default();
-    for (name, commit) in listed {
-        let read = cache.get(commit).unwrap_or_else(|| match read_commit(repo, *commit) {
-            Ok(read) => {
-                let read = read.map(Shared::from);
-                cache.insert(*commit, read.clone());
-                read
-            }
-            // Reading may go well another time, when the commit has arrived.
-            Err(error) => Err(error.to_string()),
-        });
-        match read.and_then(|status| checked(refs, name, status)) {
-            Ok(status) => drop(statuses.by_cluster.insert(status.cluster.clone(), status)),
-            Err(fault) => {
-                let message = format!("this status is ignored: {fault}");
-                statuses.diagnostics.push(Diagnostic::warning(Pos::file(name.clone()), message));
-            }
+    let StatusCache { listed: before, read, by_cluster } = cache;
+    let moved = before.changes(listed).map(|one| one.key.clone());
+    let passing = read.iter().filter(|(_, read)| matches!(read, Err(Fault::Passing(_))));
+    let names: BTreeSet<String> = moved.chain(passing.map(|(name, _)| name.clone())).collect();
+    for name in names {
+        if let Some(Ok(before)) = read.remove(&name) {
+            by_cluster.remove(&before.cluster);
         }
+        let Some(commit) = listed.get(&name) else { continue };
+        let status = match read_commit(repo, *commit) {
+            Ok(read) => read.and_then(|status| checked(refs, &name, status)).map_err(Fault::Lasting),
+            Err(error) => Err(Fault::Passing(error.to_string())),
+        };
+        let status = status.map(Shared::from);
+        if let Ok(status) = &status {
+            by_cluster.insert(status.cluster.clone(), status.clone());
+        }
+        read.insert(name, status);
     }
-    cache.forget_unused();
-    statuses
+    *before = listed.clone();
+    let warning = |(name, read): (&String, &Result<Shared<ClusterStatus>, Fault>)| {
+        let (Fault::Lasting(fault) | Fault::Passing(fault)) = read.as_ref().err()?;
+        Some(Diagnostic::warning(Pos::file(name.clone()), format!("this status is ignored: {fault}")))
+    };
+    let mut diagnostics = Diagnostics::new();
+    diagnostics.extend(read.iter().filter_map(warning));
+    Statuses { by_cluster: by_cluster.clone(), diagnostics }
 }
 
 /// Reads a member's last report, if it is readable.
@@ -65,7 +84,7 @@ pub fn read_status(repo: &Repo, refs: &Refs, cluster: &str) -> Result<Option<Clu
     Ok(read_commit(repo, commit)?.ok().filter(|status| status.cluster == cluster))
 }
 
-fn checked(refs: &Refs, name: &str, status: Shared<ClusterStatus>) -> Result<Shared<ClusterStatus>, String> {
+fn checked(refs: &Refs, name: &str, status: ClusterStatus) -> Result<ClusterStatus, String> {
     if refs.status_of(&status.cluster) != name {
         return Err(format!("it is a status of `{}`", status.cluster));
     }

@@ -1,6 +1,5 @@
 //! A pass: read the source's newest commit, decide, render, publish, and update the derived refs.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::cache::Cache;
@@ -18,7 +17,7 @@ use crate::publish::{self, Published, cluster_refs};
 use crate::verify::trust;
 use berth_base::codec::Encoder;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
-use berth_base::model::Timestamp;
+use berth_base::model::{Map, Timestamp};
 use berth_engine::gate::Held;
 use berth_engine::plan::Plan;
 use berth_engine::report::SummaryInputs;
@@ -83,7 +82,7 @@ pub struct RefSnapshot {
     /// The source and the reports, as they were before the pass read them: what comes during a pass is for
     /// the next one.
     source: (String, CommitId),
-    statuses: BTreeMap<String, CommitId>,
+    statuses: Map<String, CommitId>,
     own: OwnRefs,
 }
 
@@ -91,7 +90,7 @@ pub struct RefSnapshot {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct OwnRefs {
     rendered: Option<CommitId>,
-    clusters: BTreeMap<String, CommitId>,
+    clusters: Map<String, CommitId>,
 }
 
 /// The number of attempts before a pass gives up a lost race.
@@ -228,8 +227,7 @@ fn attempt_pass(
     let alive = beat.map(|(last, _)| last);
     let mut own = OwnRefs::default();
     if let Some(rendered) = &rendered {
-        let clusters = built.fleet.clusters.keys().cloned().collect();
-        let wanted = WantedRefs { rendered, clusters: &clusters, identity: &settings.identity, alive };
+        let wanted = WantedRefs { rendered, clusters: &built.fleet.clusters, identity: &settings.identity, alive };
         cluster_refs::repair(&repo, refs, wanted, &mut cache.cluster_refs)?;
         own = OwnRefs { rendered: Some(rendered.commit), clusters: cache.cluster_refs.refs() };
     }

@@ -37,6 +37,9 @@ pub(super) fn of(
     }
     let kept = kept(commit)?;
     let mut tree = git::read_source_with_cache(repo, commit, cache)?;
+    if kept.is_empty() {
+        return Ok(RulesFrom::Earlier(tree.into()));
+    }
     tree.files.retain(|file| !kept.contains_key(&*file.path));
     tree.found.retain(|one| one.at.as_ref().is_none_or(|at| !kept.contains_key(&*at.file)));
     let form = |(path, bytes): (String, Vec<u8>)| SourceFile::new(path, bytes);

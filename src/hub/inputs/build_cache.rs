@@ -1,5 +1,6 @@
 //! The cache that one reading of the fleet leaves for the next.
 
+use super::copy_reports::CopyReportCache;
 use berth_engine::load::FileCache;
 use berth_engine::pipeline;
 use berth_git as git;
@@ -9,6 +10,7 @@ use berth_git as git;
 pub struct BuildCache {
     pub(super) source: git::SourceCache,
     pub(super) parsed: FileCache,
+    pub(super) copies: CopyReportCache,
     /// The rendered objects of the current state, and no other.
     pub built: Option<pipeline::PipelineCache>,
 }

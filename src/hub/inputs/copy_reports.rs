@@ -10,7 +10,9 @@ use std::rc::Rc;
 use crate::publish::CurrentState;
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::CopyReport;
-use berth_base::model::{ClusterStatus, ContentId, Fleet, Folder, Map, ObjectId, Shared, Timestamp};
+use berth_base::model::{
+    ClusterStatus, ContentId, Fleet, Folder, Map, ObjectId, Pick, Shared, Timestamp,
+};
 use berth_engine::release;
 use berth_engine::release::copies::ObjectPaths;
 use berth_engine::release::verdict::Account;
@@ -20,6 +22,16 @@ use berth_git::{Entry, EntryKind, Repo, TreeId};
 /// are behind by the same publication, and share these.
 const MOST_REMEMBERED: usize = 4_096;
 
+/// The verdicts that were added last, and all that they were made from. The next pass looks at the members whose report
+/// or folder changed since.
+#[derive(Debug, Default)]
+pub(crate) struct CopyReportCache {
+    asking: Vec<Asking>,
+    trees: Map<String, TreeId>,
+    statuses: Map<String, Shared<ClusterStatus>>,
+    judged: Map<String, Shared<ClusterStatus>>,
+}
+
 /// Adds to each status the verdicts on workloads with a rollout strategy. Verdicts that a status brings along stay,
 /// with moments no later than `now`.
 pub(super) fn add(
@@ -28,6 +40,7 @@ pub(super) fn add(
     current: &CurrentState,
     statuses: &mut Map<String, Shared<ClusterStatus>>,
     now: Timestamp,
+    cache: &mut CopyReportCache,
 ) {
     let is_ahead = |report: &CopyReport| report.since.is_some_and(|since| since > now);
     statuses.update(|_, status| {
@@ -37,77 +50,111 @@ pub(super) fn add(
         }
         Some(status)
     });
-    let workloads = workloads(fleet, current);
+    let asking = asking(fleet, current);
+    let is_same = asking.iter().eq(&cache.asking);
+    let last = if is_same { std::mem::take(cache) } else { CopyReportCache::default() };
+    let changed = last.statuses.changes_by(statuses, Shared::is_same).map(|one| one.key.clone());
+    let moved = last.trees.changes(&current.trees).map(|one| one.key.clone());
+    let changed: BTreeSet<String> = changed.chain(moved).collect();
+    let mut judged = last.judged;
+    let asked: Vec<_> = asking.iter().map(|one| (one, ObjectPaths::of(&one.objects))).collect();
     let mut trees = Trees { repo, namespaces: BTreeMap::new() };
-    for (cluster, asked) in by_cluster(&workloads) {
-        let Some(status) = statuses.get(cluster) else { continue };
-        let Some(applied) = &status.applied else { continue };
-        let (Some(account), Ok(tree)) = (Account::of(applied), applied.tree.parse()) else { continue };
-        let Some(mut folder) = AppliedFolder::find(&mut trees, current, cluster, tree) else { continue };
-        let published = current.state.folders.get(cluster);
-        let mut verdicts = BTreeMap::new();
-        for one in asked {
-            if status.copies.contains_key(&one.name) || verdicts.contains_key(&one.name) {
-                continue;
-            }
-            // A copy that is there although the cluster lost this workload's belongs to another one.
-            let is_theirs =
-                |path: &str| one.is_leaving(cluster) && published.is_some_and(|now| now.contains_key(path));
-            let copies = one.paths.copies(|path| folder.content_at(path).filter(|_| !is_theirs(path)));
-            let verdict = match copies.is_empty() {
-                true if one.is_leaving(cluster) => account.verdict_on_removal(one.objects),
-                _ => account.verdict(&copies),
-            };
-            verdicts.insert(one.name.clone(), verdict);
+    let mut read = statuses.clone();
+    for cluster in changed {
+        let Some(status) = statuses.get(&cluster) else {
+            judged.remove(&cluster);
+            continue;
+        };
+        let mut status = status.clone();
+        match verdicts(&mut trees, current, &asked, &cluster, &status) {
+            Some(verdicts) if verdicts.is_empty() => {}
+            Some(verdicts) => status.copies.extend(verdicts),
+            // The tree may be there another time.
+            None => drop(read.remove(&cluster)),
         }
-        if let (Some(status), false) = (statuses.get_mut(cluster), verdicts.is_empty()) {
-            status.copies.extend(verdicts);
-        }
+        judged.insert(cluster, status);
     }
+    statuses.clone_from(&judged);
+    *cache = CopyReportCache { asking, trees: current.trees.clone(), statuses: read, judged };
+}
+
+/// Returns the verdicts on all workloads that ask for one of this member; `None` where the tree is missing that its
+/// report is about.
+fn verdicts(
+    trees: &mut Trees<'_>,
+    current: &CurrentState,
+    asking: &[(&Asking, ObjectPaths<'_>)],
+    cluster: &str,
+    status: &ClusterStatus,
+) -> Option<BTreeMap<WorkloadName, CopyReport>> {
+    let mut verdicts = BTreeMap::new();
+    let Some(applied) = &status.applied else { return Some(verdicts) };
+    let (Some(account), Ok(tree)) = (Account::of(applied), applied.tree.parse()) else { return Some(verdicts) };
+    let mut asking = asking.iter().filter(|(one, _)| one.asks(cluster)).peekable();
+    if asking.peek().is_none() {
+        return Some(verdicts);
+    }
+    let mut folder = AppliedFolder::find(trees, current, cluster, tree)?;
+    let published = current.state.folders.get(cluster);
+    for (one, paths) in asking {
+        if status.copies.contains_key(&one.name) || verdicts.contains_key(&one.name) {
+            continue;
+        }
+        // A copy that is there although the cluster lost this workload's belongs to another one.
+        let is_theirs =
+            |path: &str| one.is_leaving(cluster) && published.is_some_and(|now| now.contains_key(path));
+        let copies = paths.copies(|path| folder.content_at(path).filter(|_| !is_theirs(path)));
+        let verdict = match copies.is_empty() {
+            true if one.is_leaving(cluster) => account.verdict_on_removal(&one.objects),
+            _ => account.verdict(&copies),
+        };
+        verdicts.insert(one.name.clone(), verdict);
+    }
+    Some(verdicts)
 }
 
 /// A workload that waits for verdicts.
-struct Asking<'a> {
+#[derive(Debug)]
+struct Asking {
     name: WorkloadName,
-    objects: &'a [ObjectId],
-    paths: ObjectPaths<'a>,
-    clusters: BTreeSet<&'a str>,
-    removing: Option<&'a BTreeMap<String, Timestamp>>,
+    objects: Vec<ObjectId>,
+    picks: Shared<Vec<Pick>>,
+    /// The clusters that have lost its copies, and whose members may still have them.
+    removing: BTreeSet<String>,
 }
 
-impl Asking<'_> {
-    /// Reports whether the cluster has lost its copies, and its member may still have them.
-    fn is_leaving(&self, cluster: &str) -> bool {
-        self.removing.is_some_and(|removing| removing.contains_key(cluster))
+/// They ask for the same verdicts.
+impl PartialEq for Asking {
+    fn eq(&self, other: &Asking) -> bool {
+        let clusters = |one: &Asking| one.picks.iter().map(|pick| pick.cluster.clone()).collect::<Vec<_>>();
+        (&self.name, &self.objects, &self.removing) == (&other.name, &other.objects, &other.removing)
+            && (self.picks.is_same(&other.picks) || clusters(self) == clusters(other))
     }
 }
 
-fn workloads<'a>(fleet: &Fleet, current: &'a CurrentState) -> Vec<Asking<'a>> {
+impl Asking {
+    fn asks(&self, cluster: &str) -> bool {
+        self.picks.binary_search_by(|pick| (*pick.cluster).cmp(cluster)).is_ok() || self.is_leaving(cluster)
+    }
+
+    fn is_leaving(&self, cluster: &str) -> bool {
+        self.removing.contains(cluster)
+    }
+}
+
+fn asking(fleet: &Fleet, current: &CurrentState) -> Vec<Asking> {
     let asking = release::observed(fleet).filter_map(|observed| {
-        let workload = observed.workload;
-        let decision = current.state.decisions.get(&workload.key)?;
-        let removing = current.state.releases.get(&workload.key).map(|releases| &releases.removing);
-        let picked = decision.picks.iter().map(|pick| &*pick.cluster);
-        let leaving = removing.into_iter().flat_map(|removing| removing.keys().map(String::as_str));
+        let key = &observed.workload.key;
+        let decision = current.state.decisions.get(key)?;
+        let removing = current.state.releases.get(key).map(|releases| releases.removing.keys().cloned());
         Some(Asking {
-            name: WorkloadName::of(&workload.key),
-            objects: &decision.objects,
-            paths: ObjectPaths::of(&decision.objects),
-            clusters: picked.chain(leaving).collect(),
-            removing,
+            name: WorkloadName::of(key),
+            objects: decision.objects.clone(),
+            picks: decision.picks.clone(),
+            removing: removing.into_iter().flatten().collect(),
         })
     });
     asking.collect()
-}
-
-fn by_cluster<'w, 'a>(workloads: &'w [Asking<'a>]) -> BTreeMap<&'a str, Vec<&'w Asking<'a>>> {
-    let mut by_cluster: BTreeMap<&str, Vec<&Asking<'_>>> = BTreeMap::new();
-    for workload in workloads {
-        for cluster in &workload.clusters {
-            by_cluster.entry(cluster).or_default().push(workload);
-        }
-    }
-    by_cluster
 }
 
 /// The folder that a member says it applied.

@@ -85,17 +85,25 @@ impl Reports {
                 statuses.insert(cluster.clone(), fact.clone());
             }
         }
-        for status in statuses.values_mut() {
-            status.forget_first_seen();
-            status.labels.retain(|key, _| labels.allow(key));
-        }
-        for (cluster, fact) in current.iter().flat_map(|current| &current.state.facts) {
-            if let Some(status) = statuses.get_mut(cluster) {
-                (status.silent, status.frozen) = (fact.silent, fact.frozen);
+        let facts = current.map(|current| &current.state.facts);
+        statuses.update(|cluster, status| {
+            let standing = match facts.and_then(|facts| facts.get(cluster)) {
                 // Of a status that cannot be read, what was read of it before still holds.
-                status.heard = fact.heard && status.reported.is_none();
+                Some(fact) => (fact.silent, fact.frozen, fact.heard && status.reported.is_none()),
+                None => (None, None, false),
+            };
+            let is_as_it_should_be = status.taints.is_empty()
+                && status.labels.keys().all(|key| labels.allow(key))
+                && (status.silent, status.frozen, status.heard) == standing;
+            if is_as_it_should_be {
+                return None;
             }
-        }
+            let mut status = status.clone();
+            status.taints.clear();
+            status.labels.retain(|key, _| labels.allow(key));
+            (status.silent, status.frozen, status.heard) = standing;
+            Some(status)
+        });
         Ok(Reports { statuses, odd: diagnostics, hearing: None })
     }
 }

@@ -26,6 +26,7 @@ pub use error::InputError;
 pub use last_good::PublishedSource;
 pub use policy_tests::PolicyReport;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::publish::CurrentState;
@@ -245,7 +246,8 @@ impl PassInputs {
             self.now = self.silences.last.map_or(self.now, |last| last.max(self.now));
         }
         if let Some(current) = current {
-            copy_reports::add(repo, &self.loaded.fleet, current, &mut self.statuses, self.now);
+            let cache = &mut self.cache.copies;
+            copy_reports::add(repo, &self.loaded.fleet, current, &mut self.statuses, self.now, cache);
         }
     }
 
@@ -258,12 +260,19 @@ impl PassInputs {
         mut cache: BuildCache,
     ) -> Result<PassInputs, InputError> {
         let parsed = &mut cache.parsed;
-        let first = load::first(&tree, parsed);
-        let history = match current {
-            Some(current) => FormSearch { repo, current, older }.find(&mut tree, &first, parsed)?,
-            None => GoodForms::None,
+        let (history, loaded) = match (load::again(&tree, parsed), current) {
+            (Some(loaded), Some(_)) => (GoodForms::Found(BTreeMap::new()), loaded),
+            (Some(loaded), None) => (GoodForms::None, loaded),
+            (None, _) => {
+                let first = load::first(&tree, parsed);
+                let history = match current {
+                    Some(current) => FormSearch { repo, current, older }.find(&mut tree, &first, parsed)?,
+                    None => GoodForms::None,
+                };
+                let loaded = history.with(|history| load::finish(&tree, first, history, parsed));
+                (history, loaded)
+            }
         };
-        let loaded = history.with(|history| load::finish(&tree, first, history, parsed));
         Ok(PassInputs {
             label: String::new(),
             upon: None,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::error::PublishError;
 use super::ledger::LedgerCache;
 use super::rendered_state::CurrentState;
-use berth_base::model::{Map, Timestamp};
+use berth_base::model::{Cluster, Map, Shared, Timestamp};
 use berth_engine::report;
 use berth_git::protocol::{ClusterRef, read_cluster_ref};
 use berth_git::signature::PublicKey;
@@ -16,7 +16,7 @@ use berth_git::{CommitId, Repo, TreeId};
 pub struct ClusterRefCache {
     commits: BTreeMap<CommitId, Option<ClusterRef>>,
     /// The refs as they were listed last, and the folders that they publish.
-    listed: BTreeMap<String, CommitId>,
+    listed: Map<String, CommitId>,
     folders: Map<String, report::Published>,
     /// Commits that are written and signed as berth does, with the number of the rendered branch up to which
     /// their folder stayed unchanged.
@@ -30,8 +30,8 @@ pub struct ClusterRefCache {
 pub(super) struct Settled {
     pub(super) rendered: CommitId,
     pub(super) trees: Map<String, TreeId>,
-    pub(super) clusters: BTreeSet<String>,
-    pub(super) refs: BTreeMap<String, CommitId>,
+    pub(super) clusters: Map<String, Shared<Cluster>>,
+    pub(super) refs: Map<String, CommitId>,
     pub(super) key: Option<PublicKey>,
     pub(super) fleet: Option<String>,
     pub(super) alive: Option<Timestamp>,
@@ -47,7 +47,7 @@ impl Settled {
         rendered: &CurrentState,
     ) -> Option<BTreeSet<String>> {
         let is_as_before = self.refs == now.refs
-            && self.clusters == now.clusters
+            && self.clusters.changes_by(&now.clusters, |_, _| true).next().is_none()
             && (&self.key, &self.fleet, self.alive) == (&now.key, &now.fleet, now.alive)
             && rendered.foreign.is_empty();
         let follows = || repo.commit(now.rendered).is_ok_and(|commit| commit.parents == [self.rendered]);
@@ -58,7 +58,7 @@ impl Settled {
 
 impl ClusterRefCache {
     /// Returns the cluster refs as the last repair left them.
-    pub fn refs(&self) -> BTreeMap<String, CommitId> {
+    pub fn refs(&self) -> Map<String, CommitId> {
         self.settled.as_ref().map(|settled| settled.refs.clone()).unwrap_or_default()
     }
 
@@ -67,21 +67,20 @@ impl ClusterRefCache {
     pub fn folders(
         &mut self,
         repo: &Repo,
-        listed: &BTreeMap<String, CommitId>,
+        listed: &Map<String, CommitId>,
     ) -> Result<&Map<String, report::Published>, PublishError> {
         let mut before = std::mem::take(&mut self.listed);
         // Several refs may name one cluster, or none.
         if self.folders.len() != before.len() {
-            before.clear();
-            self.folders = Map::new();
+            (before, self.folders) = (Map::new(), Map::new());
         }
-        for (_, commit) in before.iter().filter(|(name, commit)| listed.get(*name) != Some(*commit)) {
+        for commit in before.changes(listed).filter_map(|one| one.before) {
             if let Some(Some(said)) = self.commits.remove(commit) {
                 self.folders.remove(&said.cluster);
             }
             self.sound.remove(commit);
         }
-        for (_, commit) in listed.iter().filter(|(name, commit)| before.get(*name) != Some(*commit)) {
+        for commit in before.changes(listed).filter_map(|one| one.after) {
             if let Some(found) = self.read(repo, *commit)? {
                 let published = report::Published { sequence: found.seq, tree: found.tree.to_string() };
                 self.folders.insert(found.cluster, published);
@@ -92,7 +91,7 @@ impl ClusterRefCache {
             self.commits.retain(|commit, _| now.contains(commit));
             self.sound.retain(|commit, _| now.contains(commit));
         }
-        self.listed.clone_from(listed);
+        self.listed = listed.clone();
         Ok(&self.folders)
     }
 

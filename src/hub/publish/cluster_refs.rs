@@ -10,7 +10,7 @@ use super::error::PublishError;
 use super::ledger;
 use super::rendered_state::{CurrentState, claimed};
 use super::tree::write_folder;
-use berth_base::model::{Timestamp, path};
+use berth_base::model::{Cluster, Map, Shared, Timestamp, path};
 use berth_engine::state::layout;
 use berth_git::protocol::trailers::one_line;
 use berth_git::protocol::{ClusterRef, Refs, cluster_ref};
@@ -32,7 +32,7 @@ pub struct Repaired {
 pub struct WantedRefs<'a> {
     pub rendered: &'a CurrentState,
     /// The inventory. Clusters that still have objects count as well.
-    pub clusters: &'a BTreeSet<String>,
+    pub clusters: &'a Map<String, Shared<Cluster>>,
     pub identity: &'a Identity,
     /// The moment at which the refs are said to be the newest.
     pub alive: Option<Timestamp>,
@@ -71,7 +71,7 @@ pub fn repair(
         None => now.refs.clone(),
     };
     let filled = rendered.state.folders.iter().filter(|(_, folder)| !folder.is_empty());
-    let wanted = clusters.iter().chain(filled.map(|(cluster, _)| cluster));
+    let wanted = clusters.keys().chain(filled.map(|(cluster, _)| cluster));
     let wanted: BTreeSet<&String> = wanted.filter(|cluster| is_looked_at(cluster)).collect();
     let mut stale: BTreeMap<&str, (TreeId, Option<CommitId>)> = BTreeMap::new();
     // Refs that let something go, and that no signature vouches for.

@@ -174,7 +174,7 @@ pub fn refuse_gone(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {
     let witness = match (processed, root) {
         (Some(name), _) => Some(name),
         (None, Some(_)) => Some(refs.root.clone()),
-        (None, None) => repo.list_refs(&refs.clusters)?.into_keys().next(),
+        (None, None) => repo.list_refs(&refs.clusters)?.keys().next().cloned(),
     };
     let Some(witness) = witness else { return Ok(()) };
     let last = read_processed(repo, refs).ok().flatten().and_then(|processed| processed.rendered);

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::properties::{some_cluster, some_fleet, some_policy, some_status};
 use super::setup::*;
 use crate::decide::{decide, decide_after};
-use berth_base::model::{Cluster, ClusterStatus, Decision, Key, Map, Policy};
+use berth_base::model::{Cluster, ClusterStatus, Decision, Key, Map, Policy, Shared};
 
 /// A change between two passes.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ enum Change {
     Status(usize, ClusterStatus),
     /// The decision of the last run was not published: the one before stays in force.
     Held(usize),
+    /// Some of the decision's clusters wait for their turn, and others keep their copies.
+    Turns(usize),
     Doubt(bool),
 }
 
@@ -29,6 +31,7 @@ fn some_change() -> impl Strategy<Value = Change> {
         1 => (0..4_usize).prop_map(Change::Gone),
         1 => (0..8_usize, some_status()).prop_map(|(at, one)| Change::Status(at, one)),
         1 => (0..4_usize).prop_map(Change::Held),
+        1 => (0..4_usize).prop_map(Change::Turns),
         1 => any::<bool>().prop_map(Change::Doubt),
     ]
 }
@@ -41,7 +44,7 @@ proptest! {
         (clusters, placements) in some_fleet(),
         changes in vec(some_change(), 1..12),
     ) {
-        let mut fleet = fleet(clusters, placements);
+        let mut fleet = Shared::from(fleet(clusters, placements));
         let (mut statuses, mut now) = (Map::new(), 950);
         let (mut is_current, mut before): (Map<Key, Decision>, Map<Key, Decision>) = Default::default();
         let mut cache = None;
@@ -67,6 +70,13 @@ proptest! {
                     match before.get(&key) {
                         Some(older) => _ = is_current.insert(key, older.clone()),
                         None => _ = is_current.remove(&key),
+                    }
+                }
+                Change::Turns(at) => {
+                    if let Some(decision) = is_current.get_mut(&key(&format!("p-{at}"))) {
+                        for (place, pick) in decision.picks.iter_mut().enumerate() {
+                            (pick.pending, pick.leaving) = (place % 3 == 1, place % 3 == 2);
+                        }
                     }
                 }
                 Change::Doubt(doubt) => fleet.doubt.everything = doubt,

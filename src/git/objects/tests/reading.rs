@@ -69,7 +69,7 @@ fn refs_are_listed_by_prefix_through_slashes() {
     let id = commit_files(&repo, "refs/berth/clusters/a", &[("a.yaml", "a")]);
     repo.move_ref("refs/berth/processed", None, id).unwrap();
     let listed = repo.list_refs("refs/berth/").unwrap();
-    assert_eq!(listed.into_keys().collect::<Vec<_>>(), ["refs/berth/clusters/a", "refs/berth/processed"]);
+    assert_eq!(listed.keys().collect::<Vec<_>>(), ["refs/berth/clusters/a", "refs/berth/processed"]);
 }
 
 #[test]

@@ -3,26 +3,22 @@
 use berth_git::protocol::ClusterRef;
 use berth_git::protocol::read_cluster_ref;
 use berth_git::protocol::{Statuses, read_statuses};
-use std::collections::BTreeSet;
 
 use super::ClusterRefCache;
 use super::cluster_refs::{Repaired, WantedRefs, repair};
 use super::*;
 use crate::testing::{assert_clean, commit_files};
-use berth_base::model::ClusterStatus;
+use berth_base::model::{ClusterStatus, Shared};
 use berth_engine::report::{Detail, FleetSummary, SummaryInputs};
 use berth_git::{CommitId, Identity, TreeId};
-
-fn names(list: &[&str]) -> BTreeSet<String> {
-    list.iter().map(|name| (*name).to_owned()).collect()
-}
 
 pub(super) fn fix(branch: &Branch, clusters: &[&str]) -> Repaired {
     fix_with_cache(branch, clusters, &mut ClusterRefCache::default())
 }
 
 fn fix_with_cache(branch: &Branch, clusters: &[&str], cache: &mut ClusterRefCache) -> Repaired {
-    let (rendered, clusters) = (&branch.current().unwrap(), &names(clusters));
+    let rendered = &branch.current().unwrap();
+    let clusters = &clusters.iter().map(|name| ((*name).to_owned(), Shared::new())).collect();
     let wanted = WantedRefs { rendered, clusters, identity: &Identity::default(), alive: None };
     repair(&branch.repo, &branch.refs, wanted, cache).unwrap()
 }
