@@ -133,6 +133,10 @@ pub struct PickCursor<'d> {
 impl PickCursor<'_> {
     /// Reports whether a cluster was picked.
     pub fn has(&mut self, cluster: &str) -> bool {
+        self.pick(cluster).is_some()
+    }
+
+    pub fn pick(&mut self, cluster: &str) -> Option<&Pick> {
         let before = |pick: &Pick| pick.cluster.as_str() < cluster;
         if self.at > 0 && self.picks.get(self.at - 1).is_none_or(|pick| !before(pick)) {
             self.at = self.picks.partition_point(before);
@@ -145,7 +149,7 @@ impl PickCursor<'_> {
         }
         let near = self.picks.get(self.at..self.picks.len().min(self.at + step + 1)).unwrap_or_default();
         self.at += near.partition_point(before);
-        self.picks.get(self.at).is_some_and(|pick| pick.cluster == cluster)
+        self.picks.get(self.at).filter(|pick| pick.cluster == cluster)
     }
 }
 

@@ -59,6 +59,35 @@ impl ClusterStatus {
         }
     }
 
+    /// Reports whether nothing is said but verdicts on copies.
+    pub fn says_copies_alone(&self) -> bool {
+        let ClusterStatus {
+            cluster: _,
+            copies: _,
+            reported,
+            next_due,
+            applied,
+            labels,
+            claims,
+            properties,
+            scores,
+            workloads,
+            silent,
+            frozen,
+            heard,
+            taints,
+        } = self;
+        (reported, next_due, silent, frozen) == (&None, &None, &None, &None)
+            && applied.is_none()
+            && !heard
+            && labels.is_empty()
+            && claims.is_empty()
+            && properties.is_empty()
+            && scores.is_empty()
+            && workloads.is_empty()
+            && taints.is_empty()
+    }
+
     /// The member's silence, if any.
     pub fn silence(&self) -> Option<Silence> {
         self.silent.map(|since| Silence { since, frozen: self.frozen })

@@ -74,7 +74,11 @@ impl DecisionInputs {
             && (&decided.refused, &decided.policy) == (&previous.refused, &previous.policy)
             && decided.picks.iter().all(|pick| clusters.any(|cluster| *cluster == pick.cluster))
             && decided.picks.len() == previous.picked().count()
-            && decided.picks.iter().zip(previous.picked()).all(|(one, other)| is_same_but_for_turns(one, other))
+            && decided
+                .picks
+                .iter()
+                .zip(previous.picked())
+                .all(|(one, other)| is_same_but_for_turns(one, other))
     }
 }
 

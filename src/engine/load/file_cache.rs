@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
+use super::Loaded;
 use super::documents::{self, FileDocuments, FileKey};
 use super::file_cache_codec;
-use super::Loaded;
 use crate::dialects::ReadingCache;
 use berth_base::cache::Cache;
 use berth_base::codec::{Decoder, Encoder};

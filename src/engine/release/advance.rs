@@ -1,6 +1,7 @@
 //! One workload's step: what each cluster has and reports → who goes on now, and the releases that result.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::cluster::WorkloadName;
@@ -143,6 +144,7 @@ impl Asked<'_> {
         if let Some(reason) = frozen.filter(|_| taken_back && given.format >= RecordFormat::Second) {
             // A release that is taken back goes back all the same. Nothing else happens.
             let stays = std::mem::take(&mut self.answer.remove);
+            let reason: Arc<str> = reason.into();
             self.answer.waits.extend(stays.into_iter().map(|cluster| (cluster, reason.clone())));
         }
     }
@@ -165,18 +167,21 @@ impl Asked<'_> {
         let key = self.workload.key.clone();
         let good = self.good_for_newcomers();
         let joins = self.joins();
-        let mut fates = self.fates(&joins);
+        self.settle_fates(&joins);
         if let Some(good) = good.filter(|_| !joins.is_empty()) {
             let picks = picks_of(desired, &key, |cluster| joins.contains(cluster));
             match again(&self.course.releases, good, given, &picks, contents) {
-                Ok(folders) => fates.extend(folders.into_iter().map(|(cluster, folder)| {
-                    let copies = folder.iter().map(|(path, id)| (path.clone(), *id));
-                    (cluster, Fate::Gets(copies.collect()))
-                })),
+                Ok(folders) => {
+                    for (cluster, folder) in &folders {
+                        let copies: CopySet = folder.iter().map(|(path, id)| (path.clone(), *id)).collect();
+                        let sight = self.sights.get_mut(cluster);
+                        sight.into_iter().for_each(|sight| sight.fate = Some(Fate::Gets(copies.clone())));
+                    }
+                }
                 Err(fault) => self.course.diagnostics.push(lost(self.workload, good, &fault)),
             }
         }
-        record::record(&mut self, &fates, &joins, settles, given.now);
+        record::record(&mut self, &joins, settles, given.now);
         if given.current.releases.get(&key).is_none_or(|one| **one != self.course.releases) {
             self.course.releases.format = given.format;
         }
@@ -185,32 +190,36 @@ impl Asked<'_> {
             let message = format!("{key}: release {number} is halted: {}", halt.reason);
             self.course.diagnostics.push(Diagnostic::warning(self.workload.origin.clone(), message));
         }
-        self.course.diagnostics.extend(self.progress_note(&fates));
+        self.course.diagnostics.extend(self.progress_note());
         let waits = !self.answer.waits.is_empty();
         let orders = self.course.orders.next_change(given.now).filter(|_| waits || self.closed.is_some());
         let moments = self.answer.next.into_iter().chain(settles).chain(orders);
         let next_change = moments.filter(|at| *at > given.now).min();
         let is_settled = self.is_settled(given);
         let name = WorkloadName::of(&key);
-        let report = |(cluster, sight): (String, Sight<'_>)| {
+        let mut facts = given.current.facts.cursor();
+        let (mut fates, mut reports) = (Vec::new(), Vec::new());
+        for (cluster, sight) in self.sights {
             let read = sight.report.filter(|_| !sight.is_assumed && !is_settled);
             // A proof takes the facts for reports: what this step did not read must not be among them.
             let is_retracted = sight.is_retracted && !is_settled;
-            let report = read.or_else(|| carried(&name, &cluster, given).filter(|_| !is_retracted));
-            Some((cluster, report)).filter(|(_, report)| report.is_some() || is_retracted)
-        };
-        let reports = self.sights.into_iter().filter_map(report).collect();
+            let carried = || facts.get(&cluster)?.copies.get(&name).filter(|_| !is_retracted).cloned();
+            let report = Some(read.or_else(carried)).filter(|report| report.is_some() || is_retracted);
+            reports.extend(report.map(|report| (cluster.clone(), report)));
+            fates.extend(sight.fate.map(|fate| (cluster, fate)));
+        }
         let Answer { waits, notes, standing, .. } = self.answer;
         let trace = Trace { waits, notes, standing, next: next_change };
         let Course { releases, diagnostics, .. } = self.course;
         let is_recorded =
             releases.good.is_some() || !releases.told.is_empty() || self.course.target.is_some();
         let releases = is_recorded.then_some(releases);
+        let (fates, reports) = (fates.into_iter().collect(), reports.into_iter().collect());
         Advance { key, releases, fates, reports, trace, next_change, diagnostics }
     }
 
     /// Says how far the rollout is, where clusters wait.
-    fn progress_note(&self, fates: &BTreeMap<String, Fate>) -> Option<Diagnostic> {
+    fn progress_note(&self) -> Option<Diagnostic> {
         let (key, releases) = (&self.workload.key, &self.course.releases);
         let (cluster, reason) = self.answer.waits.first_key_value()?;
         let waits = self.answer.waits.len();
@@ -222,7 +231,8 @@ impl Asked<'_> {
                 "add a ClusterStagedUpdateRun with `state: Run`, or use `strategy.type: RollingUpdate`";
             return Some(Diagnostic::warning(self.workload.origin.clone(), message).hint(hint));
         }
-        let picked = fates.values().filter(|fate| !matches!(fate, Fate::Leaves)).count();
+        let fates = self.sights.values().filter_map(|sight| sight.fate.as_ref());
+        let picked = fates.filter(|fate| !matches!(fate, Fate::Leaves)).count();
         let message = format!(
             "{key}: release {}: {waits} of {picked} clusters wait; {cluster}: {reason}",
             releases.current.number
@@ -281,34 +291,32 @@ impl Asked<'_> {
         begin
     }
 
-    fn fates(&self, joins: &BTreeSet<String>) -> BTreeMap<String, Fate> {
-        let releases = &self.course.releases;
+    /// Turns the answer into the fate of each cluster.
+    fn settle_fates(&mut self, joins: &BTreeSet<String>) {
         let (is_of_files, begins) = (self.course.goes_to_files(), self.begin_proven());
-        let mut fates = BTreeMap::new();
-        for (cluster, sight) in &self.sights {
+        let Asked { course, sights, answer, waits_along, is_lost, .. } = self;
+        for (cluster, sight) in sights {
             let wanted = || match is_of_files && !sight.is_pinned {
                 true => Fate::Desired,
                 false => Fate::Gets(sight.want.clone()),
             };
-            let fate = match (sight.picked, sight.has()) {
+            sight.fate = Some(match (sight.picked, sight.has()) {
                 (true, _) if sight.is_pinned => wanted(),
                 (true, _) if sight.removing.is_some() => Fate::Waits,
-                (true, Has::Nothing) if self.waits_along.contains(cluster) => Fate::Waits,
+                (true, Has::Nothing) if waits_along.contains(cluster) => Fate::Waits,
                 (true, Has::New) => wanted(),
                 (true, Has::Nothing) if joins.contains(cluster) => Fate::Waits,
-                (true, Has::Old) if self.is_lost => Fate::Stays,
-                (true, _) if releases.taken_back || self.answer.give.contains(cluster) => wanted(),
+                (true, Has::Old) if *is_lost => Fate::Stays,
+                (true, _) if course.releases.taken_back || answer.give.contains(cluster) => wanted(),
                 (true, Has::Old) => Fate::Stays,
                 // A proven release reaches newcomers whatever is frozen: to them nothing about it is new.
                 (true, Has::Nothing) if begins.contains(cluster) => wanted(),
                 (true, Has::Nothing) => Fate::Waits,
                 (false, Has::Nothing) => continue,
-                (false, _) if self.answer.remove.contains(cluster) => continue,
+                (false, _) if answer.remove.contains(cluster) => continue,
                 (false, _) => Fate::Leaves,
-            };
-            fates.insert(cluster.clone(), fate);
+            });
         }
-        fates
     }
 }
 

@@ -2,6 +2,7 @@
 //! gives nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use berth_base::model::release::{Health, Releases};
 use berth_base::model::rollout::Strategy;
@@ -21,7 +22,7 @@ pub(super) struct Answer {
     pub(super) timed_out: BTreeSet<String>,
     /// Too many clusters failed, in plain words.
     pub(super) halted: Option<String>,
-    pub(super) waits: BTreeMap<String, String>,
+    pub(super) waits: BTreeMap<String, Arc<str>>,
     pub(super) notes: BTreeSet<String>,
     pub(super) next: Option<Timestamp>,
     /// The standing of a staged rollout.
@@ -118,7 +119,7 @@ pub(super) fn ask(
         turns.retain(|turn| !give.contains(turn.cluster) || !sights[turn.cluster].keeps);
     }
     for (cluster, _) in sights.iter().filter(|(cluster, sight)| is_on_its_way(cluster, sight, course)) {
-        let reason = || "it reports on the proven release first, which it was told".to_owned();
+        let reason = || "it reports on the proven release first, which it was told".into();
         answer.waits.entry(cluster.clone()).or_insert_with(reason);
     }
     answer

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_base::model::cluster::WorkloadName;
-use berth_base::model::release::{RecordFormat, Releases};
-use berth_base::model::{ClusterStatus, ContentId, Decision, Folder, Pick, differences};
+use berth_base::model::release::{CopyReport, RecordFormat, Releases};
+use berth_base::model::{ClusterStatus, ContentId, Decision, Folder, Pick, Shared, differences};
 
 use super::advance::{Advance, Fate};
 use super::places::{CopySet, Places};
@@ -17,45 +17,51 @@ const LEAVING: &str = "not picked any more; the removal waits for its turn";
 /// Applies all steps to the desired state.
 pub(super) fn apply(advances: Vec<Advance>, given: Given<'_>, state: &mut State) -> Released {
     let mut released = Released::default();
-    let changes: Vec<Vec<(&String, Change)>> = {
-        let (current, desired) = (Places::of(given.current), Places::of(state));
-        advances.iter().map(|advance| changes(advance, &current, &desired)).collect()
-    };
-    let mut by_cluster: BTreeMap<&String, Vec<Change>> = BTreeMap::new();
-    for (cluster, change) in changes.into_iter().flatten() {
-        by_cluster.entry(cluster).or_default().push(change);
-    }
-    for (cluster, changes) in by_cluster {
-        let before = given.current.folders.get(cluster);
-        let folder = state.folders.or_default(cluster);
-        match before.filter(|before| becomes(folder, &changes, before)) {
-            // The rest of berth sees at once that such a cluster is as before.
-            Some(before) => *folder = before.clone(),
-            None => changes.into_iter().for_each(|change| match change.content {
-                Some(content) => drop(folder.insert(change.path, content)),
-                None => drop(folder.remove(&change.path)),
-            }),
-        }
-    }
+    let folders = folders(&advances, given, state);
+    state.folders.extend(folders);
     let unchanged: BTreeSet<WorkloadName> =
         advances.iter().filter(|advance| keeps_reports(advance, given)).map(name).collect();
-    let mut retracted = BTreeSet::new();
+    let mut reports: Vec<Report> = Vec::new();
     for advance in advances {
         released.diagnostics.extend(advance.diagnostics.iter().cloned());
         released.next_change = released.next_change.into_iter().chain(advance.next_change).min();
         mark(&advance, given, state);
         let name = name(&advance);
-        for (cluster, report) in advance.reports {
-            match report {
-                Some(report) => drop(fact_of(&cluster, state).copies.insert(name.clone(), report)),
-                None => drop(retracted.insert((cluster, name.clone()))),
-            }
-        }
+        reports.extend(advance.reports.into_iter().map(|(cluster, one)| (cluster, name.clone(), one)));
         released.traces.insert(advance.key.clone(), advance.trace);
         state.releases.extend(advance.releases.map(|releases| (advance.key, releases.into())));
     }
-    keep_reports(&unchanged, &retracted, given, state);
+    reports.extend(kept_reports(&unchanged, &reports, given));
+    add_reports(reports, given, state);
     released
+}
+
+/// A report on a workload from a cluster, for the facts. None for one that its member retracted.
+type Report = (String, WorkloadName, Option<CopyReport>);
+
+/// Returns the folders of the clusters that get something else than desired.
+fn folders(advances: &[Advance], given: Given<'_>, state: &State) -> Vec<(String, Folder)> {
+    let (current, desired) = (Places::of(given.current), Places::of(state));
+    let mut changes: Vec<(&String, Change)> = Vec::new();
+    for advance in advances {
+        changes.extend(changes_of(advance, &current, &desired));
+    }
+    changes.sort_by_key(|(cluster, _)| *cluster);
+    let (mut before, mut wanted) = (given.current.folders.cursor(), state.folders.cursor());
+    let folder = |changes: &[(&String, Change)]| {
+        let cluster = changes.first()?.0;
+        let mut folder = wanted.get(cluster).cloned().unwrap_or_default();
+        match before.get(cluster).filter(|before| becomes(&folder, changes, before)) {
+            // The rest of berth sees at once that such a cluster is as before.
+            Some(before) => folder = before.clone(),
+            None => changes.iter().for_each(|(_, change)| match change.content {
+                Some(content) => drop(folder.insert(change.path.clone(), content)),
+                None => drop(folder.remove(&change.path)),
+            }),
+        }
+        Some((cluster.clone(), folder))
+    };
+    changes.chunk_by(|(one, _), (next, _)| one == next).filter_map(folder).collect()
 }
 
 fn name(advance: &Advance) -> WorkloadName {
@@ -69,34 +75,62 @@ fn keeps_reports(advance: &Advance, given: Given<'_>) -> bool {
     releases.is_some_and(|releases| releases.format >= RecordFormat::Second && is_as_before(releases))
 }
 
-/// Keeps the last reports from clusters that lost their copies until the record changes: to drop them is no reason
-/// for a publication. One that was retracted does not stay.
-fn keep_reports(
-    unchanged: &BTreeSet<WorkloadName>,
-    retracted: &BTreeSet<(String, WorkloadName)>,
-    given: Given<'_>,
-    state: &mut State,
-) {
-    let facts = given.current.facts.iter();
-    for (cluster, earlier) in facts.filter(|(cluster, _)| given.fleet.clusters.contains_key(*cluster)) {
-        for (name, report) in earlier.copies.iter().filter(|(name, _)| unchanged.contains(*name)) {
-            let is_known = state.facts.get(cluster).is_some_and(|fact| fact.copies.contains_key(name));
-            if !is_known && !retracted.contains(&(cluster.clone(), name.clone())) {
-                fact_of(cluster, state).copies.insert(name.clone(), report.clone());
+/// Returns the last reports from clusters that lost their copies, which stay until the record changes: to drop them is
+/// no reason for a publication. One that was retracted does not stay.
+fn kept_reports(unchanged: &BTreeSet<WorkloadName>, reports: &[Report], given: Given<'_>) -> Vec<Report> {
+    let said: BTreeSet<(&String, &WorkloadName)> =
+        reports.iter().map(|(cluster, name, _)| (cluster, name)).collect();
+    let mut clusters = given.fleet.clusters.cursor();
+    let mut kept = Vec::new();
+    for (cluster, earlier) in &given.current.facts {
+        let lost = |name: &WorkloadName| unchanged.contains(name) && !said.contains(&(cluster, name));
+        for (name, report) in earlier.copies.iter().filter(|(name, _)| lost(name)) {
+            if clusters.get(cluster).is_some() {
+                kept.push((cluster.clone(), name.clone(), Some(report.clone())));
             }
         }
     }
+    kept
 }
 
-fn fact_of<'s>(cluster: &str, state: &'s mut State) -> &'s mut ClusterStatus {
-    let new = || ClusterStatus { cluster: cluster.to_owned(), ..ClusterStatus::default() };
-    state.facts.or_insert_with(cluster, || new().into())
+/// Adds the reports that were read to the facts.
+fn add_reports(mut reports: Vec<Report>, given: Given<'_>, state: &mut State) {
+    reports.retain(|(_, _, report)| report.is_some());
+    reports.sort_by(|(one, ..), (other, ..)| one.cmp(other));
+    let (mut before, mut now) = (given.current.facts.cursor(), state.facts.cursor());
+    let mut facts: Vec<(String, Shared<ClusterStatus>)> = Vec::new();
+    for reports in reports.chunk_by(|(one, ..), (next, ..)| one == next) {
+        let Some((cluster, ..)) = reports.first() else { continue };
+        let (before, now) = (before.get(cluster), now.get(cluster));
+        let is_as_before = |before: &&Shared<ClusterStatus>| {
+            before.copies.len() == reports.len()
+                && reports.iter().all(|(_, name, report)| before.copies.get(name) == report.as_ref())
+                && now.map_or(before.says_copies_alone(), |now| is_same_beside_copies(before, now))
+        };
+        let fact = match before.filter(is_as_before) {
+            // The rest of berth sees at once that such a fact is as before.
+            Some(before) => before.clone(),
+            None => {
+                let new = || ClusterStatus { cluster: cluster.clone(), ..ClusterStatus::default() }.into();
+                let mut fact = now.cloned().unwrap_or_else(new);
+                let said = |(_, name, report): &Report| Some((name.clone(), report.clone()?));
+                fact.copies.extend(reports.iter().filter_map(said));
+                fact
+            }
+        };
+        facts.push((cluster.clone(), fact));
+    }
+    state.facts.extend(facts);
+}
+
+fn is_same_beside_copies(before: &ClusterStatus, now: &ClusterStatus) -> bool {
+    now.copies.is_empty() && *now == ClusterStatus { copies: BTreeMap::new(), ..before.clone() }
 }
 
 /// Reports whether these changes make one folder another one.
-fn becomes(folder: &Folder, changes: &[Change], other: &Folder) -> bool {
-    changes.iter().all(|change| other.get(&change.path) == change.content.as_ref())
-        && differences(folder, other).all(|one| changes.iter().any(|change| change.path == *one.path))
+fn becomes(folder: &Folder, changes: &[(&String, Change)], other: &Folder) -> bool {
+    changes.iter().all(|(_, change)| other.get(&change.path) == change.content.as_ref())
+        && differences(folder, other).all(|one| changes.iter().any(|(_, change)| change.path == *one.path))
 }
 
 /// A place in a cluster's folder whose content is not the desired one.
@@ -105,13 +139,14 @@ struct Change {
     content: Option<ContentId>,
 }
 
-fn changes<'a>(
+fn changes_of<'a>(
     advance: &'a Advance,
     current: &Places<'_>,
     desired: &Places<'_>,
 ) -> Vec<(&'a String, Change)> {
     let key = &advance.key;
-    let (had, wanted) = (current.of_workload(key), desired.of_workload(key));
+    let (mut had, mut wanted) = (current.of_workload(key), desired.of_workload(key));
+    let mut folders = desired.state.folders.cursor();
     let mut changes = Vec::new();
     for (cluster, fate) in &advance.fates {
         let instead: CopySet = match fate {
@@ -121,10 +156,13 @@ fn changes<'a>(
             Fate::Waits => CopySet::new(),
         };
         let own = wanted.copies(cluster);
-        let stays: BTreeSet<&Arc<str>> = instead.iter().map(|(path, _)| path).collect();
-        let gone = own.iter().filter(|(path, _)| !stays.contains(path));
+        if own == instead {
+            continue;
+        }
+        let stays = |path: &Arc<str>| instead.iter().any(|(stays, _)| stays == path);
+        let gone = own.iter().filter(|(path, _)| !stays(path));
         changes.extend(gone.map(|(path, _)| (cluster, Change { path: path.clone(), content: None })));
-        let folder = desired.state.folders.get(cluster);
+        let folder = folders.get(cluster);
         for (path, content) in instead {
             // Another workload's copy is there already: it wins, as between any two.
             let is_theirs = folder.is_some_and(|folder| folder.contains_key(&path))
@@ -141,18 +179,26 @@ fn changes<'a>(
 fn mark(advance: &Advance, given: Given<'_>, state: &mut State) {
     let before = given.current.decisions.get(&advance.key);
     let Some(decision) = state.decisions.get_mut(&advance.key) else { return };
-    let mut picks: Vec<Pick> = decision.picked().cloned().collect();
-    for pick in &mut picks {
-        pick.pending = advance.fates.get(&pick.cluster) == Some(&Fate::Waits);
-    }
-    let leaves = |pick: &&Pick| advance.fates.get(&pick.cluster) == Some(&Fate::Leaves);
-    let leaving = before.into_iter().flat_map(|before| before.picks.iter()).filter(leaves);
-    picks.extend(leaving.map(|pick| match pick.held {
-        true => pick.clone(),
-        false => Pick { leaving: true, reason: LEAVING.to_owned(), ..pick.clone() },
-    }));
-    picks.sort_by(|a, b| a.cluster.cmp(&b.cluster));
-    if *decision.picks != picks {
+    let has_fate = |wanted: Fate| {
+        let fates = advance.fates.iter().filter(move |(_, fate)| **fate == wanted);
+        fates.map(|(cluster, _)| cluster).collect::<BTreeSet<_>>()
+    };
+    let (waiting, leaving) = (has_fate(Fate::Waits), has_fate(Fate::Leaves));
+    let is_marked = |pick: &Pick| !pick.leaving && pick.pending == waiting.contains(&pick.cluster);
+    if !leaving.is_empty() || !decision.picks.iter().all(is_marked) {
+        let mut picks: Vec<Pick> = decision.picked().cloned().collect();
+        for pick in &mut picks {
+            pick.pending = waiting.contains(&pick.cluster);
+        }
+        let leaving = before
+            .into_iter()
+            .flat_map(|before| before.picks.iter())
+            .filter(|pick| leaving.contains(&pick.cluster));
+        picks.extend(leaving.map(|pick| match pick.held {
+            true => pick.clone(),
+            false => Pick { leaving: true, reason: LEAVING.to_owned(), ..pick.clone() },
+        }));
+        picks.sort_by(|a, b| a.cluster.cmp(&b.cluster));
         let same = before.map(|before| &before.picks).filter(|before| ***before == picks);
         decision.picks = same.cloned().unwrap_or_else(|| picks.into());
     }

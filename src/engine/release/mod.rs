@@ -48,6 +48,7 @@ mod strategy_tests;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use berth_base::diag::Diagnostics;
 use berth_base::model::release::RecordFormat;
@@ -88,7 +89,7 @@ pub struct Released {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
     /// The reason for each cluster that waits, for its turn or for the removal of its copy.
-    pub waits: BTreeMap<String, String>,
+    pub waits: BTreeMap<String, Arc<str>>,
     /// The parts of the strategy that do not do what their author may expect.
     pub notes: BTreeSet<String>,
     /// The standing of a staged rollout.

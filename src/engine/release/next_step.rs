@@ -1,6 +1,6 @@
 //! The next step of every workload on given facts, for people and programs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
@@ -79,7 +79,9 @@ impl NextStep<'_> {
             Strategy::Rolling(_) => drop(put("remove", json!(step.remove))),
             Strategy::AtOnce | Strategy::Stages(_) | Strategy::Runs => {}
         }
-        put("reasons", json!(step.waits));
+        let reasons: BTreeMap<&str, &str> =
+            step.waits.iter().map(|(cluster, why)| (*cluster, &**why)).collect();
+        put("reasons", json!(reasons));
         if let Some(halted) = &step.halted {
             put("failures", json!(halted.words()));
         }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use berth_base::model::{ContentId, Decision, Key, path};
+use berth_base::model::decision::PickCursor;
+use berth_base::model::map::Cursor;
+use berth_base::model::{ContentId, Decision, Folder, Key, path};
 
 use crate::state::{PlaceOwners, State};
 
@@ -30,29 +32,36 @@ impl<'a> Places<'a> {
             let is_own = self.owners.is_alone(key, &path);
             (path.into(), is_own)
         };
-        WorkloadPlaces { places: self, key, decision, paths: objects.iter().map(place).collect() }
+        WorkloadPlaces {
+            owners: &self.owners,
+            key,
+            picks: decision.map(Decision::cursor),
+            folders: self.state.folders.cursor(),
+            paths: objects.iter().map(place).collect(),
+        }
     }
 }
 
 /// The places of a workload's objects, which are the same in every cluster's folder.
 #[derive(Debug)]
 pub(super) struct WorkloadPlaces<'p> {
-    places: &'p Places<'p>,
+    owners: &'p PlaceOwners<'p>,
     key: &'p Key,
-    decision: Option<&'p Decision>,
+    picks: Option<PickCursor<'p>>,
+    folders: Cursor<'p, String, Folder>,
     /// Each with true where no other workload has an object for it.
     paths: Vec<(Arc<str>, bool)>,
 }
 
 impl WorkloadPlaces<'_> {
     /// Returns the workload's own copies in a cluster.
-    pub(super) fn copies(&self, cluster: &str) -> CopySet {
-        let Places { state, owners } = self.places;
-        let Some(folder) = state.folders.get(cluster) else { return CopySet::new() };
-        let serves = self.decision.is_some_and(|decision| decision.serves(cluster));
+    pub(super) fn copies(&mut self, cluster: &str) -> CopySet {
+        let Some(folder) = self.folders.get(cluster) else { return CopySet::new() };
+        let pick = self.picks.as_mut().and_then(|picks| picks.pick(cluster));
+        let serves = pick.is_some_and(|pick| !pick.pending);
         let is_own = |(path, is_alone): &&(Arc<str>, bool)| match is_alone {
             true => serves,
-            false => owners.owns(self.key, cluster, path),
+            false => self.owners.owns(self.key, cluster, path),
         };
         let own = self.paths.iter().filter(is_own);
         own.filter_map(|(path, _)| folder.get(path).map(|id| (path.clone(), *id))).collect()

@@ -7,6 +7,7 @@
 //!   in whatever group, then stops the rollout for good.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::changes::{first_change, seconds_after};
 use super::turn::{Failures, Has, MOST_NAMES, Step, Turn, group_name};
@@ -27,7 +28,7 @@ pub fn step<'a>(rollout: &Rollout, turns: &[Turn<'a>], now: Timestamp) -> Step<'
     let later = |at| turns.iter().map(|turn| Standing::of(turn, rollout, at)).collect::<Vec<_>>();
     let next = first_change(moments, |at| Answer::of(rollout, &later(at)).differs_from(&answer));
     let give: BTreeSet<&str> = answer.give.iter().copied().collect();
-    let reason = answer.reason();
+    let reason: Arc<str> = answer.reason().into();
     let waiting = turns.iter().filter(|turn| turn.wants() && !give.contains(turn.cluster));
     Step {
         waits: waiting.map(|turn| (turn.cluster, reason.clone())).collect(),

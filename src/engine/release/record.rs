@@ -17,28 +17,26 @@ use super::turn::Has;
 /// Writes down who was told what. `settles` is the moment from which the release is proven.
 pub(super) fn record(
     asked: &mut Asked<'_>,
-    fates: &BTreeMap<String, Fate>,
     joins: &BTreeSet<String>,
     settles: Option<Timestamp>,
     now: Timestamp,
 ) {
-    let halted = halt(asked, fates, now);
-    let removing = removing(asked, fates, now);
+    let halted = halt(asked, now);
+    let removing = removing(asked, now);
     let target = asked.course.target;
-    let mut awaited = awaited(asked, fates, now);
+    let mut awaited = awaited(asked, now);
     let releases = &mut asked.course.releases;
-    let had = fates.keys().filter_map(|cluster| Some((cluster, releases.of_cluster(cluster)?))).collect();
-    for (cluster, fate) in fates {
-        let sight = asked.sights.get(cluster);
+    let had = of_clusters(&asked.sights, releases);
+    for (cluster, sight, fate) in with_fates(&asked.sights) {
         let release = match fate {
-            Fate::Desired | Fate::Gets(_) if sight.is_some_and(|sight| sight.keeps) => None,
+            Fate::Desired | Fate::Gets(_) if sight.keeps => None,
             Fate::Desired | Fate::Gets(_) if joins.contains(cluster) => releases.good,
-            Fate::Desired | Fate::Gets(_) if sight.is_some_and(|sight| sight.is_pinned) => None,
+            Fate::Desired | Fate::Gets(_) if sight.is_pinned => None,
             Fate::Desired | Fate::Gets(_) => target,
             Fate::Stays | Fate::Leaves | Fate::Waits => continue,
         };
-        let is_new = sight.is_none_or(|sight| sight.has() != Has::New);
-        let is_pinned = sight.is_some_and(|sight| sight.is_pinned || sight.keeps);
+        let is_new = sight.has() != Has::New;
+        let is_pinned = sight.is_pinned || sight.keeps;
         if let Some(release) = release.filter(|_| is_new) {
             releases.told.insert(cluster.clone(), Told { release, at: now });
         } else if is_pinned {
@@ -48,7 +46,8 @@ pub(super) fn record(
             releases.told.entry(cluster.clone()).or_insert(Told { release, at: *at });
         }
     }
-    releases.told.retain(|cluster, _| fates.contains_key(cluster));
+    let has_fate = |cluster: &String| asked.sights.get(cluster).is_some_and(|sight| sight.fate.is_some());
+    releases.told.retain(|cluster, _| has_fate(cluster));
     releases.removing = removing;
     if let Some(staged) = asked.course.staged.take() {
         releases.run = Some(staged.progress);
@@ -62,7 +61,7 @@ pub(super) fn record(
     releases.halted = halted;
     awaited.retain(|cluster, _| !releases.told.contains_key(cluster));
     releases.awaited = awaited;
-    asked.course.releases.stays = stays(asked, fates, joins, (&had, first));
+    asked.course.releases.stays = stays(asked, joins, (&had, first));
     let releases = &mut asked.course.releases;
     let mut needed: BTreeSet<u64> = releases.told.values().map(|told| told.release).collect();
     needed.extend(releases.run.as_ref().filter(|run| run.finished.is_none()).map(|run| run.release));
@@ -71,29 +70,40 @@ pub(super) fn record(
     forget_old(releases, |number| needed.contains(&number));
 }
 
+/// Returns the clusters that keep or get copies, or wait for them.
+fn with_fates<'s, 'a>(
+    sights: &'s BTreeMap<String, Sight<'a>>,
+) -> impl Iterator<Item = (&'s String, &'s Sight<'a>, &'s Fate)> {
+    sights.iter().filter_map(|(cluster, sight)| Some((cluster, sight, sight.fate.as_ref()?)))
+}
+
+/// Returns the number of the release that each cluster has.
+fn of_clusters<'s>(
+    sights: &'s BTreeMap<String, Sight<'_>>,
+    releases: &Releases,
+) -> BTreeMap<&'s String, u64> {
+    with_fates(sights).filter_map(|(cluster, ..)| Some((cluster, releases.of_cluster(cluster)?))).collect()
+}
+
 /// Finds the clusters whose copies are being removed: those whose removal goes on, and those that lose them now.
-fn removing(
-    asked: &Asked<'_>,
-    fates: &BTreeMap<String, Fate>,
-    now: Timestamp,
-) -> BTreeMap<String, Timestamp> {
-    let is_lost = |cluster: &String| match fates.get(cluster) {
+fn removing(asked: &Asked<'_>, now: Timestamp) -> BTreeMap<String, Timestamp> {
+    let is_lost = |sight: &Sight<'_>| match &sight.fate {
         None | Some(Fate::Waits) => asked.course.remembers_removals(),
         Some(Fate::Desired | Fate::Stays | Fate::Gets(_) | Fate::Leaves) => false,
     };
     let begins = |sight: &Sight<'_>| (sight.serves && sight.is_removed_slowly()).then_some(now);
     let since = |sight: &Sight<'_>| sight.removing.or_else(|| begins(sight));
-    let lost = asked.sights.iter().filter(|(cluster, _)| is_lost(cluster));
+    let lost = asked.sights.iter().filter(|(_, sight)| is_lost(sight));
     lost.filter_map(|(cluster, sight)| Some((cluster.clone(), since(sight)?))).collect()
 }
 
 /// Finds the clusters with copies on which nobody reported since they got them.
-fn awaited(asked: &Asked<'_>, fates: &BTreeMap<String, Fate>, now: Timestamp) -> BTreeMap<String, Timestamp> {
+fn awaited(asked: &Asked<'_>, now: Timestamp) -> BTreeMap<String, Timestamp> {
     if asked.course.format < RecordFormat::Third {
         return BTreeMap::new();
     }
-    let since = |(cluster, fate): (&String, &Fate)| {
-        let (sight, releases) = (asked.sights.get(cluster)?, &asked.course.releases);
+    let releases = &asked.course.releases;
+    let since = |(cluster, sight, fate): (&String, &Sight<'_>, &Fate)| {
         let is_other = || sight.has() == Has::Old && sight.pinned_to != releases.of_cluster(cluster);
         let since = match fate {
             Fate::Waits => None,
@@ -102,20 +112,19 @@ fn awaited(asked: &Asked<'_>, fates: &BTreeMap<String, Fate>, now: Timestamp) ->
         };
         Some((cluster.clone(), since?))
     };
-    fates.iter().filter_map(since).collect()
+    with_fates(&asked.sights).filter_map(since).collect()
 }
 
 /// Finds the clusters that have a release without being told of it. `had` are the releases that they had, and
 /// `first` the one that newcomers begin with.
 fn stays(
     asked: &Asked<'_>,
-    fates: &BTreeMap<String, Fate>,
     joins: &BTreeSet<String>,
     (had, first): (&BTreeMap<&String, u64>, Option<u64>),
 ) -> BTreeMap<String, Stays> {
     let Course { releases, target, .. } = &asked.course;
-    let of_cluster = |(cluster, fate): (&String, &Fate)| {
-        let (sight, had) = (asked.sights.get(cluster)?, had.get(cluster).copied());
+    let of_cluster = |(cluster, sight, fate): (&String, &Sight<'_>, &Fate)| {
+        let had = had.get(cluster).copied();
         let pinned = sight.is_pinned || sight.keeps;
         let release = match fate {
             Fate::Desired | Fate::Gets(_) if sight.keeps && joins.contains(cluster) => first,
@@ -129,10 +138,9 @@ fn stays(
         let release = release.filter(|release| pinned || Some(*release) != releases.told_to(cluster))?;
         Some((cluster.clone(), Stays { release, pinned }))
     };
-    let begins = |cluster: &String| {
-        joins.contains(cluster) && asked.sights.get(cluster).is_some_and(|sight| !sight.keeps)
-    };
-    fates.iter().filter(|(cluster, _)| !begins(cluster)).filter_map(of_cluster).collect()
+    let begins = |cluster: &String, sight: &Sight<'_>| joins.contains(cluster) && !sight.keeps;
+    let others = with_fates(&asked.sights).filter(|(cluster, sight, _)| !begins(cluster, sight));
+    others.filter_map(of_cluster).collect()
 }
 
 /// Returns the moment from which the release that clusters go to counts as proven, if nothing changes until then.
@@ -164,18 +172,16 @@ pub(super) fn settles(asked: &Asked<'_>) -> Option<Timestamp> {
 }
 
 /// Returns the reason why the rollout does not go on although clusters wait.
-fn halt(asked: &Asked<'_>, fates: &BTreeMap<String, Fate>, now: Timestamp) -> Option<Halt> {
+fn halt(asked: &Asked<'_>, now: Timestamp) -> Option<Halt> {
     let releases: &Releases = &asked.course.releases;
     if releases.taken_back {
         // The reason for which it was taken back stays.
         return releases.halted.clone();
     }
     let is_pinned_now = |sight: &Sight<'_>| sight.keeps && asked.course.format >= RecordFormat::Third;
-    let is_behind = |(cluster, fate): (&String, &Fate)| match fate {
+    let is_behind = |(_, sight, fate): (&String, &Sight<'_>, &Fate)| match fate {
         Fate::Stays | Fate::Waits => true,
-        Fate::Gets(copies) => {
-            asked.sights.get(cluster).is_some_and(|sight| sight.want != *copies && !is_pinned_now(sight))
-        }
+        Fate::Gets(copies) => sight.want != *copies && !is_pinned_now(sight),
         Fate::Desired | Fate::Leaves => false,
     };
     let failed = asked.sights.iter().filter(|(cluster, sight)| {
@@ -187,7 +193,7 @@ fn halt(asked: &Asked<'_>, fates: &BTreeMap<String, Fate>, now: Timestamp) -> Op
     let (first, sight) = failed.first()?;
     // A release that is to be rolled back halts also where everybody has it already.
     let rolls_back = asked.course.orders.on_failure() == OnFailure::RollBack && !releases.is_proven();
-    if asked.answer.halted.is_none() && !rolls_back && !fates.iter().any(is_behind) {
+    if asked.answer.halted.is_none() && !rolls_back && !with_fates(&asked.sights).any(is_behind) {
         return None;
     }
     let said = sight.report.as_ref().map(|report| report.message.as_str()).unwrap_or_default();

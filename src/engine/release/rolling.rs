@@ -5,6 +5,8 @@
 //! once, since nothing can be lost; a cluster that joins gets its copy while fewer than the largest number may become
 //! available.
 
+use std::sync::Arc;
+
 use super::changes::seconds_after;
 use super::turn::{Has, MOST_NAMES, Step, Turn};
 use berth_base::model::Timestamp;
@@ -40,7 +42,7 @@ pub fn step<'a>(rolling: &Rolling, turns: &[Turn<'a>], now: Timestamp) -> Step<'
         };
     }
     if !rest.is_empty() {
-        let reason = counts.why_not_lost(now_lost);
+        let reason: Arc<str> = counts.why_not_lost(now_lost).into();
         step.waits.extend(rest.iter().map(|turn| (turn.cluster, reason.clone())));
         step.next = counts.next();
     }
@@ -48,7 +50,7 @@ pub fn step<'a>(rolling: &Rolling, turns: &[Turn<'a>], now: Timestamp) -> Step<'
     let (now_joining, rest) = joins.split_at(counts.room().min(joins.len()));
     step.give.extend(now_joining.iter().map(|turn| turn.cluster));
     if !rest.is_empty() {
-        let reason = counts.why_no_room(now_joining);
+        let reason: Arc<str> = counts.why_no_room(now_joining).into();
         step.waits.extend(rest.iter().map(|turn| (turn.cluster, reason.clone())));
     }
     step

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, Health, Releases};
-use berth_base::model::{Decision, Digest, Group, Timestamp};
+use berth_base::model::{Decision, Digest, Group, Pick, Timestamp};
 
+use super::advance::Fate;
 use super::places::{CopySet, Places};
 use super::turn::Has;
 use super::{Given, copies};
@@ -35,6 +36,9 @@ pub(super) struct Sight<'a> {
     pub(super) answers: bool,
     /// Its member reported on the copies, as the facts say, and says nothing of them any more.
     pub(super) is_retracted: bool,
+    /// The copies that it gets now. `None` before the strategy was asked, and for a cluster that gets none and loses
+    /// what it has.
+    pub(super) fate: Option<Fate>,
 }
 
 /// Looks at every cluster that is picked or has a copy.
@@ -45,19 +49,27 @@ pub(super) fn sights<'a>(
 ) -> BTreeMap<String, Sight<'a>> {
     let key = &releases.key;
     let [current, desired] = places;
-    let (had, wanted) = (current.of_workload(key), desired.of_workload(key));
-    let mut sights = BTreeMap::new();
+    let (mut had, mut wanted) = (current.of_workload(key), desired.of_workload(key));
+    let mut clusters = given.fleet.clusters.cursor();
     let served = current.state.decisions.get(key).into_iter().flat_map(|before| before.picks.iter());
-    let served = served.filter(|pick| !pick.pending && given.fleet.clusters.contains_key(&pick.cluster));
-    for pick in served {
-        let have = had.copies(&pick.cluster);
-        sights.insert(pick.cluster.clone(), Sight { serves: true, have, ..Sight::default() });
-    }
+    let served = served.filter(|pick| !pick.pending && clusters.get(&pick.cluster).is_some());
+    let mut serves =
+        |pick: &Pick| Sight { serves: true, have: had.copies(&pick.cluster), ..Sight::default() };
+    // Both ascend by cluster.
+    let mut served = served.peekable();
+    let mut sights: Vec<(String, Sight<'a>)> = Vec::new();
     for pick in desired.state.decisions.get(key).into_iter().flat_map(Decision::picked) {
+        while let Some(gone) = served.next_if(|served| served.cluster < pick.cluster) {
+            sights.push((gone.cluster.clone(), serves(gone)));
+        }
+        let sight =
+            served.next_if(|served| served.cluster == pick.cluster).map(&mut serves).unwrap_or_default();
         let want = wanted.copies(&pick.cluster);
-        let sight: &mut Sight<'_> = sights.entry(pick.cluster.clone()).or_default();
-        (sight.picked, sight.want, sight.group) = (true, want, pick.group.as_ref());
+        sights
+            .push((pick.cluster.clone(), Sight { picked: true, want, group: pick.group.as_ref(), ..sight }));
     }
+    sights.extend(served.map(|gone| (gone.cluster.clone(), serves(gone))));
+    let mut sights: BTreeMap<String, Sight<'a>> = sights.into_iter().collect();
     for (cluster, since) in &releases.removing {
         if given.fleet.clusters.contains_key(cluster) && !is_silent(cluster, desired) {
             let sight: &mut Sight<'_> = sights.entry(cluster.clone()).or_default();
@@ -66,11 +78,12 @@ pub(super) fn sights<'a>(
     }
     let name = WorkloadName::of(key);
     let mut known: BTreeMap<CopySet, Digest> = BTreeMap::new();
+    let (mut facts, mut statuses) = (given.current.facts.cursor(), given.statuses.cursor());
     for (cluster, sight) in &mut sights {
-        let earlier = given.current.facts.get(cluster).and_then(|fact| fact.copies.get(&name));
+        let earlier = facts.get(cluster).and_then(|fact| fact.copies.get(&name));
         let is_silent = is_silent(cluster, desired);
         sight.answers = !is_silent && earlier.is_some();
-        let status = given.statuses.get(cluster);
+        let status = statuses.get(cluster);
         let reported = status.and_then(|status| Some((status.copies.get(&name)?, status.reported)));
         if reported.is_none() && earlier.is_none() {
             continue;

@@ -1,6 +1,7 @@
 //! Every strategy behind one question: which clusters of a workload may go on now?
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::turn::{Step, Turn};
 use super::{progressive, rolling};
@@ -70,15 +71,18 @@ fn of_all<'a>(rollouts: &[Rollout], turns: &[Turn<'a>], followed: &[&'a [Pick]],
         all.notes.extend(step.notes);
         all.halted = all.halted.or(step.halted);
         all.next = all.next.into_iter().chain(step.next).min();
-        for (cluster, reason) in step.waits {
-            all.waits.entry(cluster).or_insert(reason);
+        match all.waits.is_empty() {
+            true => all.waits = step.waits,
+            false => step.waits.into_iter().for_each(|(cluster, reason)| {
+                all.waits.entry(cluster).or_insert(reason);
+            }),
         }
     }
     for turn in turns.iter().filter(|turn| turn.wants()) {
         if all.give.contains(turn.cluster) {
             all.waits.remove(turn.cluster);
         } else {
-            let reason = || "no placement of the strategy picks the cluster".to_owned();
+            let reason = || "no placement of the strategy picks the cluster".into();
             all.waits.entry(turn.cluster).or_insert_with(reason);
         }
     }
@@ -105,7 +109,8 @@ fn removals<'a>(turns: &[Turn<'a>]) -> Step<'a> {
 impl<'a> Step<'a> {
     /// Nobody goes on, all for one reason.
     pub(super) fn all_wait(turns: &[Turn<'a>], reason: &str) -> Step<'a> {
+        let reason: Arc<str> = reason.into();
         let waiting = turns.iter().filter(|turn| turn.wants() || turn.is_left_over());
-        Step { waits: waiting.map(|turn| (turn.cluster, reason.to_owned())).collect(), ..Step::default() }
+        Step { waits: waiting.map(|turn| (turn.cluster, reason.clone())).collect(), ..Step::default() }
     }
 }

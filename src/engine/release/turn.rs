@@ -4,6 +4,7 @@
 //! says who may go on now.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use berth_base::model::release::Health;
 use berth_base::model::{Group, Timestamp};
@@ -63,7 +64,7 @@ pub struct Step<'a> {
     pub halted: Option<Failures<'a>>,
     /// The reason for each cluster that must wait, for people: for the wanted content or, where it is no longer
     /// picked, for the removal of its copy.
-    pub waits: BTreeMap<&'a str, String>,
+    pub waits: BTreeMap<&'a str, Arc<str>>,
     /// The next moment at which the answer changes by time alone, its words aside. With several placements, the first
     /// of theirs.
     pub next: Option<Timestamp>,

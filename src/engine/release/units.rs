@@ -199,7 +199,7 @@ fn leave_together(asked: &mut [Asked<'_>]) {
             std::mem::take(&mut one.answer.remove).into_iter().partition(|it| stay.contains(it));
         let waits: BTreeSet<String> = waits;
         one.answer.remove = goes;
-        let reason = || "what goes together with it cannot be removed yet".to_owned();
+        let reason = || "what goes together with it cannot be removed yet".into();
         one.answer.waits.extend(waits.into_iter().map(|cluster| (cluster, reason())));
     }
 }

@@ -60,7 +60,10 @@ impl ProcessCache {
         }
         // A workload that rolls out has clusters that wait for contents which others have already.
         for (path, mut ids) in lost {
-            for id in published.values().filter_map(|folder| folder.get(path)) {
+            let mut there = published.values().filter_map(|folder| folder.get(path));
+            while !ids.is_empty()
+                && let Some(id) = there.next()
+            {
                 ids.remove(id);
             }
             if !ids.is_empty() {

@@ -18,6 +18,7 @@ mod damage;
 mod error;
 pub mod history;
 mod id;
+mod list_refs;
 mod locks;
 pub mod merge;
 mod pack;

@@ -68,6 +68,15 @@ impl Repo {
     }
 }
 
+/// The target and the name of each ref.
+pub(super) fn lines(packed: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let lines =
+        packed.split(|byte| *byte == b'\n').filter(|line| !line.starts_with(b"#") && !line.starts_with(b"^"));
+    lines
+        .filter_map(|line| line.split_at_checked(40))
+        .filter_map(|(id, name)| Some((id, name.strip_prefix(b" ")?)))
+}
+
 /// The lines of each ref by its name: its target, and below it the commit of a tag.
 fn parse(text: &str) -> BTreeMap<&str, String> {
     let mut lines: BTreeMap<&str, String> = BTreeMap::new();

@@ -3,6 +3,7 @@
 //! A [`Repo`] is cheap to open and stays on its thread; what it returns may go anywhere.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Oid};
@@ -12,7 +13,7 @@ use super::error::GitError;
 use super::id::{CommitId, TreeId, bytes_of, oid};
 use super::pending::Pending;
 use berth_base::diag::did_you_mean;
-use berth_base::model::{ContentId, Map};
+use berth_base::model::ContentId;
 use berth_base::progress::Progress;
 use berth_base::text::some_quoted;
 
@@ -256,45 +257,36 @@ impl Repo {
         }
     }
 
-    /// All refs whose full names begin so, by name. Symbolic refs are followed, dangling ones left out.
-    pub fn list_refs(&self, prefix: &str) -> Result<Map<String, CommitId>, GitError> {
-        let doing = || format!("listing `{prefix}`");
-        let references =
-            self.inner.references_glob(&format!("{prefix}*")).map_err(GitError::failed(doing()))?;
-        let mut found = Map::new();
-        for reference in references {
-            let reference = reference.map_err(GitError::failed(doing()))?;
-            // Only symbolic refs need another look at the ref database.
-            let target = match reference.target() {
-                Some(target) => Some(target),
-                None => reference.resolve().ok().and_then(|direct| direct.target()),
-            };
-            if let (Ok(name), Some(target)) = (reference.name(), target) {
-                found.insert(name.to_owned(), CommitId::of(target));
-            }
-        }
-        Ok(found)
-    }
-
     /// The entries of one tree, in Git's order.
     pub fn tree(&self, id: TreeId) -> Result<Vec<Entry>, GitError> {
+        let Some(tree) = self.find_tree(id)? else { return Ok(Vec::new()) };
+        Ok(tree
+            .iter()
+            .map(|entry| Entry { name: entry.name_bytes().to_vec(), kind: kind_of(&entry) })
+            .collect())
+    }
+
+    /// The folders of these names in a tree that may have many more.
+    pub fn folders_named<'n>(
+        &self,
+        id: TreeId,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> Result<BTreeMap<String, TreeId>, GitError> {
+        let Some(tree) = self.find_tree(id)? else { return Ok(BTreeMap::new()) };
+        let folder = |name: &str| match kind_of(&tree.get_name(name)?) {
+            EntryKind::Folder(id) => Some((name.to_owned(), id)),
+            EntryKind::File(_) | EntryKind::Other { .. } => None,
+        };
+        Ok(names.into_iter().filter_map(folder).collect())
+    }
+
+    /// Returns none for the empty tree, which no repository needs to have.
+    fn find_tree(&self, id: TreeId) -> Result<Option<git2::Tree<'_>>, GitError> {
         if id == TreeId::EMPTY {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         self.flush_for(id.oid())?;
-        let tree = self.inner.find_tree(id.oid()).map_err(GitError::failed(format!("reading tree {id}")))?;
-        let entries = tree.iter().map(|entry| {
-            let mode = u32::try_from(entry.filemode_raw()).unwrap_or_default();
-            let id = bytes_of(entry.id());
-            let kind = match mode {
-                MODE_FOLDER => EntryKind::Folder(TreeId(id)),
-                // Some old tools wrote plain files as group-writable ones.
-                MODE_FILE | 0o100_664 => EntryKind::File(ContentId(id)),
-                _ => EntryKind::Other { mode, id },
-            };
-            Entry { name: entry.name_bytes().to_vec(), kind }
-        });
-        Ok(entries.collect())
+        self.inner.find_tree(id.oid()).map(Some).map_err(GitError::failed(format!("reading tree {id}")))
     }
 
     /// A blob's bytes.
@@ -364,5 +356,16 @@ fn cannot_open(path: String, error: &git2::Error) -> GitError {
             GitError::Unsupported { path, extension: "extensions.objectformat".to_owned() }
         }
         _ => GitError::Failed { doing: format!("opening `{path}`"), message: message.to_owned() },
+    }
+}
+
+fn kind_of(entry: &git2::TreeEntry<'_>) -> EntryKind {
+    let mode = u32::try_from(entry.filemode_raw()).unwrap_or_default();
+    let id = bytes_of(entry.id());
+    match mode {
+        MODE_FOLDER => EntryKind::Folder(TreeId(id)),
+        // Some old tools wrote plain files as group-writable ones.
+        MODE_FILE | 0o100_664 => EntryKind::File(ContentId(id)),
+        _ => EntryKind::Other { mode, id },
     }
 }

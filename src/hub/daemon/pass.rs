@@ -227,7 +227,8 @@ fn attempt_pass(
     let alive = beat.map(|(last, _)| last);
     let mut own = OwnRefs::default();
     if let Some(rendered) = &rendered {
-        let wanted = WantedRefs { rendered, clusters: &built.fleet.clusters, identity: &settings.identity, alive };
+        let wanted =
+            WantedRefs { rendered, clusters: &built.fleet.clusters, identity: &settings.identity, alive };
         cluster_refs::repair(&repo, refs, wanted, &mut cache.cluster_refs)?;
         own = OwnRefs { rendered: Some(rendered.commit), clusters: cache.cluster_refs.refs() };
     }

@@ -44,6 +44,10 @@ fn no_such(repo: &Repo, settings: &Settings, name: &str) -> Result<PassError, Pa
 
 /// The branches people may edit, by their short names.
 fn branches(repo: &Repo, settings: &Settings) -> Result<Vec<String>, PassError> {
-    let names = repo.list_refs(BRANCHES)?.into_iter().map(|(name, _)| name).filter(|name| *name != settings.refs.rendered);
+    let names = repo
+        .list_refs(BRANCHES)?
+        .into_iter()
+        .map(|(name, _)| name)
+        .filter(|name| *name != settings.refs.rendered);
     Ok(names.filter_map(|name| name.strip_prefix(BRANCHES).map(str::to_owned)).collect())
 }

@@ -10,9 +10,7 @@ use std::rc::Rc;
 use crate::publish::CurrentState;
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::CopyReport;
-use berth_base::model::{
-    ClusterStatus, ContentId, Fleet, Folder, Map, ObjectId, Pick, Shared, Timestamp,
-};
+use berth_base::model::{ClusterStatus, ContentId, Fleet, Folder, Map, ObjectId, Pick, Shared, Timestamp};
 use berth_engine::release;
 use berth_engine::release::copies::ObjectPaths;
 use berth_engine::release::verdict::Account;
@@ -89,7 +87,9 @@ fn verdicts(
 ) -> Option<BTreeMap<WorkloadName, CopyReport>> {
     let mut verdicts = BTreeMap::new();
     let Some(applied) = &status.applied else { return Some(verdicts) };
-    let (Some(account), Ok(tree)) = (Account::of(applied), applied.tree.parse()) else { return Some(verdicts) };
+    let (Some(account), Ok(tree)) = (Account::of(applied), applied.tree.parse()) else {
+        return Some(verdicts);
+    };
     let mut asking = asking.iter().filter(|(one, _)| one.asks(cluster)).peekable();
     if asking.peek().is_none() {
         return Some(verdicts);

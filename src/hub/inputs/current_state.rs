@@ -85,9 +85,9 @@ impl Reports {
                 statuses.insert(cluster.clone(), fact.clone());
             }
         }
-        let facts = current.map(|current| &current.state.facts);
+        let mut facts = current.map(|current| current.state.facts.cursor());
         statuses.update(|cluster, status| {
-            let standing = match facts.and_then(|facts| facts.get(cluster)) {
+            let standing = match facts.as_mut().and_then(|facts| facts.get(cluster)) {
                 // Of a status that cannot be read, what was read of it before still holds.
                 Some(fact) => (fact.silent, fact.frozen, fact.heard && status.reported.is_none()),
                 None => (None, None, false),

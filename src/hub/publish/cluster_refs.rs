@@ -15,7 +15,7 @@ use berth_engine::state::layout;
 use berth_git::protocol::trailers::one_line;
 use berth_git::protocol::{ClusterRef, Refs, cluster_ref};
 use berth_git::signature::{AllowedSigners, PublicKey};
-use berth_git::{CommitId, EntryKind, Identity, RefMove, Repo, TreeId, Writer};
+use berth_git::{CommitId, Identity, RefMove, Repo, TreeId, Writer};
 
 /// How far back the last change of a tree is looked for; beyond, the oldest commit seen stands for it.
 const LONGEST_WALK: usize = 1_000;
@@ -222,7 +222,7 @@ fn changed_since<'c>(
             continue;
         };
         open.retain(|_, (_, seq)| *seq < trailers.seq);
-        let trees = cluster_trees(repo, commit.tree)?;
+        let trees = cluster_trees(repo, commit.tree, open.keys())?;
         open.retain(|cluster, (tree, _)| {
             let stayed = tree_in(&trees, cluster) == *tree;
             if !stayed {
@@ -248,7 +248,7 @@ fn last_changes<'c>(
             break;
         }
         let Some(trailers) = claimed(repo, &commit)? else { continue };
-        let trees = cluster_trees(repo, commit.tree)?;
+        let trees = cluster_trees(repo, commit.tree, open.keys())?;
         open.retain(|cluster, tree| tree_in(&trees, cluster) == *tree);
         // A proof compares the moment, and passes over the date, which somebody may have set back.
         let moment = trailers.now.map_or(commit.seconds, |now| now.as_second());
@@ -262,16 +262,14 @@ fn tree_in(trees: &BTreeMap<String, TreeId>, cluster: &str) -> TreeId {
     trees.get(&path::encode(cluster)).copied().unwrap_or(TreeId::EMPTY)
 }
 
-fn cluster_trees(repo: &Repo, root: TreeId) -> Result<BTreeMap<String, TreeId>, PublishError> {
-    let folders = |id: TreeId| -> Result<BTreeMap<String, TreeId>, PublishError> {
-        let folder = |entry: berth_git::Entry| match entry.kind {
-            EntryKind::Folder(id) => String::from_utf8(entry.name).ok().map(|name| (name, id)),
-            _ => None,
-        };
-        Ok(repo.tree(id)?.into_iter().filter_map(folder).collect())
-    };
-    match folders(root)?.get(layout::CLUSTERS) {
-        Some(id) => folders(*id),
-        None => Ok(BTreeMap::new()),
-    }
+/// The folders of these clusters in a root of the branch.
+fn cluster_trees<'c>(
+    repo: &Repo,
+    root: TreeId,
+    clusters: impl Iterator<Item = &'c &'c str>,
+) -> Result<BTreeMap<String, TreeId>, PublishError> {
+    let all = repo.folders_named(root, [layout::CLUSTERS])?;
+    let names: Vec<String> = clusters.map(|cluster| path::encode(cluster)).collect();
+    let clusters = all.get(layout::CLUSTERS).copied().unwrap_or(TreeId::EMPTY);
+    Ok(repo.folders_named(clusters, names.iter().map(String::as_str))?)
 }

@@ -1,11 +1,10 @@
 //! Repositories that see the same commits at the same moments, with passes that begin from different memories.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use berth_base::model::Timestamp;
+use berth_base::model::{Map, Timestamp};
 use berth_engine::plan::Plan;
 use berth_git::protocol::STATUS_FILE;
 use berth_git::{CommitId, Identity, Repo, TreeId, Writer};
@@ -58,7 +57,7 @@ impl Side {
         Repo::open(self.path()).unwrap()
     }
 
-    pub fn refs(&self) -> BTreeMap<String, CommitId> {
+    pub fn refs(&self) -> Map<String, CommitId> {
         self.repo().list_refs("refs/").unwrap()
     }
 

@@ -4,6 +4,7 @@
 //! passes over chunks that both sides share: its cost follows the difference, not the size.
 
 mod changes;
+mod cursor;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use std::vec;
 
 pub use changes::Change;
+pub use cursor::Cursor;
 
 /// The most entries of a chunk. Small enough to be copied for one change, large enough that a thousand chunks hold a
 /// fleet.

@@ -32,6 +32,10 @@ proptest! {
         prop_assert!(after.iter().eq(&plain) && after.len() == plain.len());
         prop_assert!(after.range_from(&at).eq(plain.range(at..)));
         prop_assert_eq!(after.get(&at), plain.get(&at));
+        let mut cursor = after.cursor();
+        for key in (0..1_000).chain([at, 7, 7, 8, 3]) {
+            prop_assert_eq!(cursor.get(&key), plain.get(&key));
+        }
         let keys: std::collections::BTreeSet<u16> = old.keys().chain(plain.keys()).copied().collect();
         let wanted = keys.iter().map(|key| (key, old.get(key), plain.get(key)));
         let found = before.changes(&after).map(|one| (one.key, one.before, one.after));

@@ -111,7 +111,7 @@ fn row(turn: &Turn<'_>, next: &NextStep<'_>) -> Option<Vec<String>> {
     } else if turn.picked && turn.has == Has::New {
         ("has it", status)
     } else {
-        ("wait", step.waits.get(cluster)?.clone())
+        ("wait", step.waits.get(cluster)?.to_string())
     };
     Some(vec![cluster.to_owned(), answer.to_owned(), reason])
 }

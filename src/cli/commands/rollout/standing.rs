@@ -59,7 +59,7 @@ impl WorkloadLine {
                 release: (!pick.pending).then_some(has),
                 report: report.filter(|_| !pick.pending).cloned(),
                 leaving: pick.leaving,
-                waits: trace.and_then(|trace| trace.waits.get(&pick.cluster)).cloned(),
+                waits: trace.and_then(|trace| trace.waits.get(&pick.cluster)).map(ToString::to_string),
             }
         };
         let picks = current.decisions.get(key).into_iter().flat_map(|decision| decision.picks.iter());

@@ -11,6 +11,7 @@ mod simulation;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use berth_base::model::Timestamp;
 use berth_base::model::release::Health;
@@ -296,13 +297,13 @@ impl<'a> View<'_, 'a> {
         stages: &[StageProgress],
         standing: &Standing,
         told: &BTreeSet<&'a str>,
-    ) -> BTreeMap<&'a str, String> {
+    ) -> BTreeMap<&'a str, Arc<str>> {
         let mut waits = BTreeMap::new();
         let Some(current) = stages.first() else { return waits };
         for stage in stages {
-            let reason = match stage.name == current.name {
-                true => reason(current, standing),
-                false => format!("stage `{}` comes after stage `{}`", stage.name, current.name),
+            let reason: Arc<str> = match stage.name == current.name {
+                true => reason(current, standing).into(),
+                false => format!("stage `{}` comes after stage `{}`", stage.name, current.name).into(),
             };
             for cluster in &stage.clusters {
                 let turn = self.turn(&cluster.name).filter(|turn| turn.picked && turn.has != Has::New);

@@ -109,7 +109,7 @@ fn a_wait_counts_from_the_success_of_the_last_cluster() {
     let turns = [done("a1", 5), done("a2", 20), old("b1")];
     let (step, standing) = rollout.step(&turns, 30);
     assert_eq!((step.next, standing), (Some(at(80)), waiting("a", Side::After)));
-    assert_eq!(step.waits["b1"], "stage `b` comes after stage `a`");
+    assert_eq!(&*step.waits["b1"], "stage `b` comes after stage `a`");
     assert_eq!(rollout.progress.stages[0].updated, Some(at(20)));
     // A cluster that fails meanwhile stops the wait, and it begins anew.
     let (step, standing) = rollout.step(&[failed("a1"), done("a2", 20), old("b1")], 70);
@@ -144,7 +144,7 @@ fn approvals_open_the_beginning_and_the_end_of_a_stage() {
     let turns = [old("a1"), old("b1")];
     let (step, standing) = rollout.step(&turns, 0);
     assert_eq!((step.give.len(), standing), (0, waiting("a", Side::Before)));
-    assert_eq!(step.waits["a1"], "stage `a` begins when it is approved");
+    assert_eq!(&*step.waits["a1"], "stage `a` begins when it is approved");
     rollout.approve("a", Side::Before);
     assert_eq!(rollout.given(&turns, 1), ["a1"]);
     let turns = [done("a1", 2), old("b1")];
@@ -171,7 +171,7 @@ fn a_failure_holds_back_the_rest_of_its_stage_until_it_heals() {
     assert_eq!(rollout.given(&turns(old("b1")), 0), ["b1", "b2"]);
     let (step, _) = rollout.step(&[failed("b1"), done("b2", 1), old("b3")], 2);
     assert!(step.give.is_empty());
-    assert_eq!(step.waits["b3"], "stage `b` does not go on: `b1` failed");
+    assert_eq!(&*step.waits["b3"], "stage `b` does not go on: `b1` failed");
     assert_eq!(rollout.given(&[done("b1", 3), done("b2", 1), old("b3")], 4), ["b3"]);
     // A failure of the old content holds nothing back: a fix must get through.
     let mut fix = Rollout::new(two_stages(), &["b1"]);
@@ -196,7 +196,7 @@ fn a_stopped_run_lets_its_clusters_finish_and_tells_no_other() {
     assert_eq!(standing, Standing::Stopping { stage: "a".to_owned() });
     let (step, standing) = rollout.step(&[done("a1", 2), old("a2")], 3);
     assert_eq!((step.give.len(), standing), (0, Standing::Stopped));
-    assert_eq!(step.waits["a2"], "the run is stopped");
+    assert_eq!(&*step.waits["a2"], "the run is stopped");
     rollout.state = RunState::Run;
     assert_eq!(rollout.given(&[done("a1", 2), old("a2")], 4), ["a2"]);
 }

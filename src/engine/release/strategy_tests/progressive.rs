@@ -20,7 +20,7 @@ fn given(step: &Step<'_>) -> String {
 }
 
 fn reason<'s>(step: &'s Step<'_>, cluster: &str) -> &'s str {
-    step.waits.get(cluster).map_or("", String::as_str)
+    step.waits.get(cluster).map_or("", |reason| &**reason)
 }
 
 fn groups() -> [Group; 3] {

@@ -22,7 +22,7 @@ fn told(step: &Step<'_>) -> String {
 }
 
 fn reason<'s>(step: &'s Step<'_>, cluster: &str) -> &'s str {
-    step.waits.get(cluster).map_or("", String::as_str)
+    step.waits.get(cluster).map_or("", |reason| &**reason)
 }
 
 fn leaving(turn: Turn<'_>) -> Turn<'_> {
@@ -119,6 +119,6 @@ fn a_cluster_that_returns_holds_everything_until_its_old_copy_is_gone() {
     let found = step(&budgets(4, 4), &turns, NOW);
     assert_eq!(told(&found), "");
     let words = "the copies that are being removed must be gone first: c";
-    assert!(found.waits.values().all(|reason| reason == words));
+    assert!(found.waits.values().all(|reason| **reason == *words));
     assert_eq!(found.waits.keys().copied().collect::<Vec<_>>(), ["a", "b", "c", "d"]);
 }

@@ -30,7 +30,7 @@ pub(super) struct World {
     pub(super) statuses: Map<String, Shared<ClusterStatus>>,
     pub(super) warnings: Vec<String>,
     /// The reasons of the clusters that wait.
-    pub(super) waits: BTreeMap<Key, BTreeMap<String, String>>,
+    pub(super) waits: BTreeMap<Key, BTreeMap<String, Arc<str>>>,
     /// The next moment at which something happens by itself.
     pub(super) next_change: Option<Timestamp>,
     /// The decision groups by cluster.

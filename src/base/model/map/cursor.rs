@@ -1,0 +1,52 @@
+//! Asking a map about many keys, which costs little where they ascend.
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+
+use super::{At, Map};
+
+/// A place in a map, from which the next key is looked for.
+#[derive(Debug)]
+pub struct Cursor<'m, K, V> {
+    map: &'m Map<K, V>,
+    chunk: usize,
+    place: usize,
+}
+
+impl<K: Ord, V> Map<K, V> {
+    /// Begins to ask about many keys.
+    pub fn cursor(&self) -> Cursor<'_, K, V> {
+        Cursor { map: self, chunk: 0, place: 0 }
+    }
+}
+
+impl<'m, K: Ord, V> Cursor<'m, K, V> {
+    /// Returns the value of a key: after few comparisons if the key is at the cursor's place or the next one.
+    pub fn get<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&'m V>
+    where
+        K: Borrow<Q>,
+    {
+        // Two places: the last key's own, and the one after it.
+        for _ in 0..2 {
+            let entry = self.map.chunks.get(self.chunk).and_then(|entries| entries.get(self.place));
+            let Some((known, value)) = entry else { break };
+            match known.borrow().cmp(key) {
+                Ordering::Equal => return Some(value),
+                Ordering::Less => self.step(),
+                Ordering::Greater => break,
+            }
+        }
+        let (Ok(at) | Err(at)) = self.map.find(key);
+        let At { chunk, place } = at;
+        (self.chunk, self.place) = (chunk, place);
+        let (known, value) = self.map.chunks.get(chunk)?.get(place)?;
+        (known.borrow() == key).then_some(value)
+    }
+
+    fn step(&mut self) {
+        self.place += 1;
+        if self.map.chunks.get(self.chunk).is_some_and(|entries| entries.len() == self.place) {
+            (self.chunk, self.place) = (self.chunk + 1, 0);
+        }
+    }
+}
