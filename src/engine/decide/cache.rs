@@ -6,12 +6,13 @@
 use std::collections::BTreeSet;
 
 use super::pass::looks_back;
+use super::policy_reads;
 use super::status_overlay::speaks_alike;
 use berth_base::diag::Diagnostic;
 use berth_base::model::fleet::Doubt;
 use berth_base::model::placement::Retention;
 use berth_base::model::{
-    ClusterStatus, Decision, Fleet, Key, Map, Pick, Placement, Shared, Source, Timestamp,
+    Cluster, ClusterStatus, Decision, Fleet, Key, Map, Pick, Placement, Shared, Source, Timestamp,
 };
 
 /// The inputs of all decisions.
@@ -54,12 +55,26 @@ pub(super) struct Rest {
 }
 
 impl DecisionInputs {
-    /// Reports whether clusters and what is heard of them are the same at a later moment.
-    fn is_same_world(&self, later: &DecisionInputs) -> bool {
-        let is_same_fleet = self.fleet.is_same(&later.fleet)
-            || self.fleet.clusters == later.fleet.clusters
-                && speaks_alike(&self.fleet.statuses, &later.fleet.statuses);
-        self.now <= later.now && is_same_fleet && speaks_alike(&self.statuses, &later.statuses)
+    /// Returns the labels in which clusters are not the same at a later moment, where nothing else about them or heard
+    /// of them is another.
+    fn changed_labels<'w>(&'w self, later: &'w DecisionInputs) -> Option<BTreeSet<&'w str>> {
+        let is_heard_alike = speaks_alike(&self.fleet.statuses, &later.fleet.statuses)
+            && speaks_alike(&self.statuses, &later.statuses);
+        if self.now > later.now || !is_heard_alike {
+            return None;
+        }
+        let mut labels = BTreeSet::new();
+        for one in self.fleet.clusters.changes(&later.fleet.clusters) {
+            let (before, after) = one.before.zip(one.after)?;
+            if **after != (Cluster { labels: after.labels.clone(), ..(**before).clone() }) {
+                return None;
+            }
+            let keys = before.labels.keys().chain(after.labels.keys());
+            labels.extend(
+                keys.filter(|key| before.labels.get(*key) != after.labels.get(*key)).map(String::as_str),
+            );
+        }
+        Some(labels)
     }
 
     /// Reports whether the current state has what was decided of a placement, so that it would only be found to stand.
@@ -105,9 +120,10 @@ impl DecisionCache {
     pub(super) fn go_on(&self, now: &DecisionInputs) -> Option<Rest> {
         let DecisionCache { inputs, results, facts } = self;
         let fleet = &now.fleet;
-        if fleet.doubt != Doubt::default() || !inputs.is_same_world(now) {
+        if fleet.doubt != Doubt::default() {
             return None;
         }
+        let labels = inputs.changed_labels(now)?;
         // Limits may have fractions, so that a verdict may change within the second before it flips.
         let is_due = |flips: Timestamp| now.now != inputs.now && now.now.as_second() + 1 >= flips.as_second();
         let mut keys: BTreeSet<Key> = results.unsettled.clone();
@@ -120,6 +136,11 @@ impl DecisionCache {
         keys.extend(previous.map(|one| one.key.clone()));
         let placements = inputs.fleet.placements.changes_by(&fleet.placements, Shared::is_same);
         keys.extend(placements.map(|one| one.key.clone()));
+        if !labels.is_empty() {
+            let reading =
+                fleet.placements.values().filter(|placement| policy_reads::any_label(placement, &labels));
+            keys.extend(reading.map(|placement| placement.key.clone()));
+        }
         keys.extend(following(fleet, &keys));
         let mut results = results.clone();
         keys.iter().for_each(|key| results.forget(key));

@@ -39,7 +39,7 @@ use std::collections::BTreeMap;
 
 use berth_base::diag::Diagnostics;
 use berth_base::model::fleet::Doubt;
-use berth_base::model::{ClusterStatus, Decision, Fleet, Key, Map, Shared, Source, Timestamp};
+use berth_base::model::{ClusterStatus, Decision, Fleet, Key, Map, Shared, Timestamp};
 
 use cache::{DecisionInputs, Rest, Results};
 
@@ -181,13 +181,7 @@ pub fn explain_all<'k>(
 fn reads_of(fleet: &Fleet) -> policy_reads::Reads<'_> {
     let mut reads = policy_reads::Reads::new();
     for placement in fleet.placements.values() {
-        match &placement.source {
-            Source::Own(policy) => {
-                policy_reads::of_filters(&policy.candidates, &mut reads);
-                policy_reads::of_policy(policy, &mut reads);
-            }
-            Source::Follows(follow) => policy_reads::of_follow(follow, &mut reads),
-        }
+        policy_reads::of_placement(placement, &mut reads);
     }
     policy_reads::of_rollouts(fleet, &mut reads);
     reads

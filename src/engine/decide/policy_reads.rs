@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use berth_base::model::cluster::WorkloadName;
-use berth_base::model::placement::{AgentLimits, Filter, Follow, Policy, Rule, ScoreRule, Toleration};
+use berth_base::model::placement::{
+    AgentLimits, Filter, Follow, Placement, Policy, Rule, ScoreRule, Source, Toleration,
+};
 use berth_base::model::rollout::Strategy;
 use berth_base::model::rollout_policy::PolicyStrategy;
 use berth_base::model::selector::{Measure, Term};
@@ -93,6 +95,28 @@ pub(super) fn of_rollouts<'a>(fleet: &'a Fleet, reads: &mut Reads<'a>) {
     }
     let pins = policies().flat_map(|policy| &policy.pins);
     reads.extend(pins.filter_map(|pin| pin.selector.as_ref()).flat_map(Selector::keys).map(Read::Label));
+}
+
+/// Adds all that a placement reads.
+pub(super) fn of_placement<'a>(placement: &'a Placement, reads: &mut Reads<'a>) {
+    match &placement.source {
+        Source::Own(policy) => {
+            of_filters(&policy.candidates, reads);
+            of_policy(policy, reads);
+        }
+        Source::Follows(follow) => of_follow(follow, reads),
+    }
+}
+
+/// Reports whether a placement reads any of these labels.
+pub(super) fn any_label(placement: &Placement, labels: &BTreeSet<&str>) -> bool {
+    let mut reads = Reads::new();
+    of_placement(placement, &mut reads);
+    reads.iter().any(|read| match read {
+        Read::Label(key) => labels.contains(key),
+        Read::Shown(_) => true,
+        _ => false,
+    })
 }
 
 pub(super) fn of_filters<'a>(filters: &'a [Filter], reads: &mut Reads<'a>) {

@@ -13,6 +13,7 @@ use berth_base::model::{Cluster, ClusterStatus, Decision, Key, Map, Policy, Shar
 enum Change {
     Time(i64),
     Cluster(usize, Cluster),
+    Label(usize, String, Option<String>),
     Policy(usize, Policy),
     Gone(usize),
     Status(usize, ClusterStatus),
@@ -27,6 +28,8 @@ fn some_change() -> impl Strategy<Value = Change> {
     prop_oneof![
         3 => (0..60_i64).prop_map(Change::Time),
         1 => (0..8_usize, some_cluster("c".to_owned())).prop_map(|(at, one)| Change::Cluster(at, one)),
+        2 => (0..8_usize, "[klm]", prop::option::of("[uvw]"))
+            .prop_map(|(at, key, value)| Change::Label(at, key, value)),
         2 => (0..4_usize, some_policy()).prop_map(|(at, one)| Change::Policy(at, one)),
         1 => (0..4_usize).prop_map(Change::Gone),
         1 => (0..8_usize, some_status()).prop_map(|(at, one)| Change::Status(at, one)),
@@ -55,6 +58,14 @@ proptest! {
                 Change::Cluster(at, one) => {
                     let name = format!("c-{at}");
                     fleet.clusters.insert(name.clone(), Cluster { name, ..one }.into());
+                }
+                Change::Label(at, key, value) => {
+                    if let Some(cluster) = fleet.clusters.get_mut(&format!("c-{at}")) {
+                        match value {
+                            Some(value) => drop(cluster.labels.insert(key, value)),
+                            None => drop(cluster.labels.remove(&key)),
+                        }
+                    }
                 }
                 Change::Policy(at, one) => {
                     let one = placement(&format!("p-{at}"), one);
