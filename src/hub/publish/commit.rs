@@ -75,8 +75,10 @@ impl Committed {
         Committed { commit, seq: trailers.seq, seconds, tree, trees, trailers: trailers.clone() }
     }
 
-    /// The published state as the current one of the next run, without reading it again.
-    pub fn into_current(self, state: State) -> CurrentState {
+    /// The published state as the current one of the next run, without reading it again: as the branch holds it, which
+    /// has no folder of a cluster without objects.
+    pub fn into_current(self, mut state: State) -> CurrentState {
+        state.folders.retain(|_, folder| !folder.is_empty());
         CurrentState {
             commit: self.commit,
             tree: self.tree,

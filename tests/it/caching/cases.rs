@@ -5,6 +5,7 @@ use berth_hub::daemon::Settings;
 
 use super::edits::Files;
 use super::sides::{Said, Sides};
+use crate::support::removals::{GLOBAL_SET, managed, placement, work};
 use crate::support::{cluster, config_map, namespace};
 
 /// Commits these files at a minute, and lets all sides make a pass at a moment.
@@ -115,4 +116,29 @@ fn a_second_pass_over_a_broken_file_publishes_nothing() {
         let again = sides.pass(clock());
         assert!(!again.is_published, "after {path}: {again:?}");
     }
+}
+
+/// A cluster without objects is in no commit, so that nobody counts it among those that were.
+#[test]
+fn clusters_without_objects_that_leave_count_for_nobody() {
+    let mut sides = Sides::new(&Settings::of(""));
+    let mut files =
+        with(&[("s.yaml", GLOBAL_SET), ("p.yaml", &placement("size", "small")), ("w.yaml", &work(1))]);
+    for name in ["a", "b", "c", "d", "e", "x", "y"] {
+        files.insert(format!("{name}.yaml"), managed(name, ""));
+    }
+    let shrinks = |sides: &Sides, name: &str| {
+        let status =
+            format!("apiVersion: berth.dev/v1alpha1\nkind: ClusterStatus\nmetadata: {{name: {name}}}\n");
+        sides.report(
+            name,
+            Some(format!("{status}reported: \"{}\"\nclaims: {{size: small}}\n", at("00:00:30"))),
+        );
+    };
+    ["x", "y"].iter().for_each(|name| shrinks(&sides, name));
+    step(&mut sides, &files, 1, at("00:01:00"));
+    ["x", "y"].iter().for_each(|name| drop(files.remove(&format!("{name}.yaml"))));
+    ["a", "b", "c", "d"].iter().for_each(|name| shrinks(&sides, name));
+    let said = step(&mut sides, &files, 2, at("00:02:00"));
+    assert_eq!(said.approvals.len(), 1, "{said:?}");
 }

@@ -23,7 +23,8 @@ fn a_state_comes_back_as_it_was_published() {
     assert_eq!(texts(&current.foreign), Vec::<String>::new());
     assert_eq!((current.commit, current.trailers.seq), (committed.commit, 1));
     assert_eq!(current.trailers.source, Some(CommitId([0xab; 20])));
-    let carried = committed.into_current(as_read(&state));
+    let carried = committed.into_current(state);
+    assert_eq!(carried.state, current.state);
     assert_eq!(
         (carried.tree, carried.trees, carried.trailers),
         (current.tree, current.trees, current.trailers)
