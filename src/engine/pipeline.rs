@@ -93,12 +93,27 @@ pub fn side<'a>(fleet: &'a Fleet, state: &'a State) -> Side<'a> {
 pub struct PipelineCache {
     decided: Option<decide::DecisionCache>,
     rendered: render::RenderCache,
+    effort: Effort,
+}
+
+/// What a build looked at. It took everything else over from the build before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    pub placements: usize,
+    /// The paths in clusters' folders whose copies were made.
+    pub paths: usize,
 }
 
 impl PipelineCache {
     /// Makes a cache from the entries that another process stored.
     pub fn stored(rendered: render::StoredCache) -> PipelineCache {
-        PipelineCache { decided: None, rendered: render::RenderCache::Stored(rendered) }
+        let rendered = render::RenderCache::Stored(rendered);
+        PipelineCache { decided: None, rendered, effort: Effort::default() }
+    }
+
+    /// Returns what the build looked at.
+    pub fn effort(&self) -> Effort {
+        self.effort
     }
 
     /// Returns the entries to store for another process. `published` holds the folders that the build became.
@@ -166,8 +181,9 @@ pub fn build_loaded(
     diagnostics.extend(released.diagnostics);
     diagnostics.sort();
     let next_change = decided.next_change.into_iter().chain(released.next_change).min();
-    let cache =
-        PipelineCache { decided: decision_cache, rendered: render::RenderCache::Process(render_cache) };
+    let effort = Effort { placements: decided.looked_at, paths: render_cache.made };
+    let rendered = render::RenderCache::Process(render_cache);
+    let cache = PipelineCache { decided: decision_cache, rendered, effort };
     let rollouts = released.traces;
     Ok((Built { fleet: loaded.fleet, state, diagnostics, next_change, rollouts }, cache))
 }

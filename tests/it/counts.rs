@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::model::status::Applied;
 use berth_base::model::{ClusterStatus, Timestamp};
+use berth_engine::pipeline::Effort;
 use berth_git::protocol::{Refs, STATUS_FILE};
 use berth_git::{Identity, Repo, Writer};
 use berth_hub::daemon::{Cache, Settings, pass_with_cache};
@@ -102,6 +103,56 @@ fn one_edited_workload_costs_its_own_objects_and_one_document() {
     // and report.
     let written = kinds(&source, &world.objects());
     assert_eq!(written, [1 + 2 + 1 + 20, 3 + 20 + 2 + 1 + 2, 1 + 20 + 2], "blobs, trees and commits");
+}
+
+/// The cost of one pass: files parsed, what the build looked at, and the objects written.
+type Cost = (usize, Effort, [usize; 3]);
+
+fn cost(world: &mut World, change: impl FnOnce(&World)) -> Cost {
+    change(world);
+    let (before, parsed) = (world.objects(), world.cache.parsed());
+    world.pass();
+    (world.cache.parsed() - parsed, world.cache.effort(), kinds(&before, &world.objects()))
+}
+
+/// What the first pass looks at, and what passes cost after nothing, after an edit of one workload, and after a label
+/// of one cluster at which no placement and no copy looks.
+fn costs(shape: Shape) -> (Effort, [Cost; 3]) {
+    let mut world = World::new(shape);
+    let first = world.cache.effort();
+    world.pass();
+    let nothing = cost(&mut world, |world| commit(world.folder.path(), &[], 1));
+    let edit = cost(&mut world, |world| commit(world.folder.path(), &[shape.workload(7, 1)], 2));
+    let (path, text) = shape.cluster(3);
+    let text = text.replace("labels: {", "labels: {unread: by-all, ");
+    let label = cost(&mut world, |world| commit(world.folder.path(), &[(path, text)], 3));
+    (first, [nothing, edit, label])
+}
+
+/// With twice as many workloads in the same clusters, a pass makes no more and writes no more.
+#[test]
+fn the_cost_of_a_change_does_not_follow_the_number_of_workloads() {
+    for dialect in [Dialect::KubeFed, Dialect::KubeFleet, Dialect::Ocm] {
+        let shape = Shape { dialect, ..KUBEFED };
+        let [(first, one), (first_of_two, two)] =
+            [60, 120].map(|workloads| costs(Shape { workloads, ..shape }));
+        assert!(first.paths >= 60 && first_of_two.paths >= first.paths + 60, "{first:?} {first_of_two:?}");
+        let [.., (files, effort, _)] = one;
+        // All decisions are checked where a cluster changes. KubeFleet's overrides look at labels.
+        assert_eq!((files, effort.paths > 0), (1, dialect == Dialect::KubeFleet), "{dialect:?}: {effort:?}");
+        let flat = |costs: [Cost; 3]| match costs {
+            // KubeFleet's decisions are checked in every pass.
+            costs if dialect == Dialect::KubeFleet => {
+                costs.map(|(files, effort, objects)| (files, Effort { placements: 0, ..effort }, objects))
+            }
+            costs => costs,
+        };
+        let ([nothing, edit, (.., label)], [nothing_of_two, edit_of_two, (.., label_of_two)]) =
+            (flat(one), flat(two));
+        assert_eq!((nothing.0, nothing.1.paths, nothing.2), (0, 0, [1, 1, 1]), "{dialect:?}: nothing");
+        assert_eq!((edit.0, edit.1.paths), (1, 1), "{dialect:?}: one edit");
+        assert_eq!((nothing, edit, label), (nothing_of_two, edit_of_two, label_of_two), "{dialect:?}");
+    }
 }
 
 #[test]

@@ -57,6 +57,8 @@ pub struct Decided {
     /// Counts of new decisions, and of sticky ones.
     pub decided: usize,
     pub sticky: usize,
+    /// The number of placements looked at; the results for all others were taken over.
+    pub looked_at: usize,
     /// The next moment at which time alone changes a verdict: a toleration, heartbeat or score expires.
     pub next_change: Option<Timestamp>,
 }
@@ -86,7 +88,8 @@ pub(crate) fn decide_after(
     let DecisionInputs { fleet, previous, statuses, .. } = &inputs;
     let made = match earlier.and_then(|earlier| earlier.go_on(&inputs)) {
         Some(Rest { results, keys, facts: Some(facts) }) if keys.is_empty() => {
-            Made { results, facts, decided: 0, any_new: false, placements: fleet.placements.len() }
+            let placements = fleet.placements.len();
+            Made { results, facts, decided: 0, looked_at: 0, any_new: false, placements }
         }
         rest => decide_rest(fleet, previous, statuses, now, rest),
     };
@@ -101,8 +104,9 @@ pub(crate) fn decide_after(
 struct Made {
     results: Results,
     facts: Map<String, Shared<ClusterStatus>>,
-    /// The number of new decisions.
+    /// The number of new decisions, and of placements looked at.
     decided: usize,
+    looked_at: usize,
     /// A taint was seen for the first time.
     any_new: bool,
     placements: usize,
@@ -110,7 +114,7 @@ struct Made {
 
 impl Made {
     fn decided(self) -> Decided {
-        let Made { results, facts, decided, placements, .. } = self;
+        let Made { results, facts, decided, looked_at, placements, .. } = self;
         let mut diagnostics = Diagnostics::new();
         diagnostics.extend(results.said.values().flatten().cloned());
         Decided {
@@ -118,6 +122,7 @@ impl Made {
             decisions: results.decisions,
             diagnostics,
             decided,
+            looked_at,
             sticky: placements - decided,
             next_change: results.flips.values().min().copied(),
         }
@@ -137,14 +142,20 @@ fn decide_rest(
     let any_new = taint_times::date(&mut clusters, statuses, &reads, now);
     let table = cluster_table::Table::new(&clusters, now);
     let mut pass = pass::Pass::new(fleet, previous, &table);
-    match rest.filter(|_| !any_new) {
-        Some(Rest { results, keys, .. }) => pass.some(results, &keys),
-        None => pass.all(),
-    }
+    let looked_at = match rest.filter(|_| !any_new) {
+        Some(Rest { results, keys, .. }) => {
+            pass.some(results, &keys);
+            keys.len()
+        }
+        None => {
+            pass.all();
+            fleet.placements.len()
+        }
+    };
     let mut facts = status_overlay::facts(fleet, statuses, &reads);
     taint_times::note(&mut facts, fleet.clusters.values().map(|cluster| &**cluster), &clusters, &reads);
     let pass::Pass { results, decided, .. } = pass;
-    Made { results, facts, decided, any_new, placements: fleet.placements.len() }
+    Made { results, facts, decided, looked_at, any_new, placements: fleet.placements.len() }
 }
 
 /// Explains for each cluster why one placement picks it or not; `None` for an unknown placement.

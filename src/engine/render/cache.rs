@@ -18,6 +18,8 @@ use berth_base::model::{ContentId, Decision, Fleet, Folder, Folders, Key, Map, d
 pub struct ProcessCache {
     pub(super) inputs: RenderInputs,
     pub(super) results: Results,
+    /// The number of paths that this rendering made.
+    pub(crate) made: usize,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -81,7 +81,7 @@ pub(crate) fn render_after(
     contents: &mut dyn Contents,
 ) -> Result<(Rendered, ProcessCache), ContentError> {
     let inputs = RenderInputs::of(fleet, decisions, previous);
-    let ProcessCache { inputs: old, mut results } = match earlier {
+    let ProcessCache { inputs: old, mut results, .. } = match earlier {
         Some(RenderCache::Process(cache)) if cache.inputs.is_comparable(&inputs) => cache.clone(),
         _ => ProcessCache::default(),
     };
@@ -117,8 +117,9 @@ pub(crate) fn render_after(
         uncertain::carry(decisions, previous, &mut folders);
     }
     problems.report(decisions, &mut diagnostics);
+    let made = changes.now.len();
     drop(changes);
-    Ok((Rendered { folders, diagnostics }, ProcessCache { inputs, results }))
+    Ok((Rendered { folders, diagnostics }, ProcessCache { inputs, results, made }))
 }
 
 /// A copy in a cluster's folder.

@@ -22,7 +22,7 @@ pub struct StoredCache {
 impl ProcessCache {
     /// Returns the cache keys of the published copies that may be reused. `None` for an uncertain fleet.
     pub fn to_stored(&self, published: &Folders) -> Option<StoredCache> {
-        let ProcessCache { inputs, results } = self;
+        let ProcessCache { inputs, results, .. } = self;
         if inputs.fleet.doubt != Doubt::default() {
             return None;
         }

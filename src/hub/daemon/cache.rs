@@ -80,6 +80,11 @@ impl Cache {
         self.build.parsed()
     }
 
+    /// Returns what the build of the last pass looked at; nothing where it left no cache.
+    pub fn effort(&self) -> pipeline::Effort {
+        self.build.built.as_ref().map(pipeline::PipelineCache::effort).unwrap_or_default()
+    }
+
     /// Writes the cache file for the next process.
     pub fn store(&mut self, settings: &Settings) {
         let Some(current) = &self.current else { return };
