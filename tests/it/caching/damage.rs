@@ -105,8 +105,32 @@ pub struct Damage {
 }
 
 /// Files of earlier passes, of this repository and others.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Stock(Vec<(PathBuf, &'static str, Vec<u8>)>);
+
+impl Stock {
+    /// The files of another repository.
+    pub fn new() -> Stock {
+        let sides = Sides::new(&Settings::of(""));
+        let clock = Timestamp::from_second(1_767_225_600).unwrap();
+        sides.commit(&with(&[("clusters/k0.yaml", &cluster("k0", &[]))]), "start\n", clock);
+        (0..2).for_each(|_| drop(sides.kept.process(clock)));
+        let mut stock = Stock(Vec::new());
+        stock.add(&sides.kept);
+        stock
+    }
+
+    /// Adds the files that a side has now, and forgets the oldest of a repository.
+    fn add(&mut self, side: &Side) {
+        for file in FILES {
+            let bytes = fs::read(side.path().join("berth/cache").join(file));
+            self.0.extend(bytes.ok().map(|bytes| (side.path().to_owned(), file, bytes)));
+        }
+        if self.0.len() > MOST {
+            self.0.remove(FILES.len());
+        }
+    }
+}
 
 impl Damage {
     pub fn way(number: usize) -> Damage {
@@ -149,18 +173,15 @@ impl Damage {
     fn apply(self, side: &Side, like: &Side, stock: &mut Stock, random: &mut Random) {
         let folder = side.path().join("berth/cache");
         fs::create_dir_all(&folder).unwrap();
+        stock.add(like);
         for file in FILES {
-            if let Ok(bytes) = fs::read(like.path().join("berth/cache").join(file)) {
-                fs::write(folder.join(file), &bytes).unwrap();
-                stock.0.push((like.path().to_owned(), file, bytes));
-            }
+            let _ = fs::copy(like.path().join("berth/cache").join(file), folder.join(file));
         }
         let target = folder.join(self.file);
         match TO_BYTES.contains(&self.harm) {
             true => self.to_bytes(&target, random),
             false => self.to_file(&folder, &target, like, stock, random),
         }
-        stock.0.drain(..stock.0.len().saturating_sub(MOST));
     }
 
     /// Takes all files away, whatever they became.
@@ -171,7 +192,9 @@ impl Damage {
     }
 
     fn to_bytes(self, target: &Path, random: &mut Random) {
-        let Ok(mut bytes) = fs::read(target) else { return };
+        let Ok(mut bytes) = fs::read(target) else {
+            return;
+        };
         let sealed = if self.resealed { SEAL.min(bytes.len()) } else { 0 };
         let mut body = bytes.split_off(sealed);
         spoil(self.harm, &mut body, random);
@@ -309,7 +332,7 @@ fn largest_memory() -> u64 {
 fn no_way_of_damage_changes_a_commit() {
     let mut files = with(&[("apps/shop.yaml", &namespace("shop")), ("clusters/a.yaml", &cluster("a", &[]))]);
     let mut sides = Sides::new(&Settings::of(""));
-    let (mut stock, mut random) = (Stock::default(), Random::new(1));
+    let (mut stock, mut random) = (Stock::new(), Random::new(1));
     for number in 0..WAYS {
         let value = (number / 2).to_string();
         files.insert("apps/web.yaml".to_owned(), config_map("web", &value, "{clusterSelector: {}}"));

@@ -76,7 +76,9 @@ impl Fleet {
 
     /// Gives a spoilt file its first form again, or takes it away where it has none.
     fn mend(&mut self, now: Timestamp, random: &mut Random) -> String {
-        let Some(path) = any(random, &self.spoilt).cloned() else { return self.form(now, random) };
+        let Some(path) = any(random, &self.spoilt).cloned() else {
+            return self.form(now, random);
+        };
         self.spoilt.remove(&path);
         let slot = self.slots.iter().find(|slot| slot.path == path).cloned();
         self.put(&path, slot.and_then(|slot| slot.text(0, now, random)));
@@ -85,7 +87,9 @@ impl Fleet {
 
     /// Changes a file's text as slips of the hand and half-written files do.
     fn spoil(&mut self, random: &mut Random) -> String {
-        let Some(path) = any(random, self.files.keys()).cloned() else { return "nothing".to_owned() };
+        let Some(path) = any(random, self.files.keys()).cloned() else {
+            return "nothing".to_owned();
+        };
         let other = any(random, self.files.values()).cloned().unwrap_or_default();
         let text = self.files[&path].clone();
         let mut lines: Vec<&str> = text.lines().collect();
@@ -121,7 +125,9 @@ impl Fleet {
     }
 
     fn rename(&mut self, random: &mut Random) -> String {
-        let Some(path) = any(random, self.files.keys()).cloned() else { return "nothing".to_owned() };
+        let Some(path) = any(random, self.files.keys()).cloned() else {
+            return "nothing".to_owned();
+        };
         let text = self.files.remove(&path).expect("a file");
         let file = path.rsplit('/').next().expect("a name");
         let to = format!("{}{file}", random.pick(&["moved/", "apps/", "inventory/", "lists/deep/", ""]));
@@ -164,7 +170,9 @@ impl Fleet {
     }
 
     fn revert(&mut self, random: &mut Random) -> String {
-        let Some(earlier) = any(random, &self.earlier).cloned() else { return "nothing".to_owned() };
+        let Some(earlier) = any(random, &self.earlier).cloned() else {
+            return "nothing".to_owned();
+        };
         self.files = earlier;
         let known = self.slots.iter().map(|slot| &slot.path);
         self.spoilt.extend(known.cloned().chain(self.files.keys().cloned()).filter(|_| random.below(6) == 0));

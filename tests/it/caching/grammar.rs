@@ -46,7 +46,9 @@ pub fn slots() -> Vec<Slot> {
 }
 
 fn expand(text: &str, name: &str, now: Timestamp, random: &mut Random) -> String {
-    let Some((before, rest)) = text.split_once('<') else { return text.to_owned() };
+    let Some((before, rest)) = text.split_once('<') else {
+        return text.to_owned();
+    };
     let (choices, after) = choices(rest);
     let chosen = match choices.as_slice() {
         ["name"] => name.to_owned(),

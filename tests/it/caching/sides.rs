@@ -7,7 +7,7 @@ use std::time::Duration;
 use berth_base::model::{Map, Timestamp};
 use berth_engine::plan::Plan;
 use berth_git::protocol::STATUS_FILE;
-use berth_git::{CommitId, Identity, Repo, TreeId, Writer};
+use berth_git::{CommitId, EntryKind, Identity, Repo, TreeId, Writer};
 use berth_hub::daemon::{
     Cache, Once, PassError, PassOutcome, PassResult, Settings, pass, pass_once, pass_with_cache,
 };
@@ -127,7 +127,9 @@ impl Said {
     fn of(passed: Result<PassResult, PassError>) -> Said {
         let passed = match passed {
             Ok(passed) => passed,
-            Err(error) => return Said { words: error.to_string(), is_refused: true, ..Said::default() },
+            Err(error) => {
+                return Said { words: error.to_string(), is_refused: true, ..Said::default() };
+            }
         };
         let PassResult {
             source, outcome, plan, rollout_steps, standing, held, diagnostics, next_change, ..
@@ -204,6 +206,22 @@ impl Sides {
         commit
     }
 
+    /// Adds a commit with one more file to a ref of all sides.
+    pub fn add(&self, name: &str, path: &str, text: &str, at: Timestamp) {
+        for side in self.all() {
+            let repo = side.repo();
+            let Some(tip) = repo.read_ref(name).unwrap() else {
+                continue;
+            };
+            let mut writer = Writer::new(&repo).unwrap();
+            let file = EntryKind::File(writer.blob(text.as_bytes()).unwrap());
+            let tree = writer.edited(repo.commit(tip).unwrap().tree, [(path, Some(file))]).unwrap();
+            let seconds = at.as_second();
+            let commit = writer.commit(tree, &[tip], "notes\n", &Identity::default(), seconds).unwrap();
+            repo.move_ref(name, Some(tip), commit).unwrap();
+        }
+    }
+
     /// Gives all sides a member's report, or takes it away.
     pub fn report(&self, cluster: &str, text: Option<String>) {
         let file = |text| Files::from([(STATUS_FILE.to_owned(), text)]);
@@ -241,7 +259,9 @@ impl Sides {
     /// Proves the last commit.
     pub fn prove(&self, clock: Timestamp) {
         let (repo, refs) = (self.cold.repo(), &self.cold.settings.refs);
-        let Some(commit) = repo.read_ref(&refs.rendered).unwrap() else { return };
+        let Some(commit) = repo.read_ref(&refs.rendered).unwrap() else {
+            return;
+        };
         let proof = Verifier::new(&repo, refs, Expected::at(clock)).unwrap().prove(commit).unwrap();
         assert!(!proof.verdict.is_failed(), "{:?} at {clock}", proof.verdict);
     }

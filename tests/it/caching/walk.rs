@@ -11,12 +11,13 @@
 use std::fmt::Write as _;
 
 use berth_base::model::Timestamp;
+use berth_git::CommitId;
 use berth_hub::daemon::Settings;
 
 use super::damage::{Damage, Stock, WAYS};
 use super::edits::{Fleet, any};
 use super::members::report;
-use super::sides::{Said, Side, Sides};
+use super::sides::{MAIN, Said, Side, Sides};
 use crate::support::random::{Random, rounds};
 
 /// The steps of one walk.
@@ -39,6 +40,11 @@ struct Walk {
     fleet: Fleet,
     clock: Timestamp,
     last: Said,
+    /// A ref that was put back, and its commit before.
+    moved: Option<(String, CommitId)>,
+    /// The ways of damage, with chances of their own: the walk goes the same way whatever is damaged.
+    way: u64,
+    harm: Random,
     stock: Stock,
     /// For whoever repeats the walk.
     log: String,
@@ -63,7 +69,7 @@ struct Tally {
 }
 
 impl Walk {
-    fn new(seed: u64, stock: Stock) -> Walk {
+    fn new(seed: u64) -> Walk {
         let mut random = Random::new(seed);
         let clock = Timestamp::from_second(1_767_225_630).unwrap();
         let mut settings = Settings::of("");
@@ -71,7 +77,19 @@ impl Walk {
         settings.heartbeat = (random.below(3) == 0).then_some(600);
         let fleet = Fleet::new(clock, &mut random);
         let sides = Sides::new(&settings);
-        Walk { seed, random, sides, fleet, clock, last: Said::default(), stock, log: String::new() }
+        Walk {
+            seed,
+            random,
+            sides,
+            fleet,
+            clock,
+            last: Said::default(),
+            moved: None,
+            way: seed * STEPS,
+            harm: Random::new(!seed),
+            stock: Stock::new(),
+            log: String::new(),
+        }
     }
 
     /// Time goes on: hardly, for a while, or up to a deadline.
@@ -128,19 +146,47 @@ impl Walk {
         }
     }
 
-    /// Somebody moves or deletes a ref.
+    /// Somebody else moves a ref: deletes a derived one, puts the source or the state back for a while, or adds a commit
+    /// to the state.
     fn meddle(&mut self) {
         let refs = self.sides.cold.settings.refs.clone();
         let own =
             [refs.report, refs.processed, format!("{}k0", refs.clusters), format!("{}m0", refs.clusters)];
-        let name = any(&mut self.random, &own).unwrap();
-        self.sides.point(name, None);
-        self.note(&format!("{name} is deleted"));
+        match self.random.below(5) {
+            0 => self.put_back(MAIN),
+            1 => self.put_back(&refs.rendered),
+            2 => {
+                let text = self.clock.to_string();
+                self.sides.add(&refs.rendered, "notes.txt", &text, self.clock);
+                self.note("somebody adds a file to the state");
+            }
+            _ => {
+                let name = any(&mut self.random, &own).unwrap();
+                self.sides.point(name, None);
+                self.note(&format!("{name} is deleted"));
+            }
+        }
+    }
+
+    fn put_back(&mut self, name: &str) {
+        let repo = self.sides.cold.repo();
+        let Some(now) = repo.read_ref(name).unwrap() else {
+            return;
+        };
+        let Some(parent) = repo.commit(now).unwrap().parents.first().copied() else {
+            return;
+        };
+        self.sides.point(name, Some(parent));
+        self.moved = Some((name.to_owned(), now));
+        self.note(&format!("{name} goes back"));
     }
 
     fn step(&mut self, tally: &mut Tally) {
         self.wait();
         self.note(&format!("-- {}", self.clock));
+        if let Some((name, commit)) = self.moved.take() {
+            self.sides.point(&name, Some(commit));
+        }
         match self.random.below(20) {
             0..14 => self.edit(tally),
             14 => self.meddle(),
@@ -150,10 +196,11 @@ impl Walk {
         if self.random.below(5) < 3 {
             self.reports();
         }
-        let damage = Damage::way(usize::try_from(tally.passes).unwrap() % WAYS);
+        let damage = Damage::way(usize::try_from(self.way).unwrap() % WAYS);
+        self.way += 1;
         self.note(&format!("{damage:?}"));
         let said = self.sides.pass(self.clock);
-        damage.strike(&self.sides, self.clock, &said, &mut self.stock, &mut self.random);
+        damage.strike(&self.sides, self.clock, &said, &mut self.stock, &mut self.harm);
         if self.random.below(10) == 0 {
             self.sides.prove(self.clock);
         }
@@ -170,9 +217,9 @@ impl Walk {
 fn all_memories_lead_to_the_same_commits() {
     let edits = rounds("BERTH_WALK_EDITS", 50);
     let first = rounds("BERTH_WALK_SEED", 1);
-    let (mut tally, mut stock) = (Tally::default(), Stock::default());
+    let mut tally = Tally::default();
     for seed in first.. {
-        let mut walk = Walk::new(seed, std::mem::take(&mut stock));
+        let mut walk = Walk::new(seed);
         walk.sides.commit(&walk.fleet.files, "start\n", walk.clock);
         walk.fleet.remember();
         walk.last = walk.sides.pass(walk.clock);
@@ -181,7 +228,6 @@ fn all_memories_lead_to_the_same_commits() {
             walk.step(&mut tally);
         }
         walk.sides.all().for_each(Side::check);
-        stock = std::mem::take(&mut walk.stock);
         eprintln!("seed {seed}: {tally:?}");
         if tally.edits >= edits {
             break;
