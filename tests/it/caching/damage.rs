@@ -104,6 +104,27 @@ pub struct Damage {
     resealed: bool,
 }
 
+/// Damage that a process is about to find.
+#[derive(Debug)]
+pub struct Prepared {
+    damage: Damage,
+    copy: Option<Side>,
+}
+
+impl Prepared {
+    /// Lets the other side make the pass of the others, who said this. A process that finds forged bytes ends all the
+    /// same.
+    pub fn strike(self, sides: &Sides, clock: Timestamp, said: &Said) {
+        let (begun, side) = (largest_memory(), &sides.other);
+        if let Some(copy) = &self.copy {
+            copy.process(clock);
+        }
+        let found = side.process(clock);
+        sides.assert_same(side, &found, said, &format!("{:?}", self.damage));
+        assert!(largest_memory() < begun + GROWTH, "{:?} takes memory", self.damage);
+    }
+}
+
 /// Files of earlier passes, of this repository and others.
 #[derive(Debug)]
 pub struct Stock(Vec<(PathBuf, &'static str, Vec<u8>)>);
@@ -144,30 +165,14 @@ impl Damage {
         }
     }
 
-    /// Gives the other side what the one that keeps its files has, with this harm, and lets it make the pass of the
-    /// others, who said this. Forged bytes may say anything: they harm a copy of the side, whose process ends all the
-    /// same.
-    pub fn strike(
-        self,
-        sides: &Sides,
-        clock: Timestamp,
-        said: &Said,
-        stock: &mut Stock,
-        random: &mut Random,
-    ) {
-        let begun = largest_memory();
+    /// Gives the other side the files of the one that keeps them, with this harm. Forged bytes may say anything: a copy
+    /// of the side gets them.
+    pub fn prepare(self, sides: &Sides, stock: &mut Stock, random: &mut Random) -> Prepared {
         let side = &sides.other;
         Damage::forget(side);
-        if self.resealed && self.harm != Harm::OtherBuild {
-            let copy = copy_of(side);
-            self.apply(&copy, &sides.kept, stock, random);
-            copy.process(clock);
-        } else {
-            self.apply(side, &sides.kept, stock, random);
-        }
-        let found = side.process(clock);
-        sides.assert_same(side, &found, said, &format!("{self:?}"));
-        assert!(largest_memory() < begun + GROWTH, "{self:?} takes memory");
+        let copy = (self.resealed && self.harm != Harm::OtherBuild).then(|| copy_of(side));
+        self.apply(copy.as_ref().unwrap_or(side), &sides.kept, stock, random);
+        Prepared { damage: self, copy }
     }
 
     fn apply(self, side: &Side, like: &Side, stock: &mut Stock, random: &mut Random) {
@@ -338,7 +343,8 @@ fn no_way_of_damage_changes_a_commit() {
         files.insert("apps/web.yaml".to_owned(), config_map("web", &value, "{clusterSelector: {}}"));
         let clock = Timestamp::from_second(1_767_225_600 + 60 * i64::try_from(number).unwrap()).unwrap();
         sides.commit(&files, "edit\n", clock);
+        let prepared = Damage::way(number).prepare(&sides, &mut stock, &mut random);
         let said = sides.pass(clock);
-        Damage::way(number).strike(&sides, clock, &said, &mut stock, &mut random);
+        prepared.strike(&sides, clock, &said);
     }
 }
