@@ -1,11 +1,11 @@
-//! JSON values, their numbers exact.
+//! JSON values as bytes for digests, their numbers exact.
 
 use serde_json::{Number, Value as Json};
 
-use super::{Decoder, Encoder};
+use super::Encoder;
 
 impl Encoder {
-    pub fn json_number(&mut self, number: &Number) {
+    fn json_number(&mut self, number: &Number) {
         if let Some(number) = number.as_u64() {
             self.number(0);
             self.number(number);
@@ -42,29 +42,5 @@ impl Encoder {
                 });
             }
         }
-    }
-}
-
-impl Decoder<'_> {
-    pub fn json_number(&mut self) -> Option<Number> {
-        match self.number()? {
-            0 => Some(self.number()?.into()),
-            1 => Some(self.signed()?.into()),
-            2 => Number::from_f64(f64::from_le_bytes(self.raw()?)),
-            _ => None,
-        }
-    }
-
-    pub fn json(&mut self) -> Option<Json> {
-        Some(match self.number()? {
-            0 => Json::Null,
-            1 => Json::Bool(false),
-            2 => Json::Bool(true),
-            3 => Json::Number(self.json_number()?),
-            4 => Json::String(self.string()?),
-            5 => Json::Array(self.list(Decoder::json)?),
-            6 => Json::Object(self.list(|decoder| Some((decoder.string()?, decoder.json()?)))?),
-            _ => return None,
-        })
     }
 }
