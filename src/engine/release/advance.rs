@@ -7,7 +7,7 @@ use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, RecordFormat, Releases};
 use berth_base::model::rollout::Strategy;
-use berth_base::model::{ContentError, Contents, Decision, Key, Map, Timestamp, Workload};
+use berth_base::model::{ContentError, Contents, Decision, Digest, Key, Map, Timestamp, Workload};
 
 use super::answer::{self, Ailing, Answer};
 use super::course::{self, Course, Way};
@@ -27,8 +27,8 @@ pub(super) struct Advance {
     pub(super) releases: Option<Releases>,
     /// By cluster. One that is absent gets nothing and loses what it has.
     pub(super) fates: BTreeMap<String, Fate>,
-    /// The reports that were read, for the facts. None where the facts have one that its member retracted.
-    pub(super) reports: BTreeMap<String, Option<CopyReport>>,
+    /// The reports that were read, for the facts.
+    pub(super) reports: BTreeMap<String, CopyReport>,
     pub(super) trace: Trace,
     pub(super) next_change: Option<Timestamp>,
     pub(super) diagnostics: Diagnostics,
@@ -201,10 +201,15 @@ impl Asked<'_> {
         let (mut fates, mut reports) = (Vec::new(), Vec::new());
         for (cluster, sight) in self.sights {
             let read = sight.report.filter(|_| !sight.is_assumed && !is_settled);
-            // A proof takes the facts for reports: what this step did not read must not be among them.
+            // A proof takes the facts for reports. One that its member retracted counts for no copies any more, and
+            // still says that the member reports on the workload.
             let is_retracted = sight.is_retracted && !is_settled;
-            let carried = || facts.get(&cluster)?.copies.get(&name).filter(|_| !is_retracted).cloned();
-            let report = Some(read.or_else(carried)).filter(|report| report.is_some() || is_retracted);
+            let digest = |earlier: &CopyReport| if is_retracted { Digest([0; 16]) } else { earlier.digest };
+            let carried = || {
+                let earlier = facts.get(&cluster)?.copies.get(&name)?.clone();
+                Some(CopyReport { digest: digest(&earlier), ..earlier })
+            };
+            let report = read.or_else(carried);
             reports.extend(report.map(|report| (cluster.clone(), report)));
             fates.extend(sight.fate.map(|fate| (cluster, fate)));
         }
@@ -331,7 +336,7 @@ pub(super) fn stands(key: &Key, releases: &Releases, given: Given<'_>, desired: 
         fates.insert(pick.cluster.clone(), if is_picked { Fate::Stays } else { Fate::Leaves });
     }
     let name = WorkloadName::of(key);
-    let report = |cluster: &String| Some((cluster.clone(), Some(carried(&name, cluster, given)?)));
+    let report = |cluster: &String| Some((cluster.clone(), carried(&name, cluster, given)?));
     let reports = fates.keys().filter_map(report).collect();
     let (key, releases) = (key.clone(), Some(releases.clone()));
     let (trace, diagnostics) = (Trace::default(), Diagnostics::new());

@@ -36,8 +36,8 @@ pub(super) fn apply(advances: Vec<Advance>, given: Given<'_>, state: &mut State)
     released
 }
 
-/// A report on a workload from a cluster, for the facts. None for one that its member retracted.
-type Report = (String, WorkloadName, Option<CopyReport>);
+/// A report on a workload from a cluster, for the facts.
+type Report = (String, WorkloadName, CopyReport);
 
 /// Returns the folders of the clusters that get something else than desired.
 fn folders(advances: &[Advance], given: Given<'_>, state: &State) -> Vec<(String, Folder)> {
@@ -76,7 +76,7 @@ fn keeps_reports(advance: &Advance, given: Given<'_>) -> bool {
 }
 
 /// Returns the last reports from clusters that lost their copies, which stay until the record changes: to drop them is
-/// no reason for a publication. One that was retracted does not stay.
+/// no reason for a publication.
 fn kept_reports(unchanged: &BTreeSet<WorkloadName>, reports: &[Report], given: Given<'_>) -> Vec<Report> {
     let said: BTreeSet<(&String, &WorkloadName)> =
         reports.iter().map(|(cluster, name, _)| (cluster, name)).collect();
@@ -86,7 +86,7 @@ fn kept_reports(unchanged: &BTreeSet<WorkloadName>, reports: &[Report], given: G
         let lost = |name: &WorkloadName| unchanged.contains(name) && !said.contains(&(cluster, name));
         for (name, report) in earlier.copies.iter().filter(|(name, _)| lost(name)) {
             if clusters.get(cluster).is_some() {
-                kept.push((cluster.clone(), name.clone(), Some(report.clone())));
+                kept.push((cluster.clone(), name.clone(), report.clone()));
             }
         }
     }
@@ -95,7 +95,6 @@ fn kept_reports(unchanged: &BTreeSet<WorkloadName>, reports: &[Report], given: G
 
 /// Adds the reports that were read to the facts.
 fn add_reports(mut reports: Vec<Report>, given: Given<'_>, state: &mut State) {
-    reports.retain(|(_, _, report)| report.is_some());
     reports.sort_by(|(one, ..), (other, ..)| one.cmp(other));
     let (mut before, mut now) = (given.current.facts.cursor(), state.facts.cursor());
     let mut facts: Vec<(String, Shared<ClusterStatus>)> = Vec::new();
@@ -104,7 +103,7 @@ fn add_reports(mut reports: Vec<Report>, given: Given<'_>, state: &mut State) {
         let (before, now) = (before.get(cluster), now.get(cluster));
         let is_as_before = |before: &&Shared<ClusterStatus>| {
             before.copies.len() == reports.len()
-                && reports.iter().all(|(_, name, report)| before.copies.get(name) == report.as_ref())
+                && reports.iter().all(|(_, name, report)| before.copies.get(name) == Some(report))
                 && now.map_or(before.says_copies_alone(), |now| is_same_beside_copies(before, now))
         };
         let fact = match before.filter(is_as_before) {
@@ -113,8 +112,8 @@ fn add_reports(mut reports: Vec<Report>, given: Given<'_>, state: &mut State) {
             None => {
                 let new = || ClusterStatus { cluster: cluster.clone(), ..ClusterStatus::default() }.into();
                 let mut fact = now.cloned().unwrap_or_else(new);
-                let said = |(_, name, report): &Report| Some((name.clone(), report.clone()?));
-                fact.copies.extend(reports.iter().filter_map(said));
+                let said = reports.iter().map(|(_, name, report)| (name.clone(), report.clone()));
+                fact.copies.extend(said);
                 fact
             }
         };
