@@ -138,7 +138,7 @@ fn the_cost_of_a_change_does_not_follow_the_number_of_workloads() {
             [60, 120].map(|workloads| costs(Shape { workloads, ..shape }));
         assert!(first.paths >= 60 && first_of_two.paths >= first.paths + 60, "{first:?} {first_of_two:?}");
         let [.., (files, effort, _)] = one;
-        // All decisions are checked where a cluster changes. KubeFleet's overrides look at labels.
+        // KubeFleet's overrides look at labels.
         assert_eq!((files, effort.paths > 0), (1, dialect == Dialect::KubeFleet), "{dialect:?}: {effort:?}");
         let flat = |costs: [Cost; 3]| match costs {
             // KubeFleet's decisions are checked in every pass.
