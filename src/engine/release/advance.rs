@@ -14,7 +14,7 @@ use super::course::{self, Course, Way};
 use super::earlier::{again, lost, picks_of, pin, want};
 use super::places::{CopySet, Places};
 use super::policy::Closed;
-use super::sight::{Sight, assume, sights};
+use super::sight::{Sight, assume, rests, sights};
 use super::turn::Has;
 use super::{Given, Trace, inputs, record, strategies};
 use crate::state::State;
@@ -195,7 +195,7 @@ impl Asked<'_> {
         let orders = self.course.orders.next_change(given.now).filter(|_| waits || self.closed.is_some());
         let moments = self.answer.next.into_iter().chain(settles).chain(orders);
         let next_change = moments.filter(|at| *at > given.now).min();
-        let is_settled = self.is_settled(given);
+        let is_settled = rests(&self.course.releases, given, &self.sights);
         let name = WorkloadName::of(&key);
         let mut facts = given.current.facts.cursor();
         let (mut fates, mut reports) = (Vec::new(), Vec::new());
@@ -203,7 +203,7 @@ impl Asked<'_> {
             let read = sight.report.filter(|_| !sight.is_assumed && !is_settled);
             // A proof takes the facts for reports. One that its member retracted counts for no copies any more, and
             // still says that the member reports on the workload.
-            let is_retracted = sight.is_retracted && !is_settled;
+            let is_retracted = sight.retracted.is_some() && !is_settled;
             let digest = |earlier: &CopyReport| if is_retracted { Digest([0; 16]) } else { earlier.digest };
             let carried = || {
                 let earlier = facts.get(&cluster)?.copies.get(&name)?.clone();
@@ -243,19 +243,6 @@ impl Asked<'_> {
             releases.current.number
         );
         Some(Diagnostic { at: Some(self.workload.origin.clone()), ..Diagnostic::note(message) })
-    }
-
-    /// Reports whether nothing moved and nothing will, so that no report matters.
-    fn is_settled(&self, given: Given<'_>) -> bool {
-        let releases = &self.course.releases;
-        let is_same = |sight: &Sight<'_>| match sight.removing {
-            Some(_) => !sight.picked,
-            None => sight.picked && sight.serves && sight.have == sight.want,
-        };
-        given.current.releases.get(&releases.key).is_some_and(|one| **one == *releases)
-            && releases.is_proven()
-            && releases.told.is_empty()
-            && self.sights.values().all(is_same)
     }
 
     /// The clusters that have nothing yet, and begin with the proven release: nobody begins with another one,

@@ -34,8 +34,8 @@ pub(super) struct Sight<'a> {
     pub(super) removing: Option<Timestamp>,
     /// Its member reports on the workload, so that it will report the end of a removal.
     pub(super) answers: bool,
-    /// Its member reported on the copies, as the facts say, and says nothing of them any more.
-    pub(super) is_retracted: bool,
+    /// The report on the copies that the facts have, where its member says nothing of them any more.
+    pub(super) retracted: Option<&'a CopyReport>,
     /// The copies that it gets now. `None` before the strategy was asked, and for a cluster that gets none and loses
     /// what it has.
     pub(super) fate: Option<Fate>,
@@ -100,7 +100,7 @@ pub(super) fn sights<'a>(
         let dated =
             reported.map(|(report, at)| (report, report.since.or(at).unwrap_or(given.now).min(given.now)));
         let Some((report, since)) = dated.filter(|(report, since)| counts(report, *since)) else {
-            sight.is_retracted = earlier.is_some_and(|one| one.since.is_some_and(|since| counts(one, since)));
+            sight.retracted = earlier.filter(|one| one.since.is_some_and(|since| counts(one, since)));
             continue;
         };
         let same = earlier.filter(|one| one.digest == report.digest && one.health == report.health);
@@ -113,7 +113,25 @@ pub(super) fn sights<'a>(
         sight.report = Some(same.cloned().unwrap_or(fresh));
         sight.answers = !is_silent;
     }
+    if rests(releases, given, &sights) {
+        // Facts keep their reports then, and a proof reads those.
+        for sight in sights.values_mut().filter(|sight| sight.retracted.is_some()) {
+            sight.report = sight.retracted.take().cloned();
+        }
+    }
     sights
+}
+
+/// Reports whether nothing moved since the last step, and everybody has what is proven.
+pub(super) fn rests(releases: &Releases, given: Given<'_>, sights: &BTreeMap<String, Sight<'_>>) -> bool {
+    let is_same = |sight: &Sight<'_>| match sight.removing {
+        Some(_) => !sight.picked,
+        None => sight.picked && sight.serves && sight.have == sight.want,
+    };
+    given.current.releases.get(&releases.key).is_some_and(|one| **one == *releases)
+        && releases.is_proven()
+        && releases.told.is_empty()
+        && sights.values().all(is_same)
 }
 
 /// Reports whether a member is silent, and so removes nothing that anybody could wait for.
