@@ -96,7 +96,7 @@ pub struct PipelineCache {
     effort: Effort,
 }
 
-/// What a build looked at. It took everything else over from the build before.
+/// The parts of a fleet that a build looked at. It took everything else over from the build before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
     pub placements: usize,

@@ -115,7 +115,7 @@ fn cost(world: &mut World, change: impl FnOnce(&World)) -> Cost {
     (world.cache.parsed() - parsed, world.cache.effort(), kinds(&before, &world.objects()))
 }
 
-/// What the first pass looks at, and what passes cost after nothing, after an edit of one workload, and after a label
+/// Counts what the first pass looks at, and the cost of passes after nothing, an edit of one workload, and a label
 /// of one cluster at which no placement and no copy looks.
 fn costs(shape: Shape) -> (Effort, [Cost; 3]) {
     let mut world = World::new(shape);

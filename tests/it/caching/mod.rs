@@ -1,4 +1,4 @@
-//! What passes carry from one to the next only saves time: over any sequence of edits, a daemon that
+//! Memory that passes hand to the next only saves time: over any sequence of edits, a daemon that
 //! remembers publishes the very commits of one that has forgotten everything.
 
 mod cases;
