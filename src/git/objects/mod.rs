@@ -4,7 +4,8 @@
 //! compare-and-swap; the user's Git configuration does not affect them. No network here.
 //!
 //! - [`repo`]: opening, revisions, commits, trees. [`source_tree`]: a commit as a source tree.
-//! - [`write`]: blobs, trees and commits. [`contents`]: rendered bytes by id. [`refs`]: moving refs, [`locks`] and all.
+//! - [`write`]: blobs, trees and commits; `raw_tree`: trees as Git stores them. [`contents`]: rendered bytes by id.
+//! - [`refs`]: moving refs, [`locks`] and all. `list_refs`, `packed_refs`: many of them at once.
 //! - `pending`: new objects until they are needed. `pack`, `pack_index`: many of them as one pack. `damage`: objects that
 //!   cannot be read.
 //! - `collection`: what `git gc` may remove. `commit_signature`: the signatures of commits.
@@ -25,6 +26,7 @@ mod pack;
 mod pack_index;
 mod packed_refs;
 mod pending;
+mod raw_tree;
 pub mod refs;
 pub mod remotes;
 pub mod repo;

@@ -266,6 +266,23 @@ impl Repo {
             .collect())
     }
 
+    /// The bytes of one tree, as Git stores it.
+    pub(super) fn tree_bytes(&self, id: TreeId) -> Result<Vec<u8>, GitError> {
+        if id == TreeId::EMPTY {
+            return Ok(Vec::new());
+        }
+        self.flush_for(id.oid())?;
+        let odb = self.inner.odb().map_err(GitError::failed("opening the object database"))?;
+        let object = odb.read(id.oid()).map_err(GitError::failed(format!("reading tree {id}")))?;
+        match object.kind() {
+            git2::ObjectType::Tree => Ok(object.data().to_vec()),
+            kind => Err(GitError::Failed {
+                doing: format!("reading tree {id}"),
+                message: format!("it is a {kind}"),
+            }),
+        }
+    }
+
     /// The folders of these names in a tree that may have many more.
     pub fn folders_named<'n>(
         &self,

@@ -1,15 +1,14 @@
 //! Writing objects: blobs, trees from paths, commits. Each is hashed first and written only where missing,
 //! so that an unchanged subtree costs its hash and nothing else. They reach the repository together, see `pending`.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::io::Write as _;
 
 use git2::{ObjectType, OdbLookupFlags, Oid};
 
 use super::error::GitError;
 use super::id::{CommitId, TreeId, bytes_of, oid};
-use super::repo::{Entry, EntryKind, MODE_FILE, MODE_FOLDER, Repo};
+use super::raw_tree;
+use super::repo::{Entry, EntryKind, Repo};
 use crate::signature::{self, Signer};
 use berth_base::model::ContentId;
 use berth_base::progress::Progress;
@@ -88,7 +87,7 @@ impl<'r> Writer<'r> {
 
     /// Writes one tree. Entries may come in any order; a name must not come twice.
     pub fn tree(&mut self, entries: Vec<Entry>) -> Result<TreeId, GitError> {
-        let (id, new) = self.object(ObjectType::Tree, &tree_bytes(entries))?;
+        let (id, new) = self.object(ObjectType::Tree, &raw_tree::of(entries))?;
         self.counts.trees += usize::from(new);
         Ok(TreeId::of(id))
     }
@@ -143,42 +142,40 @@ impl<'r> Writer<'r> {
         if edits.is_empty() {
             return Ok(tree);
         }
-        let mut entries: BTreeMap<Vec<u8>, EntryKind> = BTreeMap::new();
-        if tree != TreeId::EMPTY {
-            entries.extend(self.read_tree(tree)?.into_iter().map(|entry| (entry.name, entry.kind)));
-        }
+        let before = self.repo.tree_bytes(tree)?;
+        let mut old = raw_tree::entries(&before).peekable();
+        let mut new: BTreeMap<&[u8], Option<EntryKind>> = BTreeMap::new();
         let mut rest = edits;
         while let Some((path, kind)) = rest.first() {
             let below = path.get(skip..).unwrap_or_default();
-            let (name, kind) = match below.split_once('/') {
-                None => {
-                    rest = &rest[1..];
-                    (below, *kind)
-                }
-                Some((name, _)) => {
-                    // In order, everything below one folder stands together.
-                    let inside = skip + name.len() + 1;
-                    let prefix = &path[..inside];
-                    let (folder, after) =
-                        rest.split_at(rest.partition_point(|(path, _)| path.starts_with(prefix)));
-                    rest = after;
-                    let before = match entries.get(name.as_bytes()) {
-                        Some(EntryKind::Folder(tree)) => *tree,
-                        _ => TreeId::EMPTY,
-                    };
-                    let tree = self.edited_below(before, folder, inside)?;
-                    (name, (tree != TreeId::EMPTY).then_some(EntryKind::Folder(tree)))
-                }
+            let Some((name, _)) = below.split_once('/') else {
+                new.insert(below.as_bytes(), *kind);
+                rest = &rest[1..];
+                continue;
             };
-            match kind {
-                Some(kind) => drop(entries.insert(name.as_bytes().to_vec(), kind)),
-                None => drop(entries.remove(name.as_bytes())),
-            }
+            // In order, everything below one folder stands together.
+            let inside = skip + name.len() + 1;
+            let prefix = &path[..inside];
+            let (folder, after) = rest.split_at(rest.partition_point(|(path, _)| path.starts_with(prefix)));
+            rest = after;
+            // Both ascend as Git orders folders.
+            let sought = (name.as_bytes(), true);
+            while old
+                .next_if(|entry| raw_tree::in_order((entry.name, entry.is_folder), sought).is_lt())
+                .is_some()
+            {}
+            let of_before = old.peek().filter(|entry| entry.is_folder && entry.name == name.as_bytes());
+            let of_before = of_before.map_or(TreeId::EMPTY, |entry| TreeId(entry.id));
+            let tree = self.edited_below(of_before, folder, inside)?;
+            new.insert(name.as_bytes(), (tree != TreeId::EMPTY).then_some(EntryKind::Folder(tree)));
         }
-        if entries.is_empty() {
+        let bytes = raw_tree::edited(&before, &new);
+        if bytes.is_empty() {
             return Ok(TreeId::EMPTY);
         }
-        self.tree(entries.into_iter().map(|(name, kind)| Entry { name, kind }).collect())
+        let (id, new) = self.object(ObjectType::Tree, &bytes)?;
+        self.counts.trees += usize::from(new);
+        Ok(TreeId::of(id))
     }
 
     /// Writes a commit, dated in UTC, and all that was written before it: anybody can read them now.
@@ -252,31 +249,6 @@ impl<'r> Writer<'r> {
 
 /// The id a tree would have, without writing it.
 pub fn tree_id(entries: Vec<Entry>) -> Result<TreeId, GitError> {
-    let id = Oid::hash_object(ObjectType::Tree, &tree_bytes(entries));
+    let id = Oid::hash_object(ObjectType::Tree, &raw_tree::of(entries));
     id.map(TreeId::of).map_err(GitError::failed("hashing a tree"))
-}
-
-fn tree_bytes(mut entries: Vec<Entry>) -> Vec<u8> {
-    entries.sort_by(in_gits_order);
-    let mut bytes = Vec::with_capacity(48 * entries.len());
-    for entry in entries {
-        let (mode, id) = match entry.kind {
-            EntryKind::File(id) => (MODE_FILE, id.0),
-            EntryKind::Folder(id) => (MODE_FOLDER, id.0),
-            EntryKind::Other { mode, id } => (mode, id),
-        };
-        let _ = write!(bytes, "{mode:o} ");
-        bytes.extend(&entry.name);
-        bytes.push(0);
-        bytes.extend(id);
-    }
-    bytes
-}
-
-/// Git sorts a folder as if its name ended in a slash.
-fn in_gits_order(a: &Entry, b: &Entry) -> Ordering {
-    let common = a.name.len().min(b.name.len());
-    let ((a_common, a_rest), (b_common, b_rest)) = (a.name.split_at(common), b.name.split_at(common));
-    let slash = |entry: &Entry| matches!(entry.kind, EntryKind::Folder(_)).then_some(&b'/');
-    a_common.cmp(b_common).then_with(|| a_rest.iter().chain(slash(a)).cmp(b_rest.iter().chain(slash(b))))
 }
