@@ -117,16 +117,16 @@ fn remove(lock: &Path, watched: Marks, aside: &Path) -> std::io::Result<bool> {
     Ok(same)
 }
 
-/// Marks that tell a lock file from the next one of the same name.
+/// Marks that tell a file from the next one of the same name.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Marks {
+pub(super) struct Marks {
     modified: SystemTime,
     length: u64,
     inode: u64,
 }
 
 impl Marks {
-    fn of(path: &Path) -> Option<Marks> {
+    pub(super) fn of(path: &Path) -> Option<Marks> {
         let about = std::fs::symlink_metadata(path).ok()?;
         #[cfg(unix)]
         let inode = std::os::unix::fs::MetadataExt::ino(&about);

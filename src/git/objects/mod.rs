@@ -6,6 +6,7 @@
 //! - [`repo`]: opening, revisions, commits, trees. [`source_tree`]: a commit as a source tree.
 //! - [`write`]: blobs, trees and commits; `raw_tree`: trees as Git stores them. [`contents`]: rendered bytes by id.
 //! - [`refs`]: moving refs, [`locks`] and all. `list_refs`, `packed_refs`: many of them at once.
+//!   `known_refs`, `ref_lock`: one by one.
 //! - `pending`: new objects until they are needed. `pack`, `pack_index`: many of them as one pack. `damage`: objects that
 //!   cannot be read.
 //! - `collection`: what `git gc` may remove. `commit_signature`: the signatures of commits.
@@ -19,6 +20,7 @@ mod damage;
 mod error;
 pub mod history;
 mod id;
+mod known_refs;
 mod list_refs;
 mod locks;
 pub mod merge;
@@ -27,6 +29,7 @@ mod pack_index;
 mod packed_refs;
 mod pending;
 mod raw_tree;
+mod ref_lock;
 pub mod refs;
 pub mod remotes;
 pub mod repo;

@@ -1,16 +1,15 @@
 //! Many refs moved at once, through the one file that holds packed refs: ten thousand small files are slow
 //! to write and slow to list.
 //!
-//! Refs that have a file of their own are moved one by one first, since that file would win. The packed file
-//! is replaced under its lock, as Git does it.
+//! Refs that have a file of their own are moved there first, since that file would win. The packed file is replaced under
+//! its lock, as Git does it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::{fs, io};
 
 use super::error::GitError;
 use super::locks::PACKED;
+use super::ref_lock::RefLock;
 use super::refs::{RefMove, is_valid_ref};
 use super::repo::Repo;
 
@@ -26,9 +25,7 @@ impl Repo {
         let folder = self.inner.commondir();
         let (own_file, packed): (Vec<&RefMove>, Vec<&RefMove>) =
             moves.iter().partition(|one| moves.len() < MANY || folder.join(&one.name).exists());
-        for one in own_file {
-            self.move_ref(&one.name, one.old, one.new)?;
-        }
+        self.move_one_by_one(&own_file)?;
         if packed.is_empty() {
             return Ok(());
         }
@@ -39,15 +36,13 @@ impl Repo {
         self.flush()?;
         match self.despite_locks(PACKED, || self.replace_packed(&packed)) {
             // Somebody packs refs for long: each ref has a lock of its own as well.
-            Err(GitError::Locked { .. }) => {
-                packed.into_iter().try_for_each(|one| self.move_ref(&one.name, one.old, one.new))
-            }
+            Err(GitError::Locked { .. }) => self.move_one_by_one(&packed),
             done => done,
         }
     }
 
     fn replace_packed(&self, moves: &[&RefMove]) -> Result<(), GitError> {
-        let lock = Lock::take(self.inner.commondir().join(PACKED))?;
+        let lock = RefLock::take(self.inner.commondir(), PACKED)?;
         let text = match fs::read_to_string(&lock.target) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -64,7 +59,7 @@ impl Repo {
         }
         let mut out = HEADER.to_owned();
         out.extend(lines.into_values());
-        lock.replace(&out).map_err(|error| failed(&error))
+        lock.replace_for_good(&out)
     }
 }
 
@@ -90,45 +85,6 @@ fn parse(text: &str) -> BTreeMap<&str, String> {
         known.push('\n');
     }
     lines
-}
-
-/// The file's lock, given back when dropped.
-struct Lock {
-    target: PathBuf,
-    path: PathBuf,
-    file: Option<File>,
-}
-
-impl Lock {
-    fn take(target: PathBuf) -> Result<Lock, GitError> {
-        let path = target.with_extension("lock");
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(file) => Ok(Lock { target, path, file: Some(file) }),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(GitError::Locked { name: PACKED.to_owned() })
-            }
-            Err(error) => Err(failed(&error)),
-        }
-    }
-
-    fn replace(mut self, text: &str) -> io::Result<()> {
-        if let Some(mut file) = self.file.take() {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-        }
-        fs::rename(&self.path, &self.target)?;
-        // What was renamed is no lock any more, and the next one is somebody else's.
-        self.path = PathBuf::new();
-        Ok(())
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        if !self.path.as_os_str().is_empty() {
-            let _ = fs::remove_file(&self.path);
-        }
-    }
 }
 
 fn failed(error: &io::Error) -> GitError {

@@ -67,6 +67,37 @@ fn many_refs_move_at_once_and_only_from_the_values_last_seen() {
 }
 
 #[test]
+fn few_known_refs_move_from_the_packed_file_and_from_their_own() {
+    let (folder, repo) = bare();
+    let ids = commits(&repo, 4);
+    let names: Vec<String> = (0..20).map(|n| format!("refs/berth/clusters/eu.{n:02}")).collect();
+    repo.move_refs(&moves(&names, None, ids[0])).unwrap();
+    assert!(!folder.path().join("refs/berth").exists(), "they are in the packed file");
+    let few = &names[..3];
+    assert!(matches!(repo.move_refs(&moves(few, Some(ids[1]), ids[2])), Err(GitError::Raced { .. })));
+    assert!(matches!(repo.move_refs(&moves(few, None, ids[2])), Err(GitError::Raced { .. })));
+    assert!(!folder.path().join(&few[0]).exists(), "nothing moved");
+    repo.move_refs(&moves(few, Some(ids[0]), ids[1])).unwrap();
+    repo.move_refs(&moves(few, Some(ids[1]), ids[2])).unwrap();
+    assert!(matches!(repo.move_refs(&moves(few, Some(ids[0]), ids[3])), Err(GitError::Raced { .. })));
+    let gone = ["refs/berth/clusters/none".to_owned()];
+    assert!(matches!(repo.move_refs(&moves(&gone, Some(ids[0]), ids[1])), Err(GitError::Raced { .. })));
+    let lock = folder.path().join(format!("{}.lock", few[1]));
+    let holder = std::fs::File::create(&lock).unwrap();
+    holder.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    drop(holder);
+    repo.move_refs(&moves(&few[1..2], Some(ids[2]), ids[3])).unwrap();
+    assert_eq!(repo.cleared_locks().len(), 1, "a lock that nobody holds stops nobody");
+    std::fs::write(folder.path().join(&few[2]), format!("ref: {}\n", names[9])).unwrap();
+    let through = repo.move_refs(&moves(&few[2..], Some(ids[0]), ids[1]));
+    assert!(matches!(through, Err(GitError::Raced { .. })), "nobody writes through a symbolic one");
+    let seen = repo.list_refs("refs/berth/").unwrap();
+    assert_eq!((seen.get(&few[0]), seen.get(&few[1])), (Some(&ids[2]), Some(&ids[3])));
+    assert_eq!(seen.len(), 20);
+    assert_clean(&repo);
+}
+
+#[test]
 fn a_lock_left_on_the_packed_refs_stops_nobody() {
     let (folder, repo) = bare();
     let ids = commits(&repo, 1);

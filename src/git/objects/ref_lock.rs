@@ -1,0 +1,66 @@
+//! The lock of one ref, or of the file of packed ones: the new content, which takes the place of the old.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::error::GitError;
+
+/// Given back when dropped.
+pub(super) struct RefLock {
+    name: String,
+    pub(super) target: PathBuf,
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl RefLock {
+    /// Takes the lock of a file in the repository.
+    pub(super) fn take(common: &Path, name: &str) -> Result<RefLock, GitError> {
+        let path = common.join(format!("{name}.lock"));
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => {
+                Ok(RefLock { name: name.to_owned(), target: common.join(name), path, file: Some(file) })
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(GitError::Locked { name: name.to_owned() })
+            }
+            Err(error) => Err(failed(name, &error)),
+        }
+    }
+
+    /// Puts this content in place of the old one.
+    pub(super) fn replace(mut self, text: &str) -> Result<(), GitError> {
+        self.write(text).and_then(|()| self.rename()).map_err(|error| failed(&self.name, &error))
+    }
+
+    /// [`RefLock::replace`] for content that must outlast a power cut.
+    pub(super) fn replace_for_good(mut self, text: &str) -> Result<(), GitError> {
+        let written = self.write(text).and_then(|()| self.file.as_ref().map_or(Ok(()), File::sync_all));
+        written.and_then(|()| self.rename()).map_err(|error| failed(&self.name, &error))
+    }
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), |file| file.write_all(text.as_bytes()))
+    }
+
+    fn rename(&mut self) -> io::Result<()> {
+        self.file = None;
+        fs::rename(&self.path, &self.target)?;
+        // What was renamed is no lock any more, and the next one is somebody else's.
+        self.path = PathBuf::new();
+        Ok(())
+    }
+}
+
+impl Drop for RefLock {
+    fn drop(&mut self) {
+        if !self.path.as_os_str().is_empty() {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn failed(name: &str, error: &io::Error) -> GitError {
+    GitError::Failed { doing: format!("writing `{name}`"), message: error.to_string() }
+}
