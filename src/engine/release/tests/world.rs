@@ -152,6 +152,13 @@ impl World {
     pub(super) fn pass(&mut self) -> bool {
         let next = self.next_state();
         let is_new = next != self.state;
+        if is_new {
+            // A proof knows the reports from the facts alone.
+            let reports = std::mem::replace(&mut self.statuses, next.facts.clone());
+            assert_eq!(self.next_state().releases, next.releases, "the records of a pass and of its proof");
+            assert!(self.next_state() == next, "the state of a pass is not the one of its proof");
+            self.statuses = reports;
+        }
         self.state = stored(&next);
         is_new
     }

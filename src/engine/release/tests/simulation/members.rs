@@ -16,6 +16,8 @@ pub(super) enum Habit {
     Silent,
     /// Says that all is well, whatever it has.
     Lies,
+    /// Says nothing of its copies in some reports, as while people suspend it.
+    Pauses,
 }
 
 pub(super) struct Member {
@@ -26,11 +28,12 @@ pub(super) struct Member {
 
 impl Member {
     pub(super) fn new(dice: &mut Dice) -> Member {
-        let habit = match dice.roll(12) {
+        let habit = match dice.roll(13) {
             0 => Habit::Slow(1 + dice.roll(4)),
             1 => Habit::Flaps,
             2 => Habit::Silent,
             3 => Habit::Lies,
+            4 => Habit::Pauses,
             _ => Habit::Sound,
         };
         Member { habit, applied: BTreeMap::new() }
@@ -80,7 +83,11 @@ impl Simulation {
                 let health = member.apply(key, version.as_deref(), habit, flips);
                 healths.extend(health.map(|health| (key.clone(), health)));
             }
-            if !is_lost && !healths.is_empty() {
+            let is_empty = healths.is_empty();
+            if habit == Habit::Pauses && self.dice.one_in(3) {
+                healths.clear();
+            }
+            if !is_lost && !is_empty {
                 let status = self.world.status_of(&name, &healths, "it does not start");
                 self.under_way.push((self.round + delay, status));
             }
