@@ -68,23 +68,26 @@ pub struct Difference<'f> {
 /// addresses.
 pub fn differences<'f>(before: &'f Folder, after: &'f Folder) -> impl Iterator<Item = Difference<'f>> {
     let nothing = if before.is_same(after) { 0 } else { usize::MAX };
-    let mut old = before.iter().take(nothing).peekable();
-    let mut new = after.iter().take(nothing).peekable();
-    let merged = std::iter::from_fn(move || {
-        let order = match (old.peek(), new.peek()) {
-            (Some((old, _)), Some((new, _))) if Arc::ptr_eq(old, new) => Ordering::Equal,
-            (Some((old, _)), Some((new, _))) => old.cmp(new),
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (None, None) => return None,
-        };
-        let before = if order == Ordering::Greater { None } else { old.next() };
-        let after = if order == Ordering::Less { None } else { new.next() };
-        let path = before.or(after)?.0;
-        let id = |entry: Option<(&Arc<str>, &ContentId)>| entry.map(|(_, id)| *id);
-        Some(Difference { path, before: id(before), after: id(after) })
-    });
-    merged.filter(|one| one.before != one.after)
+    let (mut olds, mut news) = (before.iter().take(nothing), after.iter().take(nothing));
+    let (mut old, mut new) = (olds.next(), news.next());
+    std::iter::from_fn(move || {
+        loop {
+            let order = match (old, new) {
+                (Some((old, _)), Some((new, _))) if Arc::ptr_eq(old, new) => Ordering::Equal,
+                (Some((old, _)), Some((new, _))) => old.cmp(new),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => return None,
+            };
+            let before = if order.is_gt() { None } else { std::mem::replace(&mut old, olds.next()) };
+            let after = if order.is_lt() { None } else { std::mem::replace(&mut new, news.next()) };
+            let path = before.or(after)?.0;
+            let [before, after] = [before, after].map(|entry| entry.map(|(_, id)| *id));
+            if before != after {
+                return Some(Difference { path, before, after });
+            }
+        }
+    })
 }
 
 #[cfg(test)]

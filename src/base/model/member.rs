@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::decision::rows_among;
-use super::map::Map;
+use super::map::{Cursor, Map};
 use super::shared::Shared;
 use super::status::Problem;
 use super::{ClusterStatus, Decision, ObjectId, Timestamp, path};
@@ -37,12 +37,36 @@ impl<'s> Observed<'s> {
     /// Returns all clusters with a folder or a report, by name.
     pub fn members(self) -> Vec<Member<'s>> {
         let names: BTreeSet<&String> = self.published.keys().chain(self.statuses.keys()).collect();
-        names.into_iter().filter_map(|name| self.member(name)).collect()
+        let mut members = self.cursor();
+        names.into_iter().filter_map(|name| members.member(name)).collect()
     }
 
     /// Returns the cluster with this name, if it has a folder or a report.
     pub fn member(self, name: &str) -> Option<Member<'s>> {
-        let (status, published) = (self.statuses.get_key_value(name), self.published.get_key_value(name));
+        self.cursor().member(name)
+    }
+
+    /// Begins to ask about many clusters.
+    pub fn cursor(self) -> MemberCursor<'s> {
+        let Observed { statuses, published, differing, now } = self;
+        let (statuses, published, differing) = (statuses.cursor(), published.cursor(), differing.cursor());
+        MemberCursor { statuses, published, differing, now }
+    }
+}
+
+/// Members, which are found fast if their names ascend.
+#[derive(Debug)]
+pub struct MemberCursor<'s> {
+    statuses: Cursor<'s, String, Shared<ClusterStatus>>,
+    published: Cursor<'s, String, Published>,
+    differing: Cursor<'s, String, Differing>,
+    now: Timestamp,
+}
+
+impl<'s> MemberCursor<'s> {
+    /// Returns the cluster with this name, if it has a folder or a report.
+    pub fn member(&mut self, name: &str) -> Option<Member<'s>> {
+        let (status, published) = (self.statuses.entry(name), self.published.entry(name));
         let name = status.map(|(name, _)| name).or(published.map(|(name, _)| name))?;
         let (status, published) = (status.map(|(_, status)| &**status), published.map(|(_, folder)| folder));
         let state = state(status, published, self.now);

@@ -41,7 +41,7 @@ pub use fleet::Fleet;
 pub use key::Key;
 pub use label_keys::LabelKeys;
 pub use map::Map;
-pub use member::{Member, MemberState, MemberView, Observed, Published};
+pub use member::{Member, MemberCursor, MemberState, MemberView, Observed, Published};
 pub use object::{Object, ObjectId};
 pub use overrides::{Action, Applies, Operation, Override, Verb};
 pub use placement::{Placement, Policy, Source};

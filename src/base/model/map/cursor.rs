@@ -26,12 +26,20 @@ impl<'m, K: Ord, V> Cursor<'m, K, V> {
     where
         K: Borrow<Q>,
     {
+        self.entry(key).map(|(_, value)| value)
+    }
+
+    /// [`Cursor::get`] with the map's own key.
+    pub fn entry<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<(&'m K, &'m V)>
+    where
+        K: Borrow<Q>,
+    {
         // Two places: the last key's own, and the one after it.
         for _ in 0..2 {
             let entry = self.map.chunks.get(self.chunk).and_then(|entries| entries.get(self.place));
             let Some((known, value)) = entry else { break };
             match known.borrow().cmp(key) {
-                Ordering::Equal => return Some(value),
+                Ordering::Equal => return Some((known, value)),
                 Ordering::Less => self.step(),
                 Ordering::Greater => break,
             }
@@ -40,7 +48,7 @@ impl<'m, K: Ord, V> Cursor<'m, K, V> {
         let At { chunk, place } = at;
         (self.chunk, self.place) = (chunk, place);
         let (known, value) = self.map.chunks.get(chunk)?.get(place)?;
-        (known.borrow() == key).then_some(value)
+        (known.borrow() == key).then_some((known, value))
     }
 
     fn step(&mut self) {

@@ -126,7 +126,28 @@ impl<K: Ord, V> Map<K, V> {
         K: Borrow<Q>,
     {
         let ends_before = |chunk: &Chunk<K, V>| chunk.last().is_some_and(|(last, _)| last.borrow() < key);
-        let chunk = self.chunks.partition_point(ends_before);
+        self.find_in(self.chunks.partition_point(ends_before), key)
+    }
+
+    /// [`Map::find`] for a key that is likely in this chunk or the next one.
+    fn find_near<Q: Ord + ?Sized>(&self, key: &Q, near: usize) -> Result<At, At>
+    where
+        K: Borrow<Q>,
+    {
+        let is_in = |chunk: &usize| match self.chunks.get(*chunk).map(|entries| entries.as_slice()) {
+            Some([first, .., last]) => first.0.borrow() <= key && last.0.borrow() >= key,
+            _ => false,
+        };
+        match [near, near + 1].into_iter().find(is_in) {
+            Some(chunk) => self.find_in(chunk, key),
+            None => self.find(key),
+        }
+    }
+
+    fn find_in<Q: Ord + ?Sized>(&self, chunk: usize, key: &Q) -> Result<At, At>
+    where
+        K: Borrow<Q>,
+    {
         let Some(entries) = self.chunks.get(chunk) else { return Err(At { chunk, place: 0 }) };
         let at = |place| At { chunk, place };
         entries.binary_search_by(|(one, _)| one.borrow().cmp(key)).map(at).map_err(at)
@@ -326,8 +347,22 @@ impl<K: Ord, V: Eq> Eq for Map<K, V> {}
 
 impl<K: Ord + Clone, V: Clone> Extend<(K, V)> for Map<K, V> {
     fn extend<Entries: IntoIterator<Item = (K, V)>>(&mut self, entries: Entries) {
+        // Most come in the order of their keys, so that the next one is near.
+        let mut near = 0;
         for (key, value) in entries {
-            self.insert(key, value);
+            match self.find_near(&key, near) {
+                Ok(At { chunk, place }) => {
+                    near = chunk;
+                    if let Some((_, known)) = self.chunk_mut(chunk).and_then(|entries| entries.get_mut(place))
+                    {
+                        *known = value;
+                    }
+                }
+                Err(at) => {
+                    near = at.chunk;
+                    self.insert_new(at, key, value);
+                }
+            }
         }
     }
 }

@@ -50,6 +50,12 @@ proptest! {
         updated.update(|key, value| even(key).then_some(value + 10));
         let wanted = plain.iter().map(|(key, value)| (*key, if even(key) { value + 10 } else { *value }));
         prop_assert!(updated.into_iter().eq(wanted));
+        let pairs = second.iter().filter_map(|(key, value)| Some((*key, (*value)?)));
+        let (mut extended, mut wanted) = (before.clone(), old.clone());
+        extended.extend(pairs.clone());
+        wanted.extend(pairs);
+        prop_assert_eq!(extended.len(), wanted.len());
+        prop_assert!(extended.into_iter().eq(wanted));
         let mut all = after.clone();
         all.values_mut().for_each(|value| *value += 1);
         prop_assert!(all.values().copied().eq(plain.values().map(|value| value + 1)));

@@ -19,8 +19,8 @@ use berth_base::model::member::{Differing, Lacks, is_silent};
 use berth_base::model::release::Releases;
 use berth_base::model::status::Problem;
 use berth_base::model::{
-    ClusterStatus, Decision, Key, Map, Member, MemberView, ObjectId, Observed, Published, Shared, Timestamp,
-    path,
+    ClusterStatus, Decision, Key, Map, Member, MemberCursor, MemberView, ObjectId, Observed, Published,
+    Shared, Timestamp, path,
 };
 
 pub use lines::{ClusterLine, WorkloadLine};
@@ -62,9 +62,13 @@ pub struct FleetReport {
 }
 
 impl SummaryInputs {
-    fn member(&self, cluster: &str) -> Option<Member<'_>> {
+    fn members(&self) -> MemberCursor<'_> {
         let SummaryInputs { statuses, published, differing, now, .. } = self;
-        Observed { statuses, published, differing, now: *now }.member(cluster)
+        Observed { statuses, published, differing, now: *now }.cursor()
+    }
+
+    fn member(&self, cluster: &str) -> Option<Member<'_>> {
+        self.members().member(cluster)
     }
 
     fn view(&self, cluster: &str) -> Option<MemberView<'_>> {
@@ -170,9 +174,10 @@ impl FleetSummary {
     /// Gathers all that a workload's line shows.
     fn reported<'a>(&'a self, decision: &'a Decision) -> Reported<'a> {
         let releases = self.inputs.releases.get(&decision.key);
+        let mut members = self.inputs.members();
         let placed = decision.picks.iter().map(|pick| Placed {
             cluster: &pick.cluster,
-            member: self.inputs.view(&pick.cluster),
+            member: members.member(&pick.cluster).map(|member| member.view()),
             waits: releases.is_some_and(|releases| releases.is_waiting(pick)),
         });
         let troubled = decision.objects.iter().filter_map(|object| self.troubled.get(object)).flatten();
