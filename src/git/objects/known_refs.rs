@@ -76,8 +76,6 @@ impl PackedFile {
         if now.is_none() || now != self.marks {
             (self.text, self.marks) = (fs::read(&path).ok()?, now);
         }
-        let mut lines = packed_refs::lines(&self.text);
-        let (id, _) = lines.find(|(_, found)| *found == name.as_bytes())?;
-        str::from_utf8(id).ok()?.parse().ok()
+        packed_refs::find(&self.text, name)
     }
 }

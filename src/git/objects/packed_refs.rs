@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::{fs, io};
 
 use super::error::GitError;
+use super::id::CommitId;
 use super::locks::PACKED;
 use super::ref_lock::RefLock;
 use super::refs::{RefMove, is_valid_ref};
@@ -15,6 +16,9 @@ use super::repo::Repo;
 
 /// Fewer are moved one by one, which leaves the packed file alone.
 const MANY: usize = 16;
+
+/// So much of the file is searched line by line.
+const FEW_BYTES: usize = 1 << 10;
 
 const HEADER: &str = "# pack-refs with: peeled fully-peeled sorted \n";
 
@@ -72,6 +76,23 @@ pub(super) fn lines(packed: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
         .filter_map(|(id, name)| Some((id, name.strip_prefix(b" ")?)))
 }
 
+/// Returns the target of a ref. A file that says that it is sorted is searched by halves.
+pub(super) fn find(packed: &[u8], name: &str) -> Option<CommitId> {
+    let header = packed.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let is_sorted = header.starts_with(b"#") && header.ends_with(b" sorted ");
+    let mut near = packed.get(header.len() + 1..).unwrap_or_default();
+    while is_sorted && near.len() > FEW_BYTES {
+        // The second half begins with the line after the middle.
+        let middle = near.len() / 2;
+        let Some(end) = near[middle..].iter().position(|byte| *byte == b'\n') else { break };
+        let (first, second) = near.split_at(middle + end + 1);
+        let begin = lines(second).next().map(|(_, found)| found);
+        near = if begin.is_some_and(|begin| begin <= name.as_bytes()) { second } else { first };
+    }
+    let (id, _) = lines(near).find(|(_, found)| *found == name.as_bytes())?;
+    str::from_utf8(id).ok()?.parse().ok()
+}
+
 /// The lines of each ref by its name: its target, and below it the commit of a tag.
 fn parse(text: &str) -> BTreeMap<&str, String> {
     let mut lines: BTreeMap<&str, String> = BTreeMap::new();
@@ -89,4 +110,29 @@ fn parse(text: &str) -> BTreeMap<&str, String> {
 
 fn failed(error: &io::Error) -> GitError {
     GitError::Failed { doing: format!("writing `{PACKED}`"), message: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ref_of_a_sorted_file_is_found_and_no_other() {
+        let name = |number: usize| format!("refs/tags/{number:04}");
+        let id = |number: usize| format!("{number:040x}");
+        for count in [0, 1, 2, 17, 300] {
+            let line = |number: usize| {
+                let peeled = if number.is_multiple_of(3) { format!("^{}\n", id(7)) } else { String::new() };
+                format!("{} {}\n{peeled}", id(number), name(2 * number))
+            };
+            let lines: String = (0..count).map(line).collect();
+            for text in [format!("{HEADER}{lines}"), format!("# pack-refs with: peeled \n{lines}")] {
+                for number in 0..count {
+                    let found = find(text.as_bytes(), &name(2 * number));
+                    assert_eq!(found.map(|id| id.to_string()), Some(id(number)));
+                    assert_eq!(find(text.as_bytes(), &name(2 * number + 1)), None);
+                }
+            }
+        }
+    }
 }
