@@ -5,6 +5,7 @@
 
 mod changes;
 mod cursor;
+mod extend;
 #[cfg(test)]
 mod tests;
 
@@ -344,42 +345,6 @@ impl<K: Ord, V: PartialEq> PartialEq for Map<K, V> {
 }
 
 impl<K: Ord, V: Eq> Eq for Map<K, V> {}
-
-impl<K: Ord + Clone, V: Clone> Extend<(K, V)> for Map<K, V> {
-    fn extend<Entries: IntoIterator<Item = (K, V)>>(&mut self, entries: Entries) {
-        // Most come in the order of their keys, so that the next one is near.
-        let mut near = 0;
-        for (key, value) in entries {
-            match self.find_near(&key, near) {
-                Ok(At { chunk, place }) => {
-                    near = chunk;
-                    if let Some((_, known)) = self.chunk_mut(chunk).and_then(|entries| entries.get_mut(place))
-                    {
-                        *known = value;
-                    }
-                }
-                Err(at) => {
-                    near = at.chunk;
-                    self.insert_new(at, key, value);
-                }
-            }
-        }
-    }
-}
-
-impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for Map<K, V> {
-    fn from_iter<Entries: IntoIterator<Item = (K, V)>>(entries: Entries) -> Map<K, V> {
-        let mut map = Map::new();
-        map.extend(entries);
-        map
-    }
-}
-
-impl<K: Ord + Clone, V: Clone, const N: usize> From<[(K, V); N]> for Map<K, V> {
-    fn from(entries: [(K, V); N]) -> Map<K, V> {
-        entries.into_iter().collect()
-    }
-}
 
 impl<'m, K, V> IntoIterator for &'m Map<K, V> {
     type Item = (&'m K, &'m V);
