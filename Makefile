@@ -1,6 +1,6 @@
 # The two commands of the README: `cargo run --release -- demo`, and `make test`.
 
-.PHONY: quick test check control-plane forge fmt lint deny bench fuzz clean-demo
+.PHONY: quick test check control-plane forge packagers fmt lint deny bench fuzz clean-demo
 
 # The loop while one works: formatting, lints, the crates' own tests and the cases of the fixtures.
 quick: fmt lint
@@ -17,12 +17,16 @@ check: fmt lint test deny
 # The Kubernetes control plane that tests run against, and kubectl: built once into ~/.cache/berth.
 # Needs Go. Tests that find none build it too.
 control-plane:
-	tests/control-plane/ready
+	tests/ready control-plane
 
 # Gitea, the forge that tests run against: built once into ~/.cache/berth. Needs Go and a C compiler. Tests that
 # find none build it too.
 forge:
-	tests/forge/ready
+	tests/ready forge
+
+# helm and kustomize, which check deploy/: built once into ~/.cache/berth. Needs Go. Tests that find none build them too.
+packagers:
+	tests/ready packagers
 
 fmt:
 	cargo fmt --all --check

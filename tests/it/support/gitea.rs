@@ -2,7 +2,6 @@
 //! folder and on a port of its own. It is built once where Go is at hand, and stops when its value is dropped or
 //! the test process dies. Finding none is a skipped test, or under `CI=true` a failed one.
 
-use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
@@ -13,7 +12,7 @@ use std::sync::OnceLock;
 use serde_json::{Value as Json, json};
 
 use super::wait::seen_in_time;
-use super::{Ran, hermetic};
+use super::{Ran, hermetic, programs};
 
 /// The user and group that Gitea runs as where the tests run as root, whom it refuses.
 const NOBODY: u32 = 65_534;
@@ -260,39 +259,13 @@ ENABLED = false
 /// Returns the folder of the built programs, looked for once in a test run.
 fn find() -> Option<&'static Path> {
     static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    match FOUND.get_or_init(built) {
+    match FOUND.get_or_init(|| programs::made(&["ready", "forge"], "forge")) {
         Ok(folder) => Some(folder),
         Err(why) => {
-            skipped(why);
+            programs::skipped("Gitea", why);
             None
         }
     }
-}
-
-fn built() -> Result<PathBuf, String> {
-    if std::env::var_os("BERTH_TESTS_WITHOUT_FORGE").is_some() {
-        return Err("BERTH_TESTS_WITHOUT_FORGE is set".to_owned());
-    }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/forge/ready");
-    // Its stderr is this process's, so that minutes of building do not pass in silence.
-    let output = Command::new(&script).stderr(Stdio::inherit()).output();
-    let output = output.map_err(|error| format!("`{}` does not run: {error}", script.display()))?;
-    if !output.status.success() {
-        return Err(format!("`{}` failed and said why", script.display()));
-    }
-    Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim_end()))
-}
-
-/// Says that the running test is skipped for want of a forge; fails it where none may be.
-fn skipped(why: &str) {
-    let thread = std::thread::current();
-    let test = thread.name().unwrap_or("a test");
-    assert!(
-        !std::env::var("CI").is_ok_and(|value| value == "true"),
-        "`{test}` needs Gitea, and under CI=true it may not be skipped: {why}"
-    );
-    // Unlike `eprintln!`, this is shown for passing tests too.
-    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: it needs Gitea: {why}");
 }
 
 fn is_root() -> bool {

@@ -2,13 +2,14 @@
 
 use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
 use super::hermetic;
+use super::programs::{made, skipped};
 
 /// The longest time that an answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -39,11 +40,10 @@ impl LanguageServer {
     /// Starts the server. Where it cannot be installed this says so and gives nothing, and the test returns;
     /// under `CI=true` the test fails.
     pub fn start(folder: &Path, schemas: Json) -> Option<LanguageServer> {
-        let installed = match installed() {
+        let installed = match made(&["language-server/ready"], "language_server") {
             Ok(installed) => installed,
-            Err(why) if std::env::var("CI").is_ok_and(|value| value == "true") => panic!("{why}"),
             Err(why) => {
-                eprintln!("SKIPPED, nothing is tested: {why}");
+                skipped("the YAML language server", &why);
                 return None;
             }
         };
@@ -175,14 +175,4 @@ fn message(output: &mut impl std::io::BufRead) -> Option<Json> {
     let mut bytes = vec![0; length];
     output.read_exact(&mut bytes).ok()?;
     serde_json::from_slice(&bytes).ok()
-}
-
-fn installed() -> Result<PathBuf, String> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/language-server/ready");
-    let output = Command::new(&script).stderr(Stdio::inherit()).output();
-    let output = output.map_err(|error| format!("`{}` does not run: {error}", script.display()))?;
-    if !output.status.success() {
-        return Err(format!("`{}` failed and said why", script.display()));
-    }
-    Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim_end()))
 }

@@ -18,6 +18,7 @@ pub mod member;
 pub mod ocm;
 pub mod owned;
 pub mod page;
+pub mod programs;
 pub mod random;
 pub mod real_fleet;
 #[cfg(unix)]

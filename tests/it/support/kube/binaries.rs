@@ -2,11 +2,10 @@
 //! own build, which is made once where Go is at hand. Finding none is a skipped test, or under
 //! `CI=true` a failed one.
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use super::super::programs::{made, skipped};
 use super::Wanted;
 
 #[derive(Debug)]
@@ -30,36 +29,22 @@ pub fn find(wanted: Wanted) -> Option<&'static Binaries> {
     static FOUND: OnceLock<Result<Binaries, String>> = OnceLock::new();
     match FOUND.get_or_init(look) {
         Ok(Binaries::Apart { controllers: false, .. }) if wanted.controllers => {
-            skipped("KUBEBUILDER_ASSETS holds no kube-controller-manager");
+            skipped("Kubernetes", "KUBEBUILDER_ASSETS holds no kube-controller-manager");
             None
         }
         Ok(binaries) => Some(binaries),
         Err(why) => {
-            skipped(why);
+            skipped("Kubernetes", why);
             None
         }
     }
 }
 
-/// Says that the running test is skipped for want of Kubernetes; fails it where none may be.
-fn skipped(why: &str) {
-    let thread = std::thread::current();
-    let test = thread.name().unwrap_or("a test");
-    assert!(
-        !std::env::var("CI").is_ok_and(|value| value == "true"),
-        "`{test}` needs Kubernetes, and under CI=true it may not be skipped: {why}"
-    );
-    // Unlike `eprintln!`, this is shown for passing tests too.
-    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: it needs Kubernetes: {why}");
-}
-
 fn look() -> Result<Binaries, String> {
-    if std::env::var_os("BERTH_TESTS_WITHOUT_KUBERNETES").is_some() {
-        return Err("BERTH_TESTS_WITHOUT_KUBERNETES is set".to_owned());
-    }
-    match std::env::var_os("KUBEBUILDER_ASSETS").filter(|value| !value.is_empty()) {
+    let given_folder = std::env::var_os("KUBEBUILDER_ASSETS").filter(|value| !value.is_empty());
+    match given_folder.filter(|_| std::env::var_os("BERTH_TESTS_WITHOUT_KUBERNETES").is_none()) {
         Some(folder) => given(PathBuf::from(folder)),
-        None => built(),
+        None => made(&["ready", "control-plane"], "Kubernetes").map(|folder| Binaries::Together { folder }),
     }
 }
 
@@ -72,18 +57,4 @@ fn given(folder: PathBuf) -> Result<Binaries, String> {
     }
     let controllers = folder.join("kube-controller-manager").is_file();
     Ok(Binaries::Apart { folder, controllers })
-}
-
-fn built() -> Result<Binaries, String> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/control-plane/ready");
-    // Its stderr is this process's, so that minutes of building do not pass in silence.
-    let output = Command::new(&script)
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("`{}` does not run: {error}", script.display()))?;
-    if !output.status.success() {
-        return Err(format!("`{}` failed and said why", script.display()));
-    }
-    let folder = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
-    Ok(Binaries::Together { folder: PathBuf::from(folder) })
 }
