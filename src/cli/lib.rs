@@ -2,5 +2,6 @@
 
 pub mod commands;
 pub mod import;
+pub mod install;
 pub mod schema;
 pub mod slips;

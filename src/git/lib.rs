@@ -1,8 +1,9 @@
 //! Git as berth uses it: objects and refs, signatures, remote repositories, and the refs that hub and members share.
 //!
 //! - [`objects`]: the object store and the local refs, through libgit2. [`transport`]: remotes, by running `git`.
-//! - [`signature`]: signed commits and allowed signers. [`protocol`]: the forms that the hub and its members exchange.
+//! - [`deploy_key`]: new keys for ssh. [`signature`]: signed commits and allowed signers. [`protocol`]: the forms that the hub and its members exchange.
 
+pub mod deploy_key;
 pub mod objects;
 pub mod protocol;
 pub mod signature;

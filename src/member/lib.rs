@@ -1,7 +1,7 @@
 //! The member: applies one cluster's folder to it and reports how that went.
 
+pub mod apply;
 pub mod cluster_events;
-pub mod install;
 pub mod live;
 pub mod sync;
 

@@ -20,6 +20,11 @@ fn the_command_line_page_is_what_help_says() {
                 add(&format!("berth rollout {part}"), &["rollout", part, "--help"]);
             }
         }
+        if *command == *"install" {
+            for role in ["hub", "member"] {
+                add(&format!("berth install {role}"), &["install", role, "--help"]);
+            }
+        }
         if *command == *"import" {
             add("berth import kubefed", &["import", "kubefed", "--help"]);
             add("berth import kubefleet", &["import", "kubefleet", "--help"]);

@@ -1,4 +1,4 @@
-//! A syncer that runs in the cluster it keeps: installed by what `berth join` writes, with the rights of its
+//! A syncer that runs in the cluster it keeps: installed by what `berth install member` writes, with the rights of its
 //! own account, with overrides that are kept there, for tenants, and taken out again.
 
 use std::path::Path;
@@ -7,55 +7,25 @@ use std::process::{Child, Stdio};
 use serde_json::{Value as Json, json};
 
 use crate::support::member::{Member, annotated};
+use crate::support::pod::Pod;
 use crate::support::wait::until;
 use crate::support::{Ran, Repo, berth, cluster, small_fleet};
 
 /// What a member has time for in tests that wait for nothing.
 const AT_ONCE: [&str; 2] = ["--health-timeout", "0"];
 
-/// A pod's credentials, as the kubelet would lay them out.
-struct Pod {
-    folder: tempfile::TempDir,
-    host: String,
-    port: String,
+/// `berth sync` as it runs in the pod.
+fn command(pod: &Pod, member: &Member, namespace: &str) -> std::process::Command {
+    let mut command = berth();
+    pod.set_credentials(&mut command);
+    command.args(["sync", "--target", "kube", "--repo", member.repo.arg(), "--cluster", &member.name]);
+    command.args(["--fleet", &member.name, "--namespace", namespace]);
+    command
 }
 
-impl Pod {
-    fn of(member: &Member, token: &str) -> Pod {
-        let folder = tempfile::tempdir().expect("a folder");
-        let view = member.kubectl(&["config", "view", "--raw", "--flatten", "-o", "json"]);
-        let view: Json = serde_json::from_str(&view).expect("JSON");
-        let cluster = &view["clusters"][0]["cluster"];
-        let authority = cluster["certificate-authority-data"].as_str().expect("an authority");
-        let decoded = Ran::of(
-            crate::support::hermetic("sh").args(["-c", &format!("printf %s {authority} | base64 -d")]),
-        );
-        std::fs::write(folder.path().join("ca.crt"), decoded.expect(0).out).expect("a file");
-        let server = cluster["server"].as_str().expect("a server").trim_start_matches("https://").to_owned();
-        let (host, port) = server.rsplit_once(':').expect("a port");
-        let pod = Pod { folder, host: host.to_owned(), port: port.to_owned() };
-        pod.set_token(token);
-        pod
-    }
-
-    fn set_token(&self, token: &str) {
-        std::fs::write(self.folder.path().join("token"), token).expect("a file");
-    }
-
-    /// `berth sync` as it runs in the pod.
-    fn command(&self, member: &Member, namespace: &str) -> std::process::Command {
-        let mut command = berth();
-        command.env("KUBERNETES_SERVICE_HOST", &self.host).env("KUBERNETES_SERVICE_PORT", &self.port);
-        command.env("BERTH_POD_CREDENTIALS", self.folder.path());
-        command.args(["sync", "--target", "kube", "--repo", member.repo.arg(), "--cluster", &member.name]);
-        command.args(["--fleet", &member.name, "--namespace", namespace]);
-        command
-    }
-
-    fn sync(&self, member: &Member, namespace: &str, more: &[&str]) -> Ran {
-        let mut command = self.command(member, namespace);
-        Ran::of(command.args(["--once"]).args(AT_ONCE).args(more))
-    }
+fn sync(pod: &Pod, member: &Member, namespace: &str, more: &[&str]) -> Ran {
+    let mut command = command(pod, member, namespace);
+    Ran::of(command.args(["--once"]).args(AT_ONCE).args(more))
 }
 
 /// A process that ends with the test.
@@ -75,13 +45,13 @@ impl Drop for Running {
     }
 }
 
-/// `berth join NAME --install`, for a member that is in the inventory already.
-fn join(member: &Member, folder: &Path, more: &[&str]) -> Ran {
+/// `berth install member`, for a member that is in the inventory already.
+fn install(member: &Member, folder: &Path, more: &[&str]) -> Ran {
     let namespace = format!("{}-system", member.name);
     let mut command = berth();
-    command.args(["join", &member.name, "--repo", member.repo.arg(), "--fleet", &member.name]);
-    command.args(["--install", folder.to_str().expect("a text path"), "--namespace", &namespace]);
-    command.args(["--remote", "https://git.example.com/team/fleet.git"]);
+    command.args(["install", "member", &member.name, "--repo", member.repo.arg(), "--fleet", &member.name]);
+    command.args(["--dir", folder.to_str().expect("a text path"), "--namespace", &namespace]);
+    command.args(["--remote", "https://git.example.com/team/fleet.git", "--image", "example.com/berth:1"]);
     Ran::of(command.args(more))
 }
 
@@ -105,16 +75,16 @@ fn role(member: &Member) -> Json {
 }
 
 #[test]
-fn what_join_writes_is_applied_and_its_account_syncs_the_cluster_with_just_these_rights() {
+fn what_install_writes_is_applied_and_its_account_syncs_the_cluster_with_just_these_rights() {
     let Some(member) = Member::new("installed") else { return };
     enlist(&member);
     member.publish(&[member.config_map("web", "one"), member.deployment("web", "example.com/web:1")]);
     let folder = tempfile::tempdir().expect("a folder");
-    let ran = join(&member, folder.path(), &["--network-policy"]).expect(0);
+    let ran = install(&member, folder.path(), &[]).expect(0);
     assert!(ran.err.contains("kubectl create secret generic berth-git -n installed-system"), "{}", ran.err);
     let access = std::fs::read_to_string(folder.path().join("2-access.yaml")).expect("a file");
     assert!(access.contains("- deployments") && !access.contains("secrets"), "{access}");
-    member.kubectl(&["apply", "-f", folder.path().to_str().expect("a text path")]);
+    member.kubectl(&["apply", "-k", folder.path().to_str().expect("a text path")]);
     // The pods would be admitted by the strictest profile.
     let deployment = member.kubectl(&["get", "deployment", "-n", "installed-system", "-o", "json"]);
     assert!(deployment.contains("\"runAsNonRoot\": true"), "{deployment}");
@@ -122,8 +92,8 @@ fn what_join_writes_is_applied_and_its_account_syncs_the_cluster_with_just_these
         member.kubectl(&["get", "pods", "-n", "installed-system", "-o", "name"]).lines().count() == 2
     });
 
-    let pod = Pod::of(&member, &token(&member, "installed-system", "berth-installed"));
-    let ran = pod.sync(&member, "installed-system", &[]).expect(7);
+    let pod = Pod::new(&member.plane, &token(&member, "installed-system", "berth-installed"));
+    let ran = sync(&pod, &member, "installed-system", &[]).expect(7);
     assert!(ran.out.starts_with("2 writes, 0 removals, 0 unchanged"), "{}\n{}", ran.out, ran.err);
     assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
     assert!(ran.err.contains("Deployment.apps installed/web: not healthy in time"), "{}", ran.err);
@@ -134,7 +104,7 @@ fn what_join_writes_is_applied_and_its_account_syncs_the_cluster_with_just_these
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "installed"},
         "spec": {"ports": [{"port": 80}]}});
     member.publish(&[member.config_map("web", "two"), secret, service]);
-    let ran = pod.sync(&member, "installed-system", &[]).expect(7);
+    let ran = sync(&pod, &member, "installed-system", &[]).expect(7);
     assert_eq!(member.get("configmap", "web").expect("it")["data"]["key"], "two");
     for said in [
         "Service installed/web: its kind cannot be listed, so it stays unchanged:",
@@ -146,22 +116,22 @@ fn what_join_writes_is_applied_and_its_account_syncs_the_cluster_with_just_these
     assert!(!ran.err.contains("hunter2"), "{}", ran.err);
 
     // Made again for the new folder, the rights are enough.
-    join(&member, folder.path(), &[]).expect(0);
+    install(&member, folder.path(), &["--no-network-policy"]).expect(0);
     assert!(!folder.path().join("4-network-policy.yaml").exists());
     let access = folder.path().join("2-access.yaml");
     let access = access.to_str().expect("a text path");
     member.kubectl(&["apply", "-f", access]);
-    until("the rights are in force", || pod.sync(&member, "installed-system", &[]).code == 0);
+    until("the rights are in force", || sync(&pod, &member, "installed-system", &[]).code == 0);
     assert!(member.get("service", "web").is_some() && member.get("secret", "key").is_some());
 
     // A kind that can not even be listed any more is the only one that suffers.
-    join(&member, folder.path(), &["--kinds", "configmaps,secrets"]).expect(0);
+    install(&member, folder.path(), &["--kinds", "configmaps,secrets"]).expect(0);
     member.kubectl(&["apply", "-f", access]);
     member.publish(&[member.config_map("web", "three")]);
     until("the rights are in force", || {
-        pod.sync(&member, "installed-system", &["--dry-run"]).err.contains("cannot list resource")
+        sync(&pod, &member, "installed-system", &["--dry-run"]).err.contains("cannot list resource")
     });
-    let ran = pod.sync(&member, "installed-system", &[]).expect(7);
+    let ran = sync(&pod, &member, "installed-system", &[]).expect(7);
     assert!(ran.err.contains("Service *: the live objects of its kind are unknown"), "{}", ran.err);
     assert!(ran.err.contains("cannot list resource \"services\""), "{}", ran.err);
     assert_eq!(member.get("configmap", "web").expect("it")["data"]["key"], "three");
@@ -175,7 +145,7 @@ fn what_join_writes_is_applied_and_its_account_syncs_the_cluster_with_just_these
         "--serviceaccount=installed-system:berth-installed",
     ]);
     until("what was left is gone", || {
-        pod.sync(&member, "installed-system", &[]).code == 0 && member.get("service", "web").is_none()
+        sync(&pod, &member, "installed-system", &[]).code == 0 && member.get("service", "web").is_none()
     });
     member.kubectl(&["delete", "clusterrolebinding", "installed-more"]);
 }
@@ -194,11 +164,11 @@ fn roles_of_a_folder_are_applied_only_where_escalation_was_allowed() {
         ]);
         member.kubectl(&["apply", "-f", folder.path().join("2-access.yaml").to_str().expect("a text path")]);
     };
-    let ran = join(&member, folder.path(), &[]).expect(0);
+    let ran = install(&member, folder.path(), &[]).expect(0);
     assert!(ran.err.contains("--allow-escalation lets them pass"), "{}", ran.err);
     apply();
-    let pod = Pod::of(&member, &token(&member, "escalation-system", "berth-escalation"));
-    let ran = pod.sync(&member, "escalation-system", &[]).expect(7);
+    let pod = Pod::new(&member.plane, &token(&member, "escalation-system", "berth-escalation"));
+    let ran = sync(&pod, &member, "escalation-system", &[]).expect(7);
     assert!(
         ran.err.contains("Role.rbac.authorization.k8s.io escalation/reader: the API server refuses it:"),
         "{}",
@@ -208,10 +178,10 @@ fn roles_of_a_folder_are_applied_only_where_escalation_was_allowed() {
     assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
     assert!(member.get("configmap", "web").is_some() && member.get("role", "reader").is_none());
 
-    let ran = join(&member, folder.path(), &["--allow-escalation"]).expect(0);
+    let ran = install(&member, folder.path(), &["--allow-escalation"]).expect(0);
     assert!(ran.err.contains("can become its administrator"), "{}", ran.err);
     apply();
-    until("the rights are in force", || pod.sync(&member, "escalation-system", &[]).code == 0);
+    until("the rights are in force", || sync(&pod, &member, "escalation-system", &[]).code == 0);
     assert!(member.get("role", "reader").is_some());
 }
 
@@ -221,18 +191,18 @@ fn a_token_that_is_replaced_while_the_syncer_runs_is_used_at_once() {
     enlist(&member);
     member.publish(&[member.config_map("web", "one")]);
     let folder = tempfile::tempdir().expect("a folder");
-    join(&member, folder.path(), &[]).expect(0);
+    install(&member, folder.path(), &[]).expect(0);
     for file in ["1-namespace.yaml", "2-access.yaml"] {
         member.kubectl(&["apply", "-f", folder.path().join(file).to_str().expect("a text path")]);
     }
     let good = token(&member, "rotation-system", "berth-rotation");
-    let pod = Pod::of(&member, "no.longer.valid");
-    let refused = pod.sync(&member, "rotation-system", &["--no-lease"]).expect(6);
+    let pod = Pod::new(&member.plane, "no.longer.valid");
+    let refused = sync(&pod, &member, "rotation-system", &["--no-lease"]).expect(6);
     assert!(refused.err.contains("does not accept the credentials"), "{}", refused.err);
     assert!(!refused.err.contains("no.longer.valid"), "{}", refused.err);
 
     let log = tempfile::NamedTempFile::new().expect("a file");
-    let mut command = pod.command(&member, "rotation-system");
+    let mut command = command(&pod, &member, "rotation-system");
     command.args(["--interval", "1", "--no-lease"]);
     let running = Running::start(&mut command, log.path());
     until("it was refused", || {
@@ -251,16 +221,16 @@ fn manifests_are_the_same_each_time_and_only_berths_own_files_are_replaced() {
     let member = Fleet::new();
     let folder = tempfile::tempdir().expect("a folder");
     let read = || FILES.map(|name| std::fs::read(folder.path().join(name)).expect(name));
-    member.join(folder.path(), &["--kinds", "deployments,boats.example.com"]).expect(0);
+    member.install(folder.path(), &["--kinds", "deployments,boats.example.com"]).expect(0);
     let first = read();
-    member.join(folder.path(), &["--kinds", "boats.example.com,deployments"]).expect(0);
+    member.install(folder.path(), &["--kinds", "boats.example.com,deployments"]).expect(0);
     assert_eq!(first, read());
-    let printed = member.join(Path::new("-"), &["--kinds", "deployments,boats.example.com"]).expect(0);
-    assert!(printed.out.starts_with("# Made by berth join --install\n"), "{}", printed.out);
-    assert!(printed.out.ends_with(std::str::from_utf8(&first[2]).expect("text")), "{}", printed.out);
+    let printed = member.install(Path::new("-"), &["--kinds", "deployments,boats.example.com"]).expect(0);
+    assert!(printed.out.starts_with("# Made by berth install\n"), "{}", printed.out);
+    assert!(printed.out.ends_with(std::str::from_utf8(&first[3]).expect("text")), "{}", printed.out);
 
     std::fs::write(folder.path().join("2-access.yaml"), "mine\n").expect("a file");
-    let ran = member.join(folder.path(), &[]).expect(2);
+    let ran = member.install(folder.path(), &[]).expect(2);
     assert!(ran.err.contains("2-access.yaml already exists"), "{}", ran.err);
     assert_eq!(std::fs::read(folder.path().join("2-access.yaml")).expect("a file"), b"mine\n");
 }
@@ -268,42 +238,24 @@ fn manifests_are_the_same_each_time_and_only_berths_own_files_are_replaced() {
 #[test]
 fn a_new_member_gets_rights_for_the_kinds_that_it_will_get() {
     let fleet = Fleet::new();
-    let ran = fleet.run(&[
-        "join",
-        "turin",
-        "--dialect",
-        "ocm",
-        "--install",
-        "-",
-        "--remote",
-        "git@git.example.com:team/fleet.git",
-    ]);
-    let ran = ran.expect(0);
-    assert!(ran.out.contains("- configmaps\n"), "{}", ran.out);
-    assert!(
-        ran.out.contains("BERTH_SSH_KEY") && ran.out.contains("git@git.example.com:team/fleet.git"),
-        "{}",
-        ran.out
-    );
-    assert!(ran.err.contains("clusters/turin.yaml"), "{}", ran.err);
-    assert!(fleet.repo.path().join("clusters/turin.yaml").is_file());
-}
-
-#[test]
-fn addresses_that_no_pod_can_use_and_passwords_are_refused() {
-    let fleet = Fleet::new();
-    for (url, said) in [
-        ("/srv/fleet.git", "is not an address that a pod can reach"),
-        ("http://git.example.com/fleet.git", "is not encrypted"),
-        ("https://bob:hunter2@git.example.com/fleet.git", "must not hold a password"),
-    ] {
-        let ran = fleet.run(&["join", "oslo", "--install", "-", "--remote", url]).expect(2);
-        assert!(ran.err.contains(said) && !ran.err.contains("hunter2"), "{}", ran.err);
+    fleet.run(&["join", "turin", "--dialect", "ocm"]).expect(0);
+    let known_hosts = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(known_hosts.path(), "git.example.com ssh-ed25519 AAAA\n").expect("a file");
+    let args = ["install", "member", "turin", "--dir", "-", "--remote", "git@git.example.com:team/fleet.git"];
+    let image =
+        ["--image", "example.com/berth:1", "--known-hosts", known_hosts.path().to_str().expect("text")];
+    let ran = fleet.run(&[&args[..], &image].concat()).expect(0);
+    for said in ["- configmaps\n", "BERTH_SSH_KEY", "git@git.example.com:team/fleet.git", "ssh-ed25519 AAAA"]
+    {
+        assert!(ran.out.contains(said), "{said}\n{}", ran.out);
     }
-    fleet.run(&["join", "oslo", "--install", "-"]).expect(2);
+    let ran = fleet.run(&[&["install", "member", "milan"], &args[3..], &image].concat()).expect(2);
+    assert!(ran.err.contains("no cluster `milan` in this fleet"), "{}", ran.err);
+    assert!(ran.err.contains("`berth join milan`"), "{}", ran.err);
 }
 
-const FILES: [&str; 3] = ["1-namespace.yaml", "2-access.yaml", "3-syncer.yaml"];
+const FILES: [&str; 5] =
+    ["1-namespace.yaml", "2-access.yaml", "3-deployment.yaml", "4-network-policy.yaml", "kustomization.yaml"];
 
 /// A fleet with a cluster `oslo` and a config map for every cluster.
 struct Fleet {
@@ -321,10 +273,10 @@ impl Fleet {
         Ran::of(berth().args(args).args(["--repo", self.repo.arg()]))
     }
 
-    fn join(&self, folder: &Path, more: &[&str]) -> Ran {
-        let install = ["--install", folder.to_str().expect("a text path")];
+    fn install(&self, folder: &Path, more: &[&str]) -> Ran {
+        let dir = ["--dir", folder.to_str().expect("a text path"), "--image", "example.com/berth:1"];
         let remote = ["--remote", "https://git.example.com/team/fleet.git"];
-        self.run(&[&["join", "oslo"][..], &install, &remote, more].concat())
+        self.run(&[&["install", "member", "oslo"][..], &dir, &remote, more].concat())
     }
 }
 
@@ -779,7 +731,7 @@ fn an_installed_syncer_needs_no_rights_of_its_own_where_tenants_have_them() {
     enlist(&member);
     member.publish(&[member.config_map("web", "one")]);
     let folder = tempfile::tempdir().expect("a folder");
-    let ran = join(&member, folder.path(), &["--tenant-service-account", "deployer"]).expect(0);
+    let ran = install(&member, folder.path(), &["--tenant-service-account", "deployer"]).expect(0);
     assert!(ran.err.contains("It only reads"), "{}", ran.err);
     for file in ["1-namespace.yaml", "2-access.yaml"] {
         member.kubectl(&["apply", "-f", folder.path().join(file).to_str().expect("a text path")]);
@@ -797,14 +749,14 @@ fn an_installed_syncer_needs_no_rights_of_its_own_where_tenants_have_them() {
         "--role=deployer",
         "--serviceaccount=acting:deployer",
     ]);
-    let pod = Pod::of(&member, &token(&member, "acting-system", "berth-acting"));
+    let pod = Pod::new(&member.plane, &token(&member, "acting-system", "berth-acting"));
     until("the rights are in force", || {
-        pod.sync(&member, "acting-system", &["--tenant-service-account", "deployer"]).code == 0
+        sync(&pod, &member, "acting-system", &["--tenant-service-account", "deployer"]).code == 0
     });
     assert!(member.get("configmap", "web").is_some());
     // Without acting as the tenant it can do nothing there.
     member.publish(&[member.config_map("web", "two")]);
-    let ran = pod.sync(&member, "acting-system", &[]).expect(7);
+    let ran = sync(&pod, &member, "acting-system", &[]).expect(7);
     assert!(
         ran.err.contains("User \"system:serviceaccount:acting-system:berth-acting\" cannot patch"),
         "{}",
@@ -825,13 +777,13 @@ fn a_token_file_that_ends_in_a_newline_is_read_as_kubectl_reads_it() {
         account,
     ]);
     member.publish(&[member.config_map("web", "one")]);
-    let pod = Pod::of(&member, &format!("{}\n", token(&member, "newline", "syncer")));
-    pod.sync(&member, "berth-system", &[]).expect(0);
+    let pod = Pod::new(&member.plane, &format!("{}\n", token(&member, "newline", "syncer")));
+    sync(&pod, &member, "berth-system", &[]).expect(0);
 
     // The same in a kubeconfig, with a token that is replaced by another one later.
     let view = member.kubectl(&["config", "view", "--raw", "--flatten", "-o", "json"]);
     let mut view: Json = serde_json::from_str(&view).expect("JSON");
-    view["users"][0]["user"] = json!({ "tokenFile": pod.folder.path().join("token") });
+    view["users"][0]["user"] = json!({ "tokenFile": pod.token() });
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), view.to_string()).expect("a file");
     let kubeconfig = file.path().to_str().expect("a text path");
@@ -851,12 +803,12 @@ fn the_first_sync_asks_for_no_list_that_its_rights_do_not_allow() {
     enlist(&member);
     member.publish(&[member.config_map("web", "one"), member.deployment("web", "example.com/web:1")]);
     let folder = tempfile::tempdir().expect("a folder");
-    join(&member, folder.path(), &[]).expect(0);
+    install(&member, folder.path(), &[]).expect(0);
     for file in ["1-namespace.yaml", "2-access.yaml"] {
         member.kubectl(&["apply", "-f", folder.path().join(file).to_str().expect("a text path")]);
     }
-    let pod = Pod::of(&member, &token(&member, "modest-system", "berth-modest"));
-    let ran = pod.sync(&member, "modest-system", &[]);
+    let pod = Pod::new(&member.plane, &token(&member, "modest-system", "berth-modest"));
+    let ran = sync(&pod, &member, "modest-system", &[]);
     assert!(member.get("configmap", "web").is_some(), "{}", ran.err);
     let refused: Vec<String> = member
         .plane

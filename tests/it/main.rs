@@ -49,6 +49,7 @@ mod import_kubefleet;
 mod import_ocm;
 mod import_odd;
 mod install;
+mod installing;
 #[cfg(target_os = "linux")]
 mod killed_pushes;
 mod kube_smoke;

@@ -55,6 +55,7 @@ const MAY_USE: &[(&str, Modules)] = &[
         "git",
         &[
             ("signature", &[]),
+            ("deploy_key", &["signature"]),
             ("objects", &["signature"]),
             ("transport", &["objects"]),
             ("protocol", &["objects", "signature"]),
@@ -71,10 +72,16 @@ const MAY_USE: &[(&str, Modules)] = &[
         ],
     ),
     ("forge", &[("token", &[]), ("environment", &["token"]), ("client", &["environment", "token"])]),
-    ("member", &[("install", &[]), ("live", &[]), ("cluster_events", &["live"]), ("sync", &["live"])]),
+    ("member", &[("live", &[]), ("apply", &["live"]), ("cluster_events", &["live"]), ("sync", &["live"])]),
     (
         "cli",
-        &[("import", &[]), ("schema", &[]), ("slips", &[]), ("commands", &["import", "schema", "slips"])],
+        &[
+            ("import", &[]),
+            ("install", &[]),
+            ("schema", &[]),
+            ("slips", &[]),
+            ("commands", &["import", "install", "schema", "slips"]),
+        ],
     ),
 ];
 
@@ -90,13 +97,13 @@ const PURE: &[&str] = &[
     "base/text",
     "base/yaml",
     "cel",
+    "cli/install",
     "cli/schema",
     "cli/slips",
     "engine",
     "forge/environment",
     "forge/token",
     "git/signature",
-    "member/install",
 ];
 
 const IMPURE: &[&str] = &[
@@ -131,6 +138,7 @@ const CONFINED: &[(&str, &[&str])] = &[
         &[
             "metrics",
             "hub/daemon",
+            "member/apply",
             "member/cluster_events",
             "member/live",
             "member/sync/backends/kube",
@@ -139,10 +147,10 @@ const CONFINED: &[(&str, &[&str])] = &[
     ),
     ("hyper::", &["metrics"]),
     ("prometheus_client", &["metrics"]),
-    ("kube::", &["member/cluster_events", "member/live", "member/sync/backends/kube"]),
+    ("kube::", &["member/apply", "member/cluster_events", "member/live", "member/sync/backends/kube"]),
     ("k8s_openapi", &["member/cluster_events", "member/live", "member/sync/backends/kube", "cli/slips"]),
     ("rustix::", &["git/transport"]),
-    ("ring::", &["git/signature"]),
+    ("ring::", &["git/deploy_key", "git/signature"]),
     ("rustls::", &["forge/client"]),
     ("ureq::", &["forge/client"]),
 ];
@@ -410,7 +418,7 @@ const NAME_A_SYSTEM: &[(&str, &[&str])] = &[
             "cli/commands/enable.rs",
             "cli/commands/federate.rs",
             "cli/commands/from_cluster.rs",
-            "cli/commands/install.rs",
+            "cli/commands/install/member.rs",
             "cli/commands/orphan.rs",
             "cli/commands/working_tree.rs",
         ],

@@ -21,11 +21,27 @@ pub(crate) fn create_folder(path: &Path) -> Result<(), CommandError> {
 
 /// Writes a file that is not there yet. One that is there stays as it is, which is an error.
 pub(crate) fn write_new(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CommandError> {
+    write_new_with(std::fs::OpenOptions::new(), path, bytes)
+}
+
+/// The same of a file that only its owner may read.
+pub(crate) fn write_private(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CommandError> {
+    let mut options = std::fs::OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    write_new_with(options, path, bytes)
+}
+
+fn write_new_with(
+    mut options: std::fs::OpenOptions,
+    path: &Path,
+    bytes: impl AsRef<[u8]>,
+) -> Result<(), CommandError> {
     if let Some(parent) = path.parent() {
         create_folder(parent)?;
     }
     let doing = format!("writing {}", path.display());
-    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
+    let file = options.write(true).create_new(true).open(path);
     let mut file = file.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => already_there(path),
         _ => CommandError::io(&doing, &error),

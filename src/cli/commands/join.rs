@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::exit::{CommandError, Exit, Outcome};
-use super::install::InstallArgs;
 use super::mentioned;
 use super::ui::Ui;
 use super::working_tree::{DocumentFormat, Edit, RepoArg, WorkingTree, would_be_faulty};
@@ -21,11 +20,10 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 /// Add a member to the inventory
 ///
 /// Writes the file that describes it, and none that is there already. Nothing is asked of the cluster:
-/// its syncer comes and fetches what it gets. With --install, also writes the manifests that run the syncer in
-/// that cluster, with rights for the kinds it gets and no others.
+/// its syncer, which `berth install member` brings there, fetches what it gets.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  berth join oslo --api-endpoint https://oslo.example.com:6443 --label env=prod --region north\n  berth join turin --dialect ocm --label env=test\n  berth join bergen --dialect kubefleet -o yaml\n  berth join oslo --api-endpoint https://oslo.example.com:6443 --install oslo-install --remote https://git.example.com/team/fleet.git"
+    after_help = "Example:\n  berth join oslo --api-endpoint https://oslo.example.com:6443 --label env=prod --region north\n  berth join turin --dialect ocm --label env=test\n  berth join bergen --dialect kubefleet -o yaml"
 )]
 pub(crate) struct JoinArgs {
     /// The cluster's name
@@ -54,10 +52,8 @@ pub(crate) struct JoinArgs {
     #[arg(long, value_name = "DIR", default_value = "clusters")]
     dir: String,
     /// Print the document, and write nothing
-    #[arg(short, long, value_enum, conflicts_with = "install")]
+    #[arg(short, long, value_enum)]
     output: Option<DocumentFormat>,
-    #[command(flatten)]
-    install: InstallArgs,
 }
 
 /// The cluster kinds by the names of their dialects.
@@ -80,14 +76,7 @@ pub(crate) fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
         let error = CommandError::usage(format!("`{name}` is not a valid name of a cluster"));
         return Err(error.hint("use lower-case letters, digits, dashes and dots"));
     }
-    args.install.check()?;
     let tree = WorkingTree::read(&args.repo.repo)?;
-    if args.install.is_wanted() && tree.loaded.fleet.clusters.contains_key(name) {
-        let install = args.install.make(name, &tree, &args.repo.repo, &[])?;
-        args.install.write(&install, ui)?;
-        ui.status(&format!("{name} is already in the inventory, which was not changed"));
-        return Ok(Exit::Done);
-    }
     if args.dialect.needs_endpoint && args.api_endpoint.is_none() {
         let error = CommandError::usage(format!("a {} needs --api-endpoint", args.dialect.kind));
         let others = inventories().filter(|(_, kind)| !kind.needs_endpoint);
@@ -127,17 +116,8 @@ pub(crate) fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
     }
     let plan = tree.plan(&edits)?;
     ui.diagnostics(&tree.lacking(&edits)?);
-    let wanted = args.install.is_wanted();
-    let install = wanted.then(|| args.install.make(name, &tree, &args.repo.repo, &edits)).transpose()?;
-    if let Some(install) = &install {
-        args.install.write(install, ui)?;
-    }
     tree.write(&edits)?;
-    if args.install.is_printed() {
-        ui.status(&path);
-    } else {
-        ui.out(&path);
-    }
+    ui.out(&path);
     let gets =
         plan.changes().filter(|change| change.cluster == *name && change.change == Change::Added).count();
     ui.status(&format!(

@@ -237,14 +237,9 @@ impl WorkingTree {
         Ok(found)
     }
 
-    /// The kinds, by group, of what a cluster gets from the tree with edits made.
-    pub(crate) fn kinds_of(
-        &self,
-        cluster: &str,
-        edits: &[Edit],
-    ) -> Result<BTreeSet<(String, String)>, CommandError> {
-        let mut inputs = PassInputs::folder(&self.root, Timestamp::now(), None, &Search::leniently())?;
-        inputs.edit_tree(|tree| apply(tree, edits));
+    /// The kinds, by group, of what a cluster gets from the tree.
+    pub(crate) fn kinds_of(&self, cluster: &str) -> Result<BTreeSet<(String, String)>, CommandError> {
+        let inputs = PassInputs::folder(&self.root, Timestamp::now(), None, &Search::leniently())?;
         let state = inputs.build(&mut MemoryContents::default())?.state;
         let all = plan(&State::default(), &state);
         let ours = all.changes().filter(|change| change.cluster == cluster);

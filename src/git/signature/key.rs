@@ -36,6 +36,11 @@ impl PublicKey {
         PublicKey(bytes.to_vec())
     }
 
+    /// Returns the key as a line of `authorized_keys`, without a comment.
+    pub fn line(&self) -> String {
+        format!("{} {}", self.algorithm().unwrap_or_default(), base64::encode(&self.0))
+    }
+
     pub(crate) fn wire(&self) -> &[u8] {
         &self.0
     }

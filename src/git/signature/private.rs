@@ -1,4 +1,4 @@
-//! An OpenSSH private key → a signer.
+//! An OpenSSH private key ↔ a signer.
 //!
 //! Ed25519 only: its signatures are a function of the key and the message, so that two daemons with one
 //! key still make the same commits. No message quotes the key.
@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ring::signature::Ed25519KeyPair;
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
 
 use super::armor;
 use super::key::PublicKey;
@@ -15,6 +15,8 @@ use super::wire::{Reader, put};
 const LABEL: &str = "OPENSSH PRIVATE KEY";
 const MAGIC: &[u8] = b"openssh-key-v1\0";
 const ED25519: &str = "ssh-ed25519";
+/// The block size of the cipher `none`.
+const BLOCK: usize = 8;
 
 /// A key that signs.
 #[derive(Clone)]
@@ -91,6 +93,31 @@ impl Signer {
         put(&mut made, self.pair.sign(bytes).as_ref());
         made
     }
+}
+
+/// Writes the key of a seed as `ssh-keygen -t ed25519 -N ''` does. `check` is any number, by which readers know that
+/// they decrypted well.
+pub(crate) fn write(seed: &[u8; 32], check: u32, comment: &str) -> Option<(Signer, String)> {
+    let pair = Ed25519KeyPair::from_seed_unchecked(seed).ok()?;
+    let point = pair.public_key().as_ref().to_vec();
+    let mut public = Vec::new();
+    put(&mut public, ED25519.as_bytes());
+    put(&mut public, &point);
+    let mut section = [check.to_be_bytes(), check.to_be_bytes()].concat();
+    section.extend(&public);
+    put(&mut section, &[&seed[..], &point].concat());
+    put(&mut section, comment.as_bytes());
+    let missing = section.len().next_multiple_of(BLOCK) - section.len();
+    section.extend((1u8..).take(missing));
+    let mut whole = MAGIC.to_vec();
+    for text in ["none", "none", ""] {
+        put(&mut whole, text.as_bytes());
+    }
+    whole.extend(1u32.to_be_bytes());
+    put(&mut whole, &public);
+    put(&mut whole, &section);
+    let signer = Signer { pair: Arc::new(pair), public: PublicKey::from_wire(&public) };
+    Some((signer, armor::wrap(&whole, LABEL)))
 }
 
 fn private_section<'b>(reader: &mut Reader<'b>) -> Option<&'b [u8]> {

@@ -105,7 +105,7 @@ impl LiveError {
 }
 
 /// Turns an error of the library into a sentence. `what` is the object of the request.
-pub(super) fn of_kube(error: &kube::Error, server: &str, what: &str, verb: &str) -> LiveError {
+pub(crate) fn of_kube(error: &kube::Error, server: &str, what: &str, verb: &str) -> LiveError {
     let (server, what) = (server.to_owned(), what.to_owned());
     match error {
         kube::Error::Api(status) => {

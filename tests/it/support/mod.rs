@@ -18,6 +18,7 @@ pub mod member;
 pub mod ocm;
 pub mod owned;
 pub mod page;
+pub mod pod;
 pub mod programs;
 pub mod random;
 pub mod real_fleet;
@@ -236,7 +237,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 32] = [
+pub const COMMANDS: [&str; 33] = [
     "demo",
     "init",
     "validate",
@@ -258,6 +259,7 @@ pub const COMMANDS: [&str; 32] = [
     "import",
     "federate",
     "join",
+    "install",
     "unjoin",
     "enable",
     "disable",

@@ -227,13 +227,29 @@ impl Ssh {
         Some(server)
     }
 
-    /// The flags with another key or other known hosts.
-    pub fn access_with(&self, key: &str, hosts: &str) -> Vec<String> {
+    pub fn url(&self) -> String {
         let user = Ran::of(hermetic("id").arg("-un")).out;
         let path = self.root.join("fleet.git");
+        format!("ssh://{}@127.0.0.1:{}{}", user.trim(), self.port, path.display())
+    }
+
+    /// The path of the known hosts, with this server among them.
+    pub fn known_hosts(&self) -> String {
+        self.root.join("known_hosts").display().to_string()
+    }
+
+    /// Lets who has this key in, too.
+    pub fn allow(&self, public: &str) {
+        let path = self.root.join("user_key.pub");
+        let known = std::fs::read_to_string(&path).expect("keys");
+        std::fs::write(path, format!("{known}{public}\n")).expect("a file");
+    }
+
+    /// The flags with another key or other known hosts.
+    pub fn access_with(&self, key: &str, hosts: &str) -> Vec<String> {
         vec![
             "--remote".into(),
-            format!("ssh://{}@127.0.0.1:{}{}", user.trim(), self.port, path.display()),
+            self.url(),
             "--ssh-key".into(),
             self.root.join(key).display().to_string(),
             "--known-hosts".into(),

@@ -4,22 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
-use super::parameters::{Install, RBAC, Resource};
+use super::parameters::{Install, Member, RBAC, Resource};
+use super::{named, role, rule, service_account, subjects};
 
 /// Verbs on a folder's objects. A server-side apply is a patch, and a creation where the object is missing.
 const WRITE: [&str; 6] = ["create", "delete", "get", "list", "patch", "watch"];
 /// The same where other accounts do the writing.
 const READ: [&str; 3] = ["get", "list", "watch"];
 
-pub fn about(install: &Install) -> Vec<String> {
+pub fn about(member: &Member) -> Vec<String> {
+    if let Some(role) = &member.cluster_role {
+        return vec![format!(
+            "Its rights on objects are those of the ClusterRole `{role}`, in every namespace."
+        )];
+    }
     let mut lines = vec![format!(
         "Made for {} in the folder of cluster {}. When new kinds come, make it again and apply it.",
-        counted(install.kinds.len()),
-        install.cluster
+        counted(member.kinds.len()),
+        member.cluster
     )];
-    let writes = install.tenant_account.is_none();
-    if writes && install.has_access_kinds() {
-        lines.extend(match install.escalate {
+    let writes = member.tenant_account.is_none();
+    if writes && member.has_access_kinds() {
+        lines.extend(match member.escalate {
             true => vec![
                 "It may hand out rights that it has not itself (escalate, bind): whoever can change the"
                     .to_owned(),
@@ -32,7 +38,7 @@ pub fn about(install: &Install) -> Vec<String> {
             ],
         });
     }
-    if let Some(account) = &install.tenant_account {
+    if let Some(account) = &member.tenant_account {
         lines.push(format!(
             "It only reads; what a namespace's objects need is for the account `{account}` there to have."
         ));
@@ -44,27 +50,34 @@ fn counted(kinds: usize) -> String {
     if kinds == 1 { "the one kind".to_owned() } else { format!("the {kinds} kinds") }
 }
 
-pub fn objects(install: &Install) -> Vec<Json> {
-    let wide = json!({"name": install.name, "labels": install.labels()});
-    let rbac = format!("{RBAC}/v1");
-    let subjects = json!([{"kind": "ServiceAccount", "name": install.name, "namespace": install.namespace}]);
-    let role_ref = |kind: &str| json!({"apiGroup": RBAC, "kind": kind, "name": install.name});
-    vec![
-        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": install.metadata()}),
-        json!({"apiVersion": rbac, "kind": "ClusterRole", "metadata": wide, "rules": cluster_rules(install)}),
-        json!({"apiVersion": rbac, "kind": "ClusterRoleBinding", "metadata": wide,
-            "roleRef": role_ref("ClusterRole"), "subjects": subjects}),
-        json!({"apiVersion": rbac, "kind": "Role", "metadata": install.metadata(), "rules": own_rules(install)}),
-        json!({"apiVersion": rbac, "kind": "RoleBinding", "metadata": install.metadata(),
-            "roleRef": role_ref("Role"), "subjects": subjects}),
-    ]
+pub fn access(install: &Install, member: &Member) -> Vec<Json> {
+    let version = format!("{RBAC}/v1");
+    let own = json!({"name": install.name, "labels": install.labels()});
+    let binding = |metadata: &Json, role: &str| {
+        json!({"apiVersion": version, "kind": "ClusterRoleBinding", "metadata": metadata,
+            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": role}, "subjects": subjects(install)})
+    };
+    let mut objects = vec![
+        service_account(install),
+        json!({"apiVersion": version, "kind": "ClusterRole", "metadata": own,
+            "rules": cluster_rules(install, member)}),
+        binding(&own, &install.name),
+    ];
+    objects.extend(member.cluster_role.iter().map(|role| binding(&objects_binding(install), role)));
+    objects.extend(role(install, &own_rules(install, member)));
+    objects
+}
+
+/// Returns the metadata of the binding to a role that people named.
+pub fn objects_binding(install: &Install) -> Json {
+    json!({"name": format!("{}-objects", install.name), "labels": install.labels()})
 }
 
 /// Rules for the kinds of the folder, one for each group.
-fn cluster_rules(install: &Install) -> Vec<Json> {
-    let verbs: &[&str] = if install.tenant_account.is_some() { &READ } else { &WRITE };
+fn cluster_rules(install: &Install, member: &Member) -> Vec<Json> {
+    let verbs: &[&str] = if member.tenant_account.is_some() { &READ } else { &WRITE };
     let mut groups: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for Resource { group, plural } in &install.kinds {
+    for Resource { group, plural } in &member.kinds {
         groups.entry(group).or_default().insert(plural);
     }
     let mut rules: Vec<Json> =
@@ -77,16 +90,16 @@ fn cluster_rules(install: &Install) -> Vec<Json> {
     for group in ["", "events.k8s.io"] {
         rules.push(rule(group, &["events"], &["create", "patch"]));
     }
-    if let Some(account) = &install.tenant_account {
+    if let Some(account) = &member.tenant_account {
         rules.push(named(rule("", &["serviceaccounts"], &["get", "impersonate"]), &[account]));
-    } else if install.escalate && install.has_access_kinds() {
+    } else if member.escalate && member.has_access_kinds() {
         rules.push(rule(RBAC, &["clusterroles", "roles"], &["bind", "escalate"]));
     }
     rules
 }
 
 /// Rules for the syncer's own objects.
-fn own_rules(install: &Install) -> Vec<Json> {
+fn own_rules(install: &Install, member: &Member) -> Vec<Json> {
     let records = [install.name.clone(), format!("{}-status", install.name)];
     let records: Vec<&str> = records.iter().map(String::as_str).collect();
     let mut rules = vec![
@@ -95,20 +108,11 @@ fn own_rules(install: &Install) -> Vec<Json> {
         // A right to create cannot name the object: a POST has no name in its path.
         rule("coordination.k8s.io", &["leases"], &["create"]),
     ];
-    for from in &install.overrides {
+    for from in &member.overrides {
         rules.push(match &from.name {
             Some(name) => named(rule("", &[&from.plural], &["get"]), &[name]),
             None => rule("", &[&from.plural], &["list"]),
         });
     }
     rules
-}
-
-fn rule<T: serde::Serialize>(group: &str, plurals: &[T], verbs: &[&str]) -> Json {
-    json!({"apiGroups": [group], "resources": plurals, "verbs": verbs})
-}
-
-fn named(mut rule: Json, names: &[&str]) -> Json {
-    rule["resourceNames"] = json!(names);
-    rule
 }

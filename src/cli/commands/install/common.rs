@@ -1,0 +1,256 @@
+//! The flags that both roles have, and the parameters that they give.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::super::exit::CommandError;
+use crate::install::{Install, Network, Remote, Role, own_environment};
+use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
+use berth_git::transport::RemoteUrl;
+use berth_git::transport::remote::shows_password;
+use berth_member::sync::commit_trust::read_allowed_signers;
+
+/// The largest file that goes into a ConfigMap, which may have a megabyte.
+const LARGEST: usize = 256 << 10;
+
+/// Variables with credentials, each with its flag.
+const CREDENTIALS: [&str; 1] = ["BERTH_TOKEN"];
+
+/// The flags of both roles.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CommonArgs {
+    /// Address of the fleet's repository, as the pods reach it: `https://host/path`, `ssh://user@host/path` or `user@host:path`
+    #[arg(long, value_name = "URL")]
+    remote: Option<String>,
+    /// Image with berth in it, such as `registry.example.com/berth:0.1.0`
+    #[arg(long, value_name = "IMAGE")]
+    image: Option<String>,
+    /// Secret with the credentials for the image's registry
+    #[arg(long, value_name = "NAME")]
+    image_pull_secret: Option<String>,
+    /// Secret with the credentials for the repository: `token`, or `key` and `known_hosts` for ssh; empty for none
+    #[arg(long, value_name = "NAME", default_value = "berth-git", help_heading = "Credentials")]
+    git_secret: String,
+    /// Say that this Secret also holds `ca.crt`, the authority of the Git server
+    #[arg(long, help_heading = "Credentials")]
+    git_ca: bool,
+    /// Make an ssh key as that Secret, and print what to add to the forge. A Secret that exists keeps its key
+    #[arg(long, help_heading = "Credentials", requires = "known_hosts")]
+    deploy_key: bool,
+    /// File of known hosts for ssh, which goes into a ConfigMap; without it, the Secret holds `known_hosts`
+    #[arg(long, value_name = "FILE", help_heading = "Credentials")]
+    known_hosts: Option<PathBuf>,
+    /// Trust commits that one of these keys signed: a file in the format of `ssh-keygen -Y verify`, for a ConfigMap
+    #[arg(long, value_name = "FILE", help_heading = "Credentials")]
+    allowed_signers: Option<PathBuf>,
+    /// Set a further environment variable of the process, such as `BERTH_USERNAME=ann`; repeatable
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Pods")]
+    env: Vec<String>,
+    /// Limit of the memory, such as `2Gi`
+    #[arg(long, value_name = "SIZE", help_heading = "Pods", value_parser = size)]
+    memory_limit: Option<String>,
+    /// Limit of the volume with the working copy, such as `20Gi`
+    #[arg(long, value_name = "SIZE", help_heading = "Pods", value_parser = size)]
+    cache_limit: Option<String>,
+    /// Further TCP port that pods may connect to, such as that of a proxy or an unusual API server; repeatable
+    #[arg(long, value_name = "PORT", help_heading = "Pods", value_parser = clap::value_parser!(u16).range(1..))]
+    egress_port: Vec<u16>,
+    /// Write no NetworkPolicy
+    #[arg(long, help_heading = "Pods", conflicts_with = "egress_port")]
+    no_network_policy: bool,
+}
+
+impl CommonArgs {
+    /// Makes the parameters, if the flags are fit for that.
+    pub fn parameters(&self, name: &str, namespace: &str, role: Role) -> Result<Install, CommandError> {
+        fits("--namespace", namespace, is_dns_label(namespace))?;
+        if namespace == "default" || namespace.starts_with("kube-") {
+            let error = CommandError::usage(format!("--namespace `{namespace}` belongs to others"));
+            return Err(error.hint("name one for berth alone: it is limited to the restricted profile"));
+        }
+        fits(
+            "--git-secret",
+            &self.git_secret,
+            self.git_secret.is_empty() || is_dns_subdomain(&self.git_secret),
+        )?;
+        if let Some(secret) = &self.image_pull_secret {
+            fits("--image-pull-secret", secret, is_dns_subdomain(secret))?;
+        }
+        let signers = self.allowed_signers.as_deref();
+        if let Some(file) = signers {
+            read_allowed_signers(file).map_err(CommandError::usage)?;
+        }
+        let network = match self.no_network_policy {
+            true => Network::Open,
+            false => Network::Limited { ports: BTreeSet::from_iter(self.egress_port.iter().copied()) },
+        };
+        let mut install = Install {
+            name: name.to_owned(),
+            namespace: namespace.to_owned(),
+            image: self.image()?,
+            pull_secret: self.image_pull_secret.clone(),
+            remote: self.remote()?,
+            allowed_signers: signers.map(text_of).transpose()?,
+            env: BTreeMap::new(),
+            memory_limit: self.memory_limit.clone(),
+            cache_limit: self.cache_limit.clone(),
+            network,
+            role,
+        };
+        install.env = self.more_environment(&install)?;
+        Ok(install)
+    }
+
+    fn image(&self) -> Result<String, CommandError> {
+        let Some(image) = &self.image else {
+            let example = concat!("registry.example.com/berth:", env!("CARGO_PKG_VERSION"));
+            let error = CommandError::usage("no image is named, and none is published");
+            return Err(error.hint(format!(
+                "build one with `docker build -f deploy/Dockerfile -t {example} .`, push it, and name it: --image {example}"
+            )));
+        };
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
+        let framed =
+            image.starts_with(|c: char| c.is_ascii_alphanumeric()) && !image.ends_with([':', '/', '@']);
+        if framed && image.chars().all(plain) {
+            return Ok(image.clone());
+        }
+        let error = CommandError::usage(format!("--image `{image}` is not the name of an image"));
+        Err(error.hint(concat!("write it as `registry.example.com/berth:", env!("CARGO_PKG_VERSION"), "`")))
+    }
+
+    fn remote(&self) -> Result<Remote, CommandError> {
+        let Some(url) = &self.remote else {
+            let error = CommandError::usage("no repository is named");
+            return Err(error.hint("give its address, as the cluster reaches it: --remote https://host/path"));
+        };
+        if shows_password(url) {
+            return Err(CommandError::usage("a manifest must not hold a password")
+                .hint("put it into the Secret that `--git-secret` names"));
+        }
+        RemoteUrl::parse(url, false)?;
+        let ssh = !url.contains("://") && !url.starts_with('/') || url.starts_with("ssh://");
+        if !ssh && !url.starts_with("https://") || has_reference(url) {
+            let error = CommandError::usage(format!("`{url}` is not an address that a pod can reach"));
+            return Err(
+                error.hint("write it as `https://host/path`, `ssh://user@host/path` or `user@host:path`")
+            );
+        }
+        let needs_ssh = [("--deploy-key", self.deploy_key), ("--known-hosts", self.known_hosts.is_some())];
+        if let Some((flag, _)) = needs_ssh.into_iter().find(|(_, given)| *given && !ssh) {
+            let error =
+                CommandError::usage(format!("{flag} is for ssh, and `{url}` is not an address of ssh"));
+            return Err(error.hint("write the address as `ssh://user@host/path` or `user@host:path`"));
+        }
+        if ssh && self.git_secret.is_empty() {
+            return Err(CommandError::usage("ssh needs a key").hint("name its Secret with --git-secret"));
+        }
+        let authority = url.split_once("://").and_then(|(_, rest)| rest.split('/').next());
+        let port = authority.and_then(|it| it.rsplit_once(':')?.1.parse().ok());
+        Ok(Remote {
+            url: url.clone(),
+            port,
+            secret: Some(self.git_secret.clone()).filter(|name| !name.is_empty()),
+            ssh,
+            own_authority: self.git_ca,
+            deploy_key: self.deploy_key,
+            known_hosts: self.known_hosts.as_deref().map(known_hosts).transpose()?,
+        })
+    }
+
+    /// Returns the variables that people add. None may stand for a flag, or hold a credential.
+    fn more_environment(&self, install: &Install) -> Result<BTreeMap<String, String>, CommandError> {
+        let own = own_environment(install);
+        let mut more = BTreeMap::new();
+        for text in &self.env {
+            let wrong = |why: String| CommandError::usage(format!("--env `{}`: {why}", name_of(text)));
+            let Some((name, value)) = text.split_once('=').filter(|(name, _)| is_variable(name)) else {
+                return Err(wrong("it is not a variable".to_owned()).hint("write it as `NAME=VALUE`"));
+            };
+            if own.contains_key(name) {
+                return Err(wrong("the other flags set it already".to_owned()).hint("leave it out"));
+            }
+            if CREDENTIALS.contains(&name) || shows_password(value) {
+                return Err(wrong("a manifest must not hold a password".to_owned())
+                    .hint("put it into the Secret that `--git-secret` names"));
+            }
+            if value.chars().any(char::is_control) || has_reference(value) {
+                return Err(wrong("control characters and `$(` are not allowed".to_owned())
+                    .hint("write the value on one line"));
+            }
+            more.insert(name.to_owned(), value.to_owned());
+        }
+        Ok(more)
+    }
+}
+
+/// Refuses a name that servers would refuse.
+pub(super) fn fits(flag: &str, name: &str, fits: bool) -> Result<(), CommandError> {
+    if fits {
+        return Ok(());
+    }
+    let error = CommandError::usage(format!("{flag} `{name}` is not a valid name"));
+    Err(error.hint("use lower-case letters, digits and dashes"))
+}
+
+/// Reports whether the kubelet would put another variable's value into a text.
+fn has_reference(text: &str) -> bool {
+    text.contains("$(")
+}
+
+fn is_variable(name: &str) -> bool {
+    let first = name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_');
+    first && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+        || ["http_proxy", "https_proxy", "no_proxy"].contains(&name)
+}
+
+/// Returns the part of a variable that may be shown.
+fn name_of(text: &str) -> &str {
+    text.split('=').next().unwrap_or_default()
+}
+
+fn size(text: &str) -> Result<String, String> {
+    let number = text.strip_suffix("Mi").or_else(|| text.strip_suffix("Gi"));
+    let is_whole = |number: &str| number.len() <= 6 && number.parse::<u32>().is_ok_and(|number| number > 0);
+    match number.filter(|number| is_whole(number) && !number.starts_with(['+', '0'])) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err("write it as `512Mi` or `2Gi`".to_owned()),
+    }
+}
+
+fn known_hosts(file: &Path) -> Result<String, CommandError> {
+    let text = text_of(file)?;
+    let is_host = |line: &str| !line.starts_with('#') && line.split_whitespace().count() >= 3;
+    if text.lines().any(is_host) && !text.contains("PRIVATE KEY") {
+        return Ok(text);
+    }
+    let error = CommandError::usage(format!("{} names no host", file.display()));
+    Err(error
+        .hint("write it with `ssh-keyscan HOST`, and compare the keys with those that the forge publishes"))
+}
+
+/// Reads a file for a ConfigMap.
+fn text_of(file: &Path) -> Result<String, CommandError> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| CommandError::io(format!("reading {}", file.display()), &error))?;
+    if text.len() > LARGEST {
+        let error = CommandError::usage(format!("{} is too large for a ConfigMap", file.display()));
+        return Err(error.hint(format!("keep it below {} KiB", LARGEST >> 10)));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_a_whole_number_of_mebibytes_or_gibibytes() {
+        for good in ["1Mi", "512Mi", "20Gi"] {
+            assert_eq!(size(good).as_deref(), Ok(good));
+        }
+        for bad in ["", "Mi", "0Gi", "-1Gi", "+1Gi", "1G", "1.5Gi", "1 Gi", "9999999Gi", "1Gi\nx: y"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The key with which pods get into the repository: made once, kept from then on, and its public part for the forge.
+//!
+//! The private part goes into a Secret of the cluster, or into one file that only its owner may read. Nothing prints it.
+
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+use super::super::exit::CommandError;
+use super::super::files;
+use super::super::ui::Ui;
+use super::forge_settings;
+use super::place::text_of;
+use crate::install::{Install, Role, deploy_key_secret};
+use berth_base::edit::objects;
+use berth_base::text::base64;
+use berth_git::deploy_key::DeployKey;
+use berth_git::signature::Signer;
+use berth_member::apply::{Applied, Applier};
+
+/// The file with the private key, which the kustomization leaves out.
+pub(super) const FILE: &str = "deploy-key.yaml";
+
+/// The public part of a key, as a line of `authorized_keys`. `None` if the Secret has a key of a kind that berth does
+/// not make.
+pub(super) type Public = Option<String>;
+
+/// Returns the key of the folder's file. Makes both where there are none.
+pub(super) fn in_folder(install: &Install, secret: &str, dir: &Path) -> Result<Public, CommandError> {
+    let path = dir.join(FILE);
+    let text = |private: &str| text_of(&[], &[deploy_key_secret(install, secret, private)]);
+    let Ok(before) = std::fs::read(&path) else {
+        let key = generate(install)?;
+        files::write_private(&path, text(&key.private))?;
+        // Where the folder is in a repository of Git, the key stays out of it.
+        let ignore = dir.join(".gitignore");
+        if ignore.symlink_metadata().is_err() {
+            files::write_new(&ignore, format!("{FILE}\n"))?;
+        }
+        return Ok(Some(line(install, &key.public)));
+    };
+    let found = objects(&before).found;
+    let stored = found.iter().find_map(|found| {
+        found.node.to_json().pointer("/stringData/key").and_then(Json::as_str).map(str::to_owned)
+    });
+    match stored.filter(|private| text(private).as_bytes() == before) {
+        Some(private) => Ok(public(install, &private)),
+        None => {
+            let error =
+                CommandError::usage(format!("{} does not hold the key of this installation", path.display()));
+            Err(error.hint("move it, or name another folder; nothing was written to it"))
+        }
+    }
+}
+
+/// Returns the key of the cluster's Secret, and what became of the Secret. Makes both where there are none.
+pub(super) fn in_cluster(
+    install: &Install,
+    secret: &str,
+    cluster: &Applier,
+) -> Result<(Public, Applied, Json), CommandError> {
+    let object = deploy_key_secret(install, secret, "");
+    let mut live = cluster.get(&object)?;
+    let mut done = Applied::Unchanged;
+    if live.is_none() {
+        let key = generate(install)?;
+        done = cluster.create(&deploy_key_secret(install, secret, &key.private))?;
+        if done == Applied::Created {
+            return Ok((Some(line(install, &key.public)), done, object));
+        }
+        // Somebody else was a moment faster.
+        live = cluster.get(&object)?;
+    }
+    let encoded = live.as_ref().and_then(|live| live.pointer("/data/key")?.as_str());
+    let decoded = encoded.and_then(base64::decode_exactly).and_then(|bytes| String::from_utf8(bytes).ok());
+    let Some(private) = decoded else {
+        let error = CommandError::usage(format!("the Secret {}/{secret} has no `key`", install.namespace));
+        return Err(error.hint("remove the Secret, or name another one with --git-secret"));
+    };
+    Ok((public(install, &private), done, object))
+}
+
+fn generate(install: &Install) -> Result<DeployKey, CommandError> {
+    let none = || CommandError::usage("no key can be made: the system gives no random numbers");
+    DeployKey::generate(&comment(install)).ok_or_else(none)
+}
+
+fn public(install: &Install, private: &str) -> Public {
+    Some(line(install, Signer::read(private).ok()?.public()))
+}
+
+fn line(install: &Install, public: &berth_git::signature::PublicKey) -> String {
+    format!("{} {}", public.line(), comment(install))
+}
+
+/// By which people know the key at the forge.
+fn comment(install: &Install) -> String {
+    match &install.role {
+        Role::Hub(_) => format!("{}/{}", install.namespace, install.name),
+        Role::Member(member) => format!("{}/{}@{}", install.namespace, install.name, member.cluster),
+    }
+}
+
+/// Prints the public key, and what to do with it.
+pub(super) fn tell(install: &Install, public: &Public, ui: &Ui) {
+    let Some(public) = public else {
+        return ui.status("the Secret has a key that berth did not make: see that the forge knows it");
+    };
+    let why = match &install.role {
+        Role::Hub(_) => "with the right to write: the daemon publishes",
+        Role::Member(_) => {
+            "with the right to write, so that it can report; without, it syncs and does not report"
+        }
+    };
+    ui.out(&format!("\nadd this deploy key to the repository, {why}:\n\n{public}\n"));
+    for line in forge_settings::places(&install.remote.url) {
+        ui.out(&line);
+    }
+}

@@ -1,0 +1,67 @@
+//! `berth install hub`: the daemon.
+
+use super::super::exit::{CommandError, Outcome};
+use super::super::ui::Ui;
+use super::common::{CommonArgs, fits};
+use super::place::{PlaceArgs, place};
+use crate::install::{Hub, Role};
+use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
+use berth_git::is_valid_ref;
+
+/// The longest name to which `-trust` can be added.
+const LONGEST: usize = 57;
+
+/// Install the daemon that publishes the fleet
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth install hub --remote git@git.example.com:team/fleet.git --image registry.example.com/berth:0.1.0 --deploy-key --known-hosts known_hosts --apply\n  berth install hub --remote https://git.example.com/team/fleet.git --image registry.example.com/berth:0.1.0 --dir hub && kubectl apply -k hub"
+)]
+pub(crate) struct HubArgs {
+    #[command(flatten)]
+    common: CommonArgs,
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Name of the daemon's objects
+    #[arg(long, default_value = "berth-hub", help_heading = "Hub")]
+    name: String,
+    /// Namespace for the daemon
+    #[arg(long, value_name = "NAMESPACE", default_value = "berth-hub", help_heading = "Hub")]
+    namespace: String,
+    /// Branch that people edit; default: the one that the repository's HEAD names
+    #[arg(long, value_name = "REF", help_heading = "Hub")]
+    source: Option<String>,
+    /// Name of the fleet in signed commits, as `berth run --fleet` takes it
+    #[arg(long, value_name = "NAME", help_heading = "Hub")]
+    fleet: Option<String>,
+    /// Write Kubernetes Events about the daemon's Deployment when a rollout halts, is taken back or goes on
+    #[arg(long, help_heading = "Hub")]
+    events: bool,
+    /// Secret with `key`, the Ed25519 key of OpenSSH that signs commits
+    #[arg(long, value_name = "NAME", help_heading = "Hub")]
+    signing_secret: Option<String>,
+}
+
+pub(super) fn cmd_hub(args: &HubArgs, ui: &Ui) -> Outcome {
+    fits("--name", &args.name, is_dns_label(&args.name) && args.name.len() <= LONGEST)?;
+    if let Some(secret) = &args.signing_secret {
+        fits("--signing-secret", secret, is_dns_subdomain(secret))?;
+    }
+    if let Some(source) = &args.source {
+        let full = if source.starts_with("refs/") { source.clone() } else { format!("refs/heads/{source}") };
+        if !is_valid_ref(&full) || source.contains(['*', '$']) {
+            let error = CommandError::usage(format!("--source `{source}` is not the name of a branch"));
+            return Err(error.hint("write it as `main` or `refs/heads/main`"));
+        }
+    }
+    if let Some(fleet) = &args.fleet {
+        fits("--fleet", fleet, is_dns_subdomain(fleet))?;
+    }
+    let hub = Hub {
+        source: args.source.clone(),
+        fleet: args.fleet.clone(),
+        events: args.events,
+        signing_secret: args.signing_secret.clone(),
+    };
+    let install = args.common.parameters(&args.name, &args.namespace, Role::Hub(hub))?;
+    place(&install, &args.place, ui)
+}

@@ -1,0 +1,162 @@
+//! `berth install member`: a syncer, with rights for the kinds that its cluster gets.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use clap_complete::engine::ArgValueCandidates;
+
+use super::super::exit::{CommandError, Outcome};
+use super::super::names;
+use super::super::ui::Ui;
+use super::super::working_tree::{RepoArg, WorkingTree};
+use super::common::{CommonArgs, fits};
+use super::place::{PlaceArgs, place};
+use crate::install::{Member, Overrides, Resource, Role};
+use berth_base::diag::did_you_mean;
+use berth_base::meta::names::{fault_of_name, is_dns_1035_label, is_dns_label, is_dns_subdomain};
+use berth_engine::dialects::kubefed::make::{Resources, plural_of};
+use berth_git::Repo;
+use berth_git::protocol::Refs;
+use berth_member::sync::backends::kube::record_name;
+use berth_member::sync::cluster_folder::{self, FolderError};
+use berth_member::sync::desired;
+use berth_member::sync::override_objects::OverrideObjects;
+
+/// The longest name of a fleet that is its objects' name, too.
+const LONGEST: usize = 50;
+
+/// Install the syncer of a member in its own cluster
+///
+/// Its rights are for the kinds that the cluster gets, and no others: those of its folder as the repository here
+/// describes and has published it.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth install member oslo --remote git@git.example.com:team/fleet.git --image registry.example.com/berth:0.1.0 --deploy-key --known-hosts known_hosts --context oslo --apply\n  berth install member oslo --remote https://git.example.com/team/fleet.git --image registry.example.com/berth:0.1.0 --kinds configmaps,deployments.apps --dir oslo"
+)]
+pub(crate) struct MemberArgs {
+    /// The cluster's name
+    #[arg(add = ArgValueCandidates::new(names::clusters))]
+    cluster: String,
+    #[command(flatten)]
+    common: CommonArgs,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    repo: RepoArg,
+    /// Namespace for the syncer and its records
+    #[arg(long, value_name = "NAMESPACE", default_value = "berth-system", help_heading = "Member")]
+    namespace: String,
+    /// The fleet's name, as `berth sync --fleet` takes it
+    #[arg(long, value_name = "NAME", default_value = "fleet", help_heading = "Member")]
+    fleet: String,
+    /// Kinds that the syncer may write, such as `configmaps,deployments.apps`; default: those of its folder
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', help_heading = "Member")]
+    kinds: Vec<String>,
+    /// Give the syncer the rights of this ClusterRole on objects, such as `cluster-admin`, in place of rules for kinds
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["kinds", "allow_escalation", "tenant_service_account"], help_heading = "Member")]
+    cluster_role: Option<String>,
+    /// Let the syncer apply roles and bindings with rights that it lacks itself
+    #[arg(long, conflicts_with = "tenant_service_account", help_heading = "Member")]
+    allow_escalation: bool,
+    /// Apply the objects of each namespace as this account there, as `berth sync --tenant-service-account` does
+    #[arg(long, value_name = "NAME", help_heading = "Member")]
+    tenant_service_account: Option<String>,
+    /// Source of local overrides, as in `berth sync --overrides-from`; repeatable
+    #[arg(long, value_name = "SOURCE", value_delimiter = ',', help_heading = "Member")]
+    overrides_from: Vec<OverrideObjects>,
+}
+
+pub(super) fn cmd_member(args: &MemberArgs, ui: &Ui) -> Outcome {
+    fits("the cluster", &args.cluster, is_dns_subdomain(&args.cluster))?;
+    fits("--fleet", &args.fleet, is_dns_label(&args.fleet) && args.fleet.len() <= LONGEST)?;
+    if let Some(account) = &args.tenant_service_account {
+        fits("--tenant-service-account", account, is_dns_subdomain(account))?;
+    }
+    if let Some(role) = &args.cluster_role {
+        fits("--cluster-role", role, !role.is_empty() && fault_of_name(role).is_none())?;
+    }
+    let overrides = args.overrides_from.iter().map(|from| Overrides {
+        text: from.to_string(),
+        plural: from.plural().to_owned(),
+        name: from.name().map(str::to_owned),
+    });
+    let mut member = Member {
+        cluster: args.cluster.clone(),
+        fleet: args.fleet.clone(),
+        kinds: BTreeSet::new(),
+        cluster_role: args.cluster_role.clone(),
+        escalate: args.allow_escalation,
+        tenant_account: args.tenant_service_account.clone(),
+        overrides: overrides.collect(),
+    };
+    let parameters =
+        |member| args.common.parameters(&record_name(&args.fleet), &args.namespace, Role::Member(member));
+    // Faulty flags are told before anything is read.
+    parameters(member.clone())?;
+    if args.cluster_role.is_none() {
+        member.kinds = match args.kinds.as_slice() {
+            [] => of_folder(&args.repo.repo, &args.cluster)?,
+            kinds => named(kinds)?,
+        };
+    }
+    place(&parameters(member)?, &args.place, ui)
+}
+
+/// The kinds that people name.
+fn named(kinds: &[String]) -> Result<BTreeSet<Resource>, CommandError> {
+    let known = Resources::default();
+    let named = kinds.iter().map(|name| {
+        let found = match known.called(name).first() {
+            Some(known) => resource(&known.group, &known.plural),
+            None => {
+                let (plural, group) = name.split_once('.').unwrap_or((name, ""));
+                resource(group, plural)
+            }
+        };
+        let fits =
+            is_dns_1035_label(&found.plural) && (found.group.is_empty() || is_dns_subdomain(&found.group));
+        fits.then_some(found).ok_or_else(|| {
+            let error = CommandError::usage(format!("--kinds `{name}` is not the name of a kind"));
+            error.hint("write it as `configmaps` or `deployments.apps`")
+        })
+    });
+    named.collect()
+}
+
+/// The kinds of the cluster's folder, as it is published and as it will be.
+fn of_folder(repo: &Path, cluster: &str) -> Result<BTreeSet<Resource>, CommandError> {
+    let tree = WorkingTree::read(repo)?;
+    let (_, known) = tree.types();
+    let clusters = &tree.loaded.fleet.clusters;
+    if !clusters.contains_key(cluster) {
+        let error = CommandError::usage(format!("no cluster `{cluster}` in this fleet"));
+        let near = did_you_mean(cluster, clusters.keys().map(String::as_str));
+        return Err(error.hint(near.unwrap_or_else(|| {
+            format!("add it with `berth join {cluster}`, or name the kinds with --kinds")
+        })));
+    }
+    let mut kinds = tree.kinds_of(cluster)?;
+    kinds.extend(published(repo, cluster)?);
+    let plural = |(group, kind): &(String, String)| match known.of_kind(group, kind) {
+        Some(known) => resource(group, &known.plural),
+        None => resource(group, &plural_of(kind)),
+    };
+    Ok(kinds.iter().map(plural).collect())
+}
+
+fn resource(group: &str, plural: &str) -> Resource {
+    Resource { group: group.to_owned(), plural: plural.to_lowercase() }
+}
+
+/// The kinds in the folder that is published for the cluster, if one is: what is there may have to go.
+fn published(repo: &Path, cluster: &str) -> Result<BTreeSet<(String, String)>, CommandError> {
+    let Ok(repo) = Repo::open(repo) else { return Ok(BTreeSet::new()) };
+    match cluster_folder::fetch(&repo, &Refs::default(), cluster) {
+        Ok(fetched) => {
+            let objects = desired::read(&fetched).objects;
+            Ok(objects.into_keys().map(|id| (id.group.to_string(), id.kind.to_string())).collect())
+        }
+        Err(FolderError::NoFolder { .. }) => Ok(BTreeSet::new()),
+        Err(error) => Err(CommandError::from(error)),
+    }
+}

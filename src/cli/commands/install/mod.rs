@@ -1,0 +1,39 @@
+//! `berth install`: everything that runs a daemon or a syncer in a cluster, as files or applied there.
+
+mod common;
+mod deploy_key;
+mod forge_settings;
+mod hub;
+mod member;
+mod place;
+
+use clap::Subcommand;
+
+use super::exit::Outcome;
+use super::ui::Ui;
+
+/// Install a daemon or a syncer in a cluster
+///
+/// Writes the manifests into a folder, which `kubectl apply -k` and Kustomize take, or applies them with --apply. A
+/// second run with the same flags changes nothing.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth install hub --remote git@git.example.com:team/fleet.git --image registry.example.com/berth:0.1.0 --deploy-key --known-hosts known_hosts --apply\n  berth install member oslo --remote https://git.example.com/team/fleet.git --image registry.example.com/berth:0.1.0 --dir oslo"
+)]
+pub(crate) struct InstallArgs {
+    #[command(subcommand)]
+    command: InstallCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum InstallCommand {
+    Hub(hub::HubArgs),
+    Member(member::MemberArgs),
+}
+
+pub(crate) fn cmd_install(args: &InstallArgs, ui: &Ui) -> Outcome {
+    match &args.command {
+        InstallCommand::Hub(args) => hub::cmd_hub(args, ui),
+        InstallCommand::Member(args) => member::cmd_member(args, ui),
+    }
+}

@@ -1,0 +1,120 @@
+//! A daemon or a syncer, and its kinds → the manifests that run it in a cluster.
+//!
+//! Pure, and the same bytes each time. Nobody gets more rights than the work asks for, and no credential
+//! is in a manifest: those are named by their Secret. The chart and the bases under `deploy/` give the same objects,
+//! which `tests/it/charts.rs` holds.
+
+mod hub;
+mod member;
+mod parameters;
+mod pod;
+#[cfg(test)]
+mod tests;
+
+use serde_json::{Value as Json, json};
+
+pub use pod::own_environment;
+
+pub use parameters::{Hub, Install, Member, Network, Overrides, Remote, Resource, Role};
+
+/// Objects that belong into one file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct File {
+    pub name: &'static str,
+    /// Notes for the reader, one a line.
+    pub about: Vec<String>,
+    pub objects: Vec<Json>,
+}
+
+/// The files' names, of those too that are only made where asked for.
+pub const FILES: [&str; 4] =
+    ["1-namespace.yaml", "2-access.yaml", "3-deployment.yaml", "4-network-policy.yaml"];
+
+/// Returns the manifests, in the order in which they are applied.
+pub fn files(install: &Install) -> Vec<File> {
+    let [namespace, access, deployment, network] = FILES;
+    let file = |name, about, objects| File { name, about, objects };
+    let (about_access, access_objects) = match &install.role {
+        Role::Hub(hub) => (Vec::new(), hub::access(install, hub)),
+        Role::Member(member) => (member::about(member), member::access(install, member)),
+    };
+    let mut files = vec![
+        file(namespace, Vec::new(), vec![namespace_of(install)]),
+        file(access, about_access, access_objects),
+        file(deployment, pod::about(install), pod::objects(install)),
+    ];
+    if let Network::Limited { ports } = &install.network {
+        files.push(file(network, Vec::new(), vec![pod::network_policy(install, ports)]));
+    }
+    files
+}
+
+/// Returns the names of objects that an earlier installation may have made, and this one does not. A binding that
+/// stayed would leave rights that nobody asks for any more.
+pub fn unwanted(install: &Install) -> Vec<Json> {
+    let named = |version: &str, kind: &str, metadata: Json| json!({"apiVersion": version, "kind": kind, "metadata": metadata});
+    let rbac = format!("{}/v1", parameters::RBAC);
+    let mut optional = vec![
+        named("networking.k8s.io/v1", "NetworkPolicy", install.metadata()),
+        named("v1", "ConfigMap", install.metadata_of(&pod::trust_name(install))),
+    ];
+    match &install.role {
+        Role::Hub(_) => {
+            optional.extend(["RoleBinding", "Role"].map(|kind| named(&rbac, kind, install.metadata())));
+        }
+        Role::Member(_) => {
+            optional.push(named(&rbac, "ClusterRoleBinding", member::objects_binding(install)));
+        }
+    }
+    let made: Vec<Json> = files(install).into_iter().flat_map(|file| file.objects).collect();
+    let is_made = |object: &Json| {
+        made.iter()
+            .any(|one| one["kind"] == object["kind"] && one["metadata"]["name"] == object["metadata"]["name"])
+    };
+    optional.retain(|object| !is_made(object));
+    optional
+}
+
+/// Returns the Secret with a deploy key, in SSH's text form. It belongs into no file with other objects.
+pub fn deploy_key_secret(install: &Install, secret: &str, private_key: &str) -> Json {
+    json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+        "metadata": install.metadata_of(secret), "stringData": {"key": private_key}})
+}
+
+fn namespace_of(install: &Install) -> Json {
+    // Nothing that berth runs needs more than the strictest profile gives.
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
+        "name": install.namespace,
+        "labels": {"pod-security.kubernetes.io/enforce": "restricted"},
+    }})
+}
+
+/// Returns the account of the pods. Only pods that ask for its token get one.
+fn service_account(install: &Install) -> Json {
+    json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": install.metadata(),
+        "automountServiceAccountToken": false})
+}
+
+/// Returns a Role in the installation's namespace, and its binding to the account.
+fn role(install: &Install, rules: &[Json]) -> [Json; 2] {
+    let version = format!("{}/v1", parameters::RBAC);
+    [
+        json!({"apiVersion": version, "kind": "Role", "metadata": install.metadata(), "rules": rules}),
+        json!({"apiVersion": version, "kind": "RoleBinding", "metadata": install.metadata(),
+            "roleRef": {"apiGroup": parameters::RBAC, "kind": "Role", "name": install.name},
+            "subjects": subjects(install)}),
+    ]
+}
+
+fn subjects(install: &Install) -> Json {
+    json!([{"kind": "ServiceAccount", "name": install.name, "namespace": install.namespace}])
+}
+
+fn rule<T: serde::Serialize>(group: &str, plurals: &[T], verbs: &[&str]) -> Json {
+    json!({"apiGroups": [group], "resources": plurals, "verbs": verbs})
+}
+
+fn named(mut rule: Json, names: &[&str]) -> Json {
+    rule["resourceNames"] = json!(names);
+    rule
+}

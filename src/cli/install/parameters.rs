@@ -1,0 +1,147 @@
+//! The parameters of one installation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value as Json, json};
+
+/// The group of the kinds that grant rights.
+pub const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// The parameters of one installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Install {
+    /// The name of its own objects.
+    pub name: String,
+    pub namespace: String,
+    pub image: String,
+    /// The Secret with the credentials for the image's registry.
+    pub pull_secret: Option<String>,
+    /// The repository, and how to get in.
+    pub remote: Remote,
+    /// The allowed signers of commits, in the format of `ssh-keygen -Y verify`.
+    pub allowed_signers: Option<String>,
+    /// Further environment variables.
+    pub env: BTreeMap<String, String>,
+    /// As a quantity of Kubernetes, like the next one. `None`: the default of the role.
+    pub memory_limit: Option<String>,
+    /// The limit of the volume with the working copy.
+    pub cache_limit: Option<String>,
+    pub network: Network,
+    pub role: Role,
+}
+
+/// The process that the pods run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    Hub(Hub),
+    Member(Member),
+}
+
+/// The settings of a daemon.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hub {
+    /// The branch that people edit. `None`: the one that the repository's HEAD names.
+    pub source: Option<String>,
+    /// The name in signed commits.
+    pub fleet: Option<String>,
+    /// True if the daemon writes Events about its own Deployment.
+    pub events: bool,
+    /// The Secret with `key`, which signs commits.
+    pub signing_secret: Option<String>,
+}
+
+/// The settings of a syncer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Member {
+    pub cluster: String,
+    pub fleet: String,
+    /// The kinds of objects it works on.
+    pub kinds: BTreeSet<Resource>,
+    /// A role of the cluster that gives the rights on objects, in place of rules for the kinds.
+    pub cluster_role: Option<String>,
+    /// True if the syncer may grant rights that it does not have.
+    pub escalate: bool,
+    /// The account in each namespace as which objects there are applied.
+    pub tenant_account: Option<String>,
+    /// The objects in its namespace that hold local overrides.
+    pub overrides: Vec<Overrides>,
+}
+
+/// A Git remote as a pod sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remote {
+    pub url: String,
+    pub port: Option<u16>,
+    /// The Secret with `token`, or with `key` and `known_hosts`; and with `ca.crt` where one is asked for.
+    /// `None` if the server asks for no credentials.
+    pub secret: Option<String>,
+    pub ssh: bool,
+    pub own_authority: bool,
+    /// True if the Secret has a key that berth made.
+    pub deploy_key: bool,
+    /// The known hosts, where they are not in the Secret.
+    pub known_hosts: Option<String>,
+}
+
+/// The limits of connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Network {
+    Open,
+    /// Only what berth needs, and these ports.
+    Limited {
+        ports: BTreeSet<u16>,
+    },
+}
+
+/// A kind as rules of access name it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Resource {
+    /// Empty for Kubernetes' core.
+    pub group: String,
+    pub plural: String,
+}
+
+/// The origin of local overrides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overrides {
+    /// The text of the flag `berth sync --overrides-from`.
+    pub text: String,
+    /// `configmaps` or `secrets`.
+    pub plural: String,
+    /// The object's name. `None`: all of its kind may be listed.
+    pub name: Option<String>,
+}
+
+impl Member {
+    /// Reports whether some of these kinds grant rights.
+    pub(super) fn has_access_kinds(&self) -> bool {
+        self.kinds.iter().any(|kind| kind.group == RBAC)
+    }
+}
+
+impl Install {
+    pub(super) fn metadata(&self) -> Json {
+        self.metadata_of(&self.name)
+    }
+
+    /// The metadata of one more object in the namespace.
+    pub(super) fn metadata_of(&self, name: &str) -> Json {
+        json!({"name": name, "namespace": self.namespace, "labels": self.labels()})
+    }
+
+    pub(super) fn labels(&self) -> Json {
+        let process = match self.role {
+            Role::Hub(_) => "berth-run",
+            Role::Member(_) => "berth-sync",
+        };
+        json!({"app.kubernetes.io/name": process, "app.kubernetes.io/instance": self.name})
+    }
+
+    /// Reports whether the process talks to the API server of its cluster.
+    pub(super) fn asks_the_api_server(&self) -> bool {
+        match &self.role {
+            Role::Hub(hub) => hub.events,
+            Role::Member(_) => true,
+        }
+    }
+}
