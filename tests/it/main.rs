@@ -16,6 +16,7 @@ mod caching;
 mod causes;
 #[cfg(unix)]
 mod chaos;
+mod charts;
 mod cli;
 mod clones;
 mod copy_reports;

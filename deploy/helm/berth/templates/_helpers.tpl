@@ -1,0 +1,101 @@
+{{/* The parameters of one installation, checked. The manifests are those of `berth install`, which a test holds. */}}
+
+{{- define "berth.check" -}}
+{{- $hub := eq .Values.role "hub" -}}
+{{- $_ := required "remote: give the address of the fleet's repository, as pods reach it: https://host/path" .Values.remote -}}
+{{- $_ := required "image.repository: name an image with berth in it; none is published: docker build -f deploy/Dockerfile" .Values.image.repository -}}
+{{- range $name := $hub | ternary (list "cluster" "kinds" "clusterRole" "allowEscalation" "tenantServiceAccount" "overridesFrom") (list "name" "source" "events" "signingSecret") -}}
+{{- if get $.Values $name -}}{{- fail (printf "%s: it has no effect with the role %s; leave it out" $name $.Values.role) -}}{{- end -}}
+{{- end -}}
+{{- if and (not $hub) (not .Values.cluster) -}}{{- fail "cluster: name the member's cluster in the fleet" -}}{{- end -}}
+{{- if and (not $hub) (not .Values.kinds) (not .Values.clusterRole) -}}{{- fail "kinds: name the kinds that the member may write, such as [configmaps, deployments.apps], or a clusterRole" -}}{{- end -}}
+{{- if and .Values.clusterRole (or .Values.kinds .Values.allowEscalation .Values.tenantServiceAccount) -}}{{- fail "clusterRole: leave out kinds, allowEscalation and tenantServiceAccount beside it" -}}{{- end -}}
+{{- if and .Values.allowEscalation .Values.tenantServiceAccount -}}{{- fail "allowEscalation: leave it out beside tenantServiceAccount" -}}{{- end -}}
+{{- if or (eq .Release.Namespace "default") (hasPrefix "kube-" .Release.Namespace) -}}{{- fail "the namespace belongs to others: install into one for berth alone, --namespace berth-hub --create-namespace" -}}{{- end -}}
+{{- $ssh := include "berth.ssh" . -}}
+{{- if and .Values.knownHosts (not $ssh) -}}{{- fail "knownHosts: it is for ssh, and remote is not an address of ssh" -}}{{- end -}}
+{{- if and $ssh (not .Values.gitSecret) -}}{{- fail "gitSecret: ssh needs a key; name its Secret" -}}{{- end -}}
+{{- if hasKey .Values.env "BERTH_TOKEN" -}}{{- fail "env: BERTH_TOKEN is a credential; put it into the Secret that gitSecret names" -}}{{- end -}}
+{{- $own := include "berth.ownEnv" . | fromJson -}}
+{{- range $name, $_ := .Values.env -}}{{- if hasKey $own $name -}}{{- fail (printf "env: other values set %s already" $name) -}}{{- end -}}{{- end -}}
+{{- end -}}
+
+{{- define "berth.fleet" -}}{{ .Values.fleet | default "fleet" }}{{- end -}}
+
+{{- define "berth.name" -}}
+{{- if eq .Values.role "hub" -}}{{ .Values.name | default "berth-hub" }}{{- else -}}berth-{{ include "berth.fleet" . }}{{- end -}}
+{{- end -}}
+
+{{- define "berth.labels" -}}
+app.kubernetes.io/name: {{ if eq .Values.role "hub" }}berth-run{{ else }}berth-sync{{ end }}
+app.kubernetes.io/instance: {{ include "berth.name" . | toJson }}
+{{- end -}}
+
+{{- define "berth.metadata" -}}
+name: {{ include "berth.name" . | toJson }}
+namespace: {{ .Release.Namespace | toJson }}
+labels:
+  {{- include "berth.labels" . | nindent 2 }}
+{{- end -}}
+
+{{- define "berth.subjects" -}}
+- kind: ServiceAccount
+  name: {{ include "berth.name" . | toJson }}
+  namespace: {{ .Release.Namespace | toJson }}
+{{- end -}}
+
+{{/* Not empty if the repository is reached by ssh. */}}
+{{- define "berth.ssh" -}}
+{{- if not (hasPrefix "https://" .Values.remote) -}}yes{{- end -}}
+{{- end -}}
+
+{{/* Not empty if the process talks to the API server of its cluster. */}}
+{{- define "berth.asksApiServer" -}}
+{{- if or (eq .Values.role "member") .Values.events -}}yes{{- end -}}
+{{- end -}}
+
+{{/* The port of the Git server. */}}
+{{- define "berth.gitPort" -}}
+{{- $given := "" -}}
+{{- if contains "://" .Values.remote -}}
+{{- $given = regexReplaceAll "^[a-z]+://([^/]*).*$" .Values.remote "${1}" | regexFind ":[0-9]+$" | trimPrefix ":" -}}
+{{- end -}}
+{{- $given | default (include "berth.ssh" . | empty | ternary "443" "22") -}}
+{{- end -}}
+
+{{/* The files of the ConfigMap, as JSON. */}}
+{{- define "berth.trust" -}}
+{{- $files := dict -}}
+{{- with .Values.allowedSigners -}}{{- $_ := set $files "allowed_signers" . -}}{{- end -}}
+{{- with .Values.knownHosts -}}{{- $_ := set $files "known_hosts" . -}}{{- end -}}
+{{- $files | toJson -}}
+{{- end -}}
+
+{{/* The variables that other values set, as JSON. */}}
+{{- define "berth.ownEnv" -}}
+{{- $set := dict "BERTH_REMOTE" .Values.remote "BERTH_METRICS" "0.0.0.0:9090" "XDG_CACHE_HOME" "/var/cache" -}}
+{{- if .Values.gitSecret -}}
+{{- if include "berth.ssh" . -}}
+{{- $_ := set $set "BERTH_SSH_KEY" "/etc/berth/git/key" -}}
+{{- $_ := set $set "BERTH_KNOWN_HOSTS" (printf "/etc/berth/%s/known_hosts" (.Values.knownHosts | empty | ternary "git" "trust")) -}}
+{{- else -}}
+{{- $_ := set $set "BERTH_TOKEN_FILE" "/etc/berth/git/token" -}}
+{{- end -}}
+{{- if .Values.gitCa -}}{{- $_ := set $set "BERTH_CA_FILE" "/etc/berth/git/ca.crt" -}}{{- end -}}
+{{- end -}}
+{{- if .Values.allowedSigners -}}{{- $_ := set $set "BERTH_ALLOWED_SIGNERS" "/etc/berth/trust/allowed_signers" -}}{{- end -}}
+{{- if eq .Values.role "hub" -}}
+{{- with .Values.source -}}{{- $_ := set $set "BERTH_SOURCE" . -}}{{- end -}}
+{{- with .Values.fleet -}}{{- $_ := set $set "BERTH_FLEET" . -}}{{- end -}}
+{{- if .Values.events -}}{{- $_ := set $set "BERTH_EVENTS" (printf "deployment/%s/%s" .Release.Namespace (include "berth.name" .)) -}}{{- end -}}
+{{- if .Values.signingSecret -}}{{- $_ := set $set "BERTH_SIGNING_KEY" "/etc/berth/signing/key" -}}{{- end -}}
+{{- else -}}
+{{- $_ := set $set "BERTH_CLUSTER" .Values.cluster -}}
+{{- $_ := set $set "BERTH_FLEET" (include "berth.fleet" .) -}}
+{{- $_ := set $set "BERTH_NAMESPACE" .Release.Namespace -}}
+{{- $_ := set $set "BERTH_TARGET" "kube" -}}
+{{- with .Values.tenantServiceAccount -}}{{- $_ := set $set "BERTH_TENANT_SERVICE_ACCOUNT" . -}}{{- end -}}
+{{- with .Values.overridesFrom -}}{{- $_ := set $set "BERTH_OVERRIDES_FROM" (join "," .) -}}{{- end -}}
+{{- end -}}
+{{- $set | toJson -}}
+{{- end -}}
