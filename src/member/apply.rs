@@ -1,4 +1,4 @@
-//! Objects → the same objects in one cluster, by server-side apply, for who installs berth there.
+//! Objects → the same objects in one cluster, by server-side apply, for those who install berth there.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use berth_base::model::ObjectId;
 /// The manager of the fields that an installation sets.
 const MANAGER: &str = "berth-install";
 
-/// What became of an object.
+/// The effect of an apply on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applied {
     Created,

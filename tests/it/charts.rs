@@ -1,4 +1,4 @@
-//! What `deploy/` holds for Helm and Kustomize: the same objects as `berth install` makes, which an API server takes.
+//! Chart and bases of `deploy/`: the same objects as `berth install` makes, which an API server takes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -76,7 +76,7 @@ fn objects(yaml: &str) -> BTreeMap<String, Json> {
     objects.map(|object| (id(&object), object)).collect()
 }
 
-/// What `berth install` makes, and the chart's values for the same.
+/// The flags of an installation, and the chart's values for the same.
 struct Case {
     namespace: &'static str,
     flags: Vec<String>,

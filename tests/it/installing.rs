@@ -10,7 +10,7 @@ use crate::support::kube::{ControlPlane, Wanted};
 use crate::support::pod::Pod;
 use crate::support::remote::{Fleet, Ssh};
 use crate::support::wait::{eventually, until};
-use crate::support::{Ran, Repo, berth, cluster, config_map, namespace, run};
+use crate::support::{Ran, Repo, berth, cluster, config_map, hermetic, namespace, run};
 
 const IMAGE: &str = "registry.example.com/berth:0.1.0";
 
@@ -41,6 +41,17 @@ impl Empty {
         let mut command = berth();
         command.current_dir(self.fleet.people.path()).env("KUBECONFIG", self.plane.kubeconfig());
         Ran::of(command.args(args))
+    }
+
+    /// Runs a line of the documentation in the people's clone, with its variables.
+    fn shell(&self, line: &str) -> Ran {
+        let berth = berth();
+        let binary = Path::new(berth.get_program()).parent().expect("a folder");
+        let path = format!("{}:{}", binary.display(), std::env::var("PATH").expect("a path"));
+        let mut command = hermetic("sh");
+        command.current_dir(self.fleet.people.path()).env("KUBECONFIG", self.plane.kubeconfig());
+        command.env("R", self.server.url()).env("I", IMAGE).env("K", self.server.known_hosts());
+        Ran::of(command.env("PATH", path).args(["-c", line]))
     }
 
     /// `berth install` with the flags of the server.
@@ -94,6 +105,17 @@ impl Drop for Running {
     }
 }
 
+/// The three commands, as docs/install.md has them.
+fn three_commands() -> [String; 3] {
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/install.md")).expect("a page");
+    let block =
+        page.split("```").find(|block| block.starts_with("sh\n")).expect("a block of commands").trim_end();
+    let (_, commands) = block.rsplit_once("\n\n").expect("commands after the settings");
+    let commands: Vec<String> = commands.lines().map(str::to_owned).collect();
+    commands.try_into().expect("three commands")
+}
+
 /// The public key that a run printed.
 fn key_of(ran: &Ran) -> &str {
     ran.out.lines().find(|line| line.starts_with("ssh-ed25519 ")).expect("a key")
@@ -109,9 +131,8 @@ fn pod_of(deployment: &Json) -> Json {
 fn three_commands_lead_from_an_empty_api_server_to_a_synced_folder() {
     let Some(empty) = Empty::new() else { return };
 
-    let hub = empty.install(&["hub"]).expect(0);
-    let member = empty.install(&["member", "oslo"]).expect(0);
-    empty.fleet.people.git(&["push", "-q", "origin", "main"]);
+    let [hub, member, pushed] = three_commands().map(|line| empty.shell(&line).expect(0));
+    assert!(pushed.err.contains("main -> main"), "{}", pushed.err);
 
     assert!(
         hub.out.starts_with("created    Namespace berth-hub\ncreated    Secret berth-hub/berth-git\n"),
@@ -387,8 +408,8 @@ fn flags_that_cannot_work_are_refused_with_what_would_be_right() {
         (&["--remote", https, "--memory-limit", "1 GB"], "write it as `512Mi` or `2Gi`"),
         (&["--remote", https, "--known-hosts", &hosts], "--known-hosts is for ssh"),
         (&["--remote", https, "--known-hosts", &hosts, "--deploy-key"], "--deploy-key is for ssh"),
-        (&["--remote", ssh, "--deploy-key"], "--known-hosts <FILE>"),
-        (&["--remote", ssh, "--known-hosts", &empty], "`ssh-keyscan HOST`"),
+        (&["--remote", ssh, "--deploy-key"], "`ssh-keyscan HOST > FILE`"),
+        (&["--remote", ssh, "--known-hosts", &empty], "`ssh-keyscan HOST > FILE`"),
         (&["--remote", ssh, "--known-hosts", &private], "names no host"),
         (&["--remote", ssh, "--known-hosts", "/nonexistent"], "reading /nonexistent"),
         (&["--remote", ssh, "--git-secret", ""], "ssh needs a key"),

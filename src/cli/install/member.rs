@@ -19,7 +19,7 @@ pub fn about(member: &Member) -> Vec<String> {
         )];
     }
     let mut lines = vec![format!(
-        "Made for {} in the folder of cluster {}. When new kinds come, make it again and apply it.",
+        "Made for {} in the folder of cluster {}. When new kinds come, run the command again.",
         counted(member.kinds.len()),
         member.cluster
     )];

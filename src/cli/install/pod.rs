@@ -74,8 +74,15 @@ pub fn about(install: &Install) -> Vec<String> {
     if let Some(secret) = install.remote.secret.as_ref().filter(|_| !install.remote.deploy_key) {
         create(secret, "the credentials for the repository", &secret_keys(install));
     }
-    if let Role::Hub(Hub { signing_secret: Some(secret), .. }) = &install.role {
-        create(secret, "the key that signs commits", &["key"]);
+    match &install.role {
+        Role::Hub(Hub { signing_secret: Some(secret), .. }) => {
+            create(secret, "the key that signs commits", &["key"]);
+        }
+        Role::Hub(Hub { signing_secret: None, .. }) => lines.push(
+            "Its disk is empty when it starts, so that it trusts the newest commits anew: --signing-secret signs them."
+                .to_owned(),
+        ),
+        Role::Member(_) => {}
     }
     lines
 }
@@ -89,7 +96,7 @@ fn secret_keys(install: &Install) -> Vec<&'static str> {
     keys
 }
 
-/// Returns what the pods know of others, if anything, the Deployment, and its disruption budget.
+/// Returns the ConfigMap of trusted hosts and keys, if there are some, the Deployment, and its disruption budget.
 pub fn objects(install: &Install) -> Vec<Json> {
     let mut objects = Vec::new();
     let trust = trust(install);
@@ -111,7 +118,7 @@ pub fn trust_name(install: &Install) -> String {
     format!("{}-trust", install.name)
 }
 
-/// Returns what the ConfigMap holds, by the name of its file.
+/// Returns the texts of the ConfigMap by the names of their files.
 fn trust(install: &Install) -> BTreeMap<&'static str, &String> {
     let files = [("allowed_signers", &install.allowed_signers), ("known_hosts", &install.remote.known_hosts)];
     files.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?))).collect()

@@ -158,7 +158,8 @@ fn a_deploy_key_is_in_its_own_secret_and_in_no_other_object() {
     );
     install.remote.known_hosts = Some("git.example.com ssh-ed25519 AAAA".to_owned());
     install.remote.deploy_key = true;
-    assert!(files(&install)[2].about.is_empty());
+    let about = files(&install)[2].about.join("\n");
+    assert!(about.contains("--signing-secret") && !about.contains("--from-file"), "{about}");
     let trust = object(&install, "ConfigMap");
     assert_eq!(trust["data"]["known_hosts"], "git.example.com ssh-ed25519 AAAA");
     let secret = deploy_key_secret(&install, "berth-git", "private");

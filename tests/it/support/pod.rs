@@ -100,7 +100,7 @@ impl Pod {
     }
 }
 
-/// Writes what the kubelet would put into a volume.
+/// Fills a volume as the kubelet would.
 fn fill(plane: &ControlPlane, namespace: &str, volume: &Json, folder: &Path) {
     let get = |kind: &str, name: &Json| -> Json {
         let name = name.as_str().expect("a name");

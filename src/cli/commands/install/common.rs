@@ -13,6 +13,9 @@ use berth_member::sync::commit_trust::read_allowed_signers;
 /// The largest file that goes into a ConfigMap, which may have a megabyte.
 const LARGEST: usize = 256 << 10;
 
+const SCAN: &str =
+    "write it with `ssh-keyscan HOST > FILE`, and compare the keys with those that the forge publishes";
+
 /// Variables with credentials, each with its flag.
 const CREDENTIALS: [&str; 1] = ["BERTH_TOKEN"];
 
@@ -35,7 +38,7 @@ pub(crate) struct CommonArgs {
     #[arg(long, help_heading = "Credentials")]
     git_ca: bool,
     /// Make an ssh key as that Secret, and print what to add to the forge. A Secret that exists keeps its key
-    #[arg(long, help_heading = "Credentials", requires = "known_hosts")]
+    #[arg(long, help_heading = "Credentials")]
     deploy_key: bool,
     /// File of known hosts for ssh, which goes into a ConfigMap; without it, the Secret holds `known_hosts`
     #[arg(long, value_name = "FILE", help_heading = "Credentials")]
@@ -142,6 +145,10 @@ impl CommonArgs {
                 CommandError::usage(format!("{flag} is for ssh, and `{url}` is not an address of ssh"));
             return Err(error.hint("write the address as `ssh://user@host/path` or `user@host:path`"));
         }
+        if self.deploy_key && self.known_hosts.is_none() {
+            let error = CommandError::usage("--deploy-key needs --known-hosts: the host must be known, too");
+            return Err(error.hint(SCAN));
+        }
         if ssh && self.git_secret.is_empty() {
             return Err(CommandError::usage("ssh needs a key").hint("name its Secret with --git-secret"));
         }
@@ -225,8 +232,7 @@ fn known_hosts(file: &Path) -> Result<String, CommandError> {
         return Ok(text);
     }
     let error = CommandError::usage(format!("{} names no host", file.display()));
-    Err(error
-        .hint("write it with `ssh-keyscan HOST`, and compare the keys with those that the forge publishes"))
+    Err(error.hint(SCAN))
 }
 
 /// Reads a file for a ConfigMap.

@@ -93,7 +93,7 @@ fn line(install: &Install, public: &berth_git::signature::PublicKey) -> String {
     format!("{} {}", public.line(), comment(install))
 }
 
-/// By which people know the key at the forge.
+/// Returns the comment by which people know the key at the forge.
 fn comment(install: &Install) -> String {
     match &install.role {
         Role::Hub(_) => format!("{}/{}", install.namespace, install.name),
