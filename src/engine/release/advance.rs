@@ -200,10 +200,10 @@ impl Asked<'_> {
         let mut facts = given.current.facts.cursor();
         let (mut fates, mut reports) = (Vec::new(), Vec::new());
         for (cluster, sight) in self.sights {
-            let read = sight.report.filter(|_| !sight.is_assumed && !is_settled);
             // A proof takes the facts for reports. One that its member retracted counts for no copies any more, and
             // still says that the member reports on the workload.
             let is_retracted = sight.retracted.is_some() && !is_settled;
+            let read = sight.report.filter(|_| !sight.is_assumed && !is_settled && !is_retracted);
             let digest = |earlier: &CopyReport| if is_retracted { Digest([0; 16]) } else { earlier.digest };
             let carried = || {
                 let earlier = facts.get(&cluster)?.copies.get(&name)?.clone();

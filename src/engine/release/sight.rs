@@ -116,7 +116,7 @@ pub(super) fn sights<'a>(
     if rests(releases, given, &sights) {
         // Facts keep their reports then, and a proof reads those.
         for sight in sights.values_mut().filter(|sight| sight.retracted.is_some()) {
-            sight.report = sight.retracted.take().cloned();
+            sight.report = sight.retracted.cloned();
         }
     }
     sights

@@ -1,12 +1,12 @@
 //! The orders of people in rollout policies.
 
 use berth_base::diag::Pos;
-use berth_base::model::Map;
 use berth_base::model::release::Health;
 use berth_base::model::rollout_policy::{Abort, OnFailure, Pin, RolloutPolicy, WorkloadPattern};
+use berth_base::model::{ClusterStatus, Map};
 
 use super::stories::{one_at_a_time, rolling};
-use super::world::{World, key, policy};
+use super::world::{World, at, key, policy};
 
 fn proven() -> World {
     World::proven(one_at_a_time())
@@ -162,6 +162,22 @@ fn a_newcomer_that_is_pinned_while_all_go_back_holds_up_no_proof() {
     });
     world.settle();
     assert_eq!((world.shown().as_str(), world.releases().told.len()), ("a=1 b=1 c=1 d=1", 0));
+}
+
+#[test]
+fn where_a_pin_ends_as_a_member_takes_its_report_back_a_second_pass_changes_nothing() {
+    let mut world = proven();
+    world.now += 10;
+    world.join("d");
+    order(&mut world, |policy| policy.pins.push(pin("d", None)));
+    world.settle();
+    world.now += 10;
+    let silent =
+        ClusterStatus { cluster: "b".to_owned(), reported: Some(at(world.now)), ..Default::default() };
+    world.statuses.insert("b".to_owned(), silent.into());
+    order(&mut world, |policy| policy.pins.clear());
+    world.settle();
+    assert_eq!(world.releases().told.keys().collect::<Vec<_>>(), ["d"], "its report is awaited");
 }
 
 #[test]

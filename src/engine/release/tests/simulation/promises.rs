@@ -240,7 +240,7 @@ impl Simulation {
             }
             Relation::Together => {
                 for (one, other) in [(web, api), (api, web)] {
-                    let (back, newest) = (one.releases.taken_back, other.releases.current.number);
+                    let (back, goal) = (one.releases.taken_back, other.releases.target());
                     let follows = other.releases.taken_back || other.releases.is_proven();
                     assert!(!back || follows, "{seed}: {} goes back without {}", one.key, other.key);
                     let is_proven_now = one.releases.good != one.before.good_number;
@@ -250,7 +250,7 @@ impl Simulation {
                     let goes_alone = |name: &&&String| {
                         let is_new = one.before.versions[**name].is_none();
                         let has = other.releases.of_cluster(name);
-                        !is_new && has != Some(newest) && self.world.version_of(name, other.key).is_some()
+                        !is_new && has != Some(goal) && self.world.version_of(name, other.key).is_some()
                     };
                     let alone = one.given.iter().find(goes_alone);
                     assert_eq!(alone, None, "{seed}: {} went without {}", one.key, other.key);
