@@ -6,6 +6,8 @@
 mod archive;
 
 mod access;
+#[cfg(unix)]
+mod alerts;
 mod applied;
 mod approvals;
 mod azure;

@@ -83,6 +83,10 @@ impl PassMeter {
         for result in ["published", "unchanged", "failed"] {
             drop(meter.passes.get_or_create(&[("result", result)]));
         }
+        // A counter that first shows as 1 has not increased for those who watch.
+        for reason in REASONS {
+            drop(meter.failures.get_or_create(&[("reason", reason)]));
+        }
         let run = registry.sub_registry_with_prefix("berth_run");
         run.register("passes", "Passes by result", meter.passes.clone());
         run.register("failures", "Failed passes by reason", meter.failures.clone());
@@ -121,7 +125,7 @@ impl PassMeter {
             }
             PassEnd::Done(passed) => passed,
             PassEnd::Failed(error) => return self.failed(reason(error), took),
-            PassEnd::Crashed => return self.failed("crash", took),
+            PassEnd::Crashed => return self.failed(CRASH, took),
         };
         let result = match passed.outcome {
             PassOutcome::Published { .. } => "published",
@@ -189,6 +193,10 @@ impl PassMeter {
 fn number(count: usize) -> u64 {
     count as u64
 }
+
+/// All that [`reason`] gives, and the one of a pass that gives no error.
+const REASONS: [&str; 7] = ["race", "remote", "source", "refused", "git", "publication", CRASH];
+const CRASH: &str = "crash";
 
 /// The reason of a failure, for the one who has to mend it.
 fn reason(error: &PassError) -> &'static str {

@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::SyncError;
 use super::backends::NotAdmitted;
+use super::cluster_folder::FolderError;
 use super::sync_loop::Sync;
+use super::{ApplyError, SyncError};
 use berth_base::model::Timestamp;
 use berth_metrics::meter::{ByLabel, Counter, Histogram, Later, Moment, Number, Registry, SECONDS, registry};
 use berth_metrics::{ProcessHealth, serve};
@@ -59,6 +60,10 @@ impl SyncMeter {
         };
         for result in ["done", "problems", "failed", "standby"] {
             drop(meter.rounds.get_or_create(&[("result", result)]));
+        }
+        // A counter that first shows as 1 has not increased for those who watch.
+        for reason in REASONS {
+            drop(meter.failures.get_or_create(&[("reason", reason)]));
         }
         let sync = registry.sub_registry_with_prefix("berth_sync");
         sync.register("rounds", "Rounds by result", meter.rounds.clone());
@@ -135,14 +140,20 @@ fn number(count: usize) -> u64 {
     count as u64
 }
 
+/// All that [`reason`] gives.
+const REASONS: [&str; 6] = ["lease", "refused", "remote", "overrides", "folder", "target"];
+
 fn reason(error: &SyncError) -> &'static str {
     match error {
         SyncError::NotAdmitted(_) => "lease",
-        SyncError::Refused(_) => "refused",
+        SyncError::Refused(_) | SyncError::Folder(FolderError::NotOurs { .. }) => "refused",
+        SyncError::Apply(
+            ApplyError::Foreign { .. } | ApplyError::Rewound { .. } | ApplyError::Emptied(_),
+        ) => "refused",
         SyncError::Refresh(_) => "remote",
         SyncError::Overrides(_) => "overrides",
         SyncError::Folder(_) => "folder",
-        SyncError::Apply(_) => "target",
+        SyncError::Apply(ApplyError::Backend(_)) => "target",
     }
 }
 
