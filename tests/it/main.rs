@@ -112,6 +112,8 @@ mod tidy;
 #[cfg(unix)]
 mod tutorial;
 mod ugly;
+#[cfg(target_os = "linux")]
+mod units;
 mod unreadable;
 mod upkeep;
 mod verify;
