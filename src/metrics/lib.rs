@@ -1,11 +1,13 @@
 //! Numbers about a process that keeps running → a page that Prometheus reads, and whether the process is well.
 //!
 //! Hub and member count by [`meter`]'s metrics; [`health`] says whether they are well; [`server`] answers at an
-//! address.
+//! address. [`http`] is the listener below it, for others that answer strangers.
 
 mod health;
+pub mod http;
 pub mod meter;
 mod server;
 
 pub use health::ProcessHealth;
-pub use server::{address, serve};
+pub use http::address;
+pub use server::serve;

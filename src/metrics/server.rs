@@ -1,68 +1,20 @@
-//! A listener that answers `/metrics`, `/healthz` and `/readyz`, and nothing else.
-//!
-//! It trusts nobody: so many connections at once, so many bytes of a request, so much time, one answer each.
+//! The listener that answers `/metrics`, `/healthz` and `/readyz`, and nothing else.
 
-use std::convert::Infallible;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-
 use crate::ProcessHealth;
+use crate::http::{self, Answer, Limits, Method, Request, StatusCode};
 use crate::meter::{Registry, encode};
 
-const MOST_CONNECTIONS: usize = 16;
-const LONGEST_REQUEST: usize = 8 << 10;
-/// The time for a request and its answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LIMITS: Limits = Limits { places: 16, patience: Duration::from_secs(5) };
 
-const PLAIN: &str = "text/plain";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// An address: a port alone is one of this machine's own.
-pub fn address(text: &str) -> Result<SocketAddr, String> {
-    let port = text.parse::<u16>().map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
-    let wrong = |_| "write a port, for this machine only, or an address such as `0.0.0.0:9090`".to_owned();
-    port.or_else(|_| text.parse().map_err(wrong))
-}
 
 /// Answers for as long as the process lives. Returns the address, with the port that the system chose.
 pub fn serve(address: SocketAddr, registry: Registry, health: ProcessHealth) -> std::io::Result<SocketAddr> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let listener = runtime.block_on(TcpListener::bind(address))?;
-    let address = listener.local_addr()?;
-    let pages = Arc::new(Pages { registry, health });
-    let thread = std::thread::Builder::new().name("metrics".to_owned());
-    thread.spawn(move || runtime.block_on(accept(&listener, &pages)))?;
-    Ok(address)
-}
-
-async fn accept(listener: &TcpListener, pages: &Arc<Pages>) {
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            // Out of descriptors, say: not a reason to use up a processor as well.
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            continue;
-        };
-        let Ok(place) = places.clone().try_acquire_owned() else { continue };
-        let pages = pages.clone();
-        tokio::spawn(async move {
-            let service = service_fn(async |request| Ok::<_, Infallible>(pages.respond(&request)));
-            let mut http = http1::Builder::new();
-            http.keep_alive(false).max_buf_size(LONGEST_REQUEST);
-            let answered = http.serve_connection(TokioIo::new(stream), service);
-            let _ = tokio::time::timeout(PATIENCE, answered).await;
-            drop(place);
-        });
-    }
+    let pages = Pages { registry, health };
+    http::serve(address, "metrics", LIMITS, async move |request| pages.answer(&request), || {})
 }
 
 /// The sources of all answers.
@@ -72,29 +24,23 @@ struct Pages {
 }
 
 impl Pages {
-    fn respond<B>(&self, request: &Request<B>) -> Response<String> {
-        let (status, kind, body) = self.page(request.method(), request.uri().path());
-        let response = Response::builder().status(status).header(CONTENT_TYPE, kind);
-        response.header(CACHE_CONTROL, "no-store").body(body).expect("these headers are valid")
-    }
-
-    fn page(&self, method: &Method, path: &str) -> (StatusCode, &'static str, String) {
+    fn answer(&self, request: &Request) -> Answer {
         let verdict = |trouble: Option<String>| match trouble {
-            None => (StatusCode::OK, PLAIN, "ok\n".to_owned()),
-            Some(why) => (StatusCode::SERVICE_UNAVAILABLE, PLAIN, format!("{why}\n")),
+            None => Answer::plain(StatusCode::OK, "ok\n"),
+            Some(why) => Answer::plain(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
         };
-        if !matches!(*method, Method::GET | Method::HEAD) {
-            return (StatusCode::METHOD_NOT_ALLOWED, PLAIN, "only GET\n".to_owned());
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            return Answer::plain(StatusCode::METHOD_NOT_ALLOWED, "only GET\n");
         }
-        match path {
+        match request.path() {
             "/metrics" => {
-                let mut page = String::new();
-                encode(&mut page, &self.registry).expect("a String takes every text");
-                (StatusCode::OK, OPEN_METRICS, page)
+                let mut text = String::new();
+                encode(&mut text, &self.registry).expect("a String takes every text");
+                Answer { status: StatusCode::OK, kind: OPEN_METRICS, text }
             }
             "/healthz" => verdict(self.health.stuck()),
             "/readyz" => verdict(self.health.unready()),
-            _ => (StatusCode::NOT_FOUND, PLAIN, "/metrics, /healthz, /readyz\n".to_owned()),
+            _ => Answer::plain(StatusCode::NOT_FOUND, "/metrics, /healthz, /readyz\n"),
         }
     }
 }
@@ -106,6 +52,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+    use crate::http::address;
 
     fn start(health: &ProcessHealth) -> SocketAddr {
         serve(address("0").expect("a port"), Registry::default(), health.clone()).expect("it starts")
@@ -117,16 +64,6 @@ mod tests {
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
         String::from_utf8_lossy(&answer).into_owned()
-    }
-
-    #[test]
-    fn an_address_is_of_this_machine_unless_told_otherwise() {
-        assert_eq!(address("9090").expect("a port").to_string(), "127.0.0.1:9090");
-        assert_eq!(address("0.0.0.0:1").expect("an address").to_string(), "0.0.0.0:1");
-        assert_eq!(address("[::1]:1").expect("an address").to_string(), "[::1]:1");
-        for bad in ["", ":9090", "70000", "localhost:1", "1.2.3.4"] {
-            assert!(address(bad).is_err(), "{bad}");
-        }
     }
 
     #[test]
