@@ -118,3 +118,5 @@ mod unreadable;
 mod upkeep;
 mod verify;
 mod watching;
+#[cfg(unix)]
+mod webhooks;

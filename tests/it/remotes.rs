@@ -2,7 +2,7 @@
 //! between and comes back.
 
 use crate::support::member::Member;
-use crate::support::remote::{Cutter, Fleet, Https, PASSWORD, Plain, Running, Server, Spy, Ssh};
+use crate::support::remote::{Cutter, Fleet, Folder, Https, PASSWORD, Plain, Running, Server, Spy, Ssh};
 use crate::support::wait::until;
 use crate::support::{RENDERED, Ran, berth, config_map, hermetic, namespace};
 
@@ -116,15 +116,7 @@ fn a_member_asks_for_its_own_refs_and_for_nothing_more_where_they_have_not_moved
 #[test]
 fn the_binary_itself_works_on_a_path() {
     let fleet = Fleet::new();
-    struct Folder(String);
-    impl Server for Folder {
-        fn access(&self) -> Vec<String> {
-            vec!["--remote".into(), self.0.clone()]
-        }
-        fn start(&mut self) {}
-        fn stop(&mut self) {}
-    }
-    let server = Folder(fleet.bare_path().display().to_string());
+    let server = Folder::of(&fleet);
     fleet.run_once(&server, &[]).expect(0);
     fleet.sync_once("a", &server, &[]).expect(0);
     assert_eq!(fleet.value("a").as_deref(), Some("one"));

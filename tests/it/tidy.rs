@@ -150,7 +150,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("kube::", &["member/apply", "member/cluster_events", "member/live", "member/sync/backends/kube"]),
     ("k8s_openapi", &["member/cluster_events", "member/live", "member/sync/backends/kube", "cli/slips"]),
     ("rustix::", &["git/transport"]),
-    ("ring::", &["git/deploy_key", "git/signature"]),
+    ("ring::", &["git/deploy_key", "git/signature", "hub/daemon"]),
     ("rustls::", &["forge/client"]),
     ("ureq::", &["forge/client"]),
 ];

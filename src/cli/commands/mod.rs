@@ -31,6 +31,7 @@ mod slips;
 mod summary;
 pub mod table;
 pub(crate) mod ui;
+mod webhook_args;
 mod working_tree;
 
 mod completions;

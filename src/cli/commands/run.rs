@@ -13,6 +13,7 @@ use super::rollout_events::{EventArgs, RolloutEvents};
 use super::summary::{Length, plan_of_length};
 use super::trust::TrustArgs;
 use super::ui::Ui;
+use super::webhook_args::WebhookArgs;
 use berth_base::diag::Diagnostics;
 use berth_base::model::Timestamp;
 use berth_base::progress::Progress;
@@ -58,6 +59,8 @@ pub(crate) struct RunArgs {
     log: logging::LogArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
+    #[command(flatten)]
+    webhook: WebhookArgs,
     #[command(flatten)]
     events: EventArgs,
     #[command(flatten)]
@@ -131,8 +134,9 @@ pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         let remote = mirror.map(|mirror| Remote { mirror, cancel });
         let poll = Duration::from_secs(args.poll);
         let meter = args.metrics.meter(|address| PassMeter::serve(address, poll))?;
+        let webhooks = args.webhook.listen(meter.as_ref())?;
         let mut watchers = Watchers { meter, events: args.events.start()? };
-        daemon::run(settings, poll, remote, &mut watchers)?;
+        daemon::run(settings, poll, remote, webhooks, &mut watchers)?;
         return Ok(Exit::Done);
     }
     if args.events.are_wanted() {

@@ -2,7 +2,7 @@
 //!
 //! One loop receives events and performs what [`schedule::step`] says; a pass is blocking work on a
 //! thread of its own. SIGTERM and SIGINT end the loop after the pass in progress. With a remote, a pass begins
-//! with a fetch and ends with a push; its refs are polled, and only exchanges with it are broken off to stop.
+//! with a fetch and ends with a push; its refs are polled, or webhooks tell of them, and only exchanges with it are broken off to stop.
 
 mod cache;
 mod cache_file;
@@ -20,6 +20,7 @@ mod source_branch;
 mod standing;
 mod tip_check;
 mod upkeep;
+pub mod webhooks;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -34,6 +35,7 @@ use berth_base::diag::{Diagnostic, Severity, harmless_line};
 use berth_base::model::Timestamp;
 use berth_git::transport::Cancel;
 use schedule::{Action, Event, Schedule};
+use webhooks::Webhooks;
 
 pub use cache::Cache;
 pub use error::PassError;
@@ -67,16 +69,18 @@ pub fn run(
     settings: Settings,
     poll: Duration,
     remote: Option<Remote>,
+    webhooks: Option<Webhooks>,
     hooks: &mut dyn PassHooks,
 ) -> Result<(), DaemonError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    runtime.block_on(run_loop(settings, poll, remote, hooks))
+    runtime.block_on(run_loop(settings, poll, remote, webhooks, hooks))
 }
 
 async fn run_loop(
     settings: Settings,
     poll: Duration,
     remote: Option<Remote>,
+    webhooks: Option<Webhooks>,
     hooks: &mut dyn PassHooks,
 ) -> Result<(), DaemonError> {
     let mut stop = StopSignals::new()?;
@@ -108,6 +112,9 @@ async fn run_loop(
                 .ok()
         }
     };
+    if let Some(webhooks) = webhooks {
+        tokio::spawn(webhooks.pass_on(wake.clone()));
+    }
     let mut ticks = tokio::time::interval(poll);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut schedule = Schedule::default();
@@ -118,6 +125,8 @@ async fn run_loop(
     let mut upkeep = upkeep::Upkeep::default();
     info!(repository = %settings.repo.display(), "watching");
     loop {
+        // A failing remote gets its whole pause, and one request at a time.
+        let may_look = mirror.is_none() || !(backing_off || running.is_some());
         let event = tokio::select! {
             () = stop.received() => {
                 info!("stopping");
@@ -131,9 +140,8 @@ async fn run_loop(
                 }
                 state.ended(ended, hooks)
             }
-            Some(()) = woken.recv() => Event::Wake,
-            // A failing remote gets its whole pause, and one request at a time.
-            _ = ticks.tick(), if mirror.is_none() || !(backing_off || running.is_some()) => Event::Wake,
+            Some(()) = woken.recv(), if may_look => Event::Wake,
+            _ = ticks.tick(), if may_look => Event::Wake,
             () = sleep_until(pause) => {
                 (pause, backing_off) = (None, false);
                 Event::Wake

@@ -10,6 +10,7 @@ use super::PassError;
 use super::hooks::PassEnd;
 use super::pass::PassOutcome;
 use super::standing::{FleetStanding, MemberStanding};
+use super::webhooks;
 use crate::next_commit::NextCommitError;
 use berth_base::diag::Severity;
 use berth_base::model::{Key, Timestamp};
@@ -36,6 +37,7 @@ pub struct PassMeter {
     health: ProcessHealth,
     passes: ByLabel<Counter>,
     failures: ByLabel<Counter>,
+    webhooks: ByLabel<Counter>,
     seconds: Histogram,
     sequence: Later<Number>,
     last_success: Later<Moment>,
@@ -67,6 +69,7 @@ impl PassMeter {
             health: ProcessHealth::new("pass", longest_silence(poll)),
             passes: ByLabel::default(),
             failures: ByLabel::default(),
+            webhooks: ByLabel::default(),
             seconds: Histogram::new(SECONDS),
             sequence: Later::default(),
             last_success: Later::default(),
@@ -87,9 +90,13 @@ impl PassMeter {
         for reason in REASONS {
             drop(meter.failures.get_or_create(&[("reason", reason)]));
         }
+        for result in webhooks::RESULTS {
+            drop(meter.webhooks.get_or_create(&[("result", result)]));
+        }
         let run = registry.sub_registry_with_prefix("berth_run");
         run.register("passes", "Passes by result", meter.passes.clone());
         run.register("failures", "Failed passes by reason", meter.failures.clone());
+        run.register("webhooks", "Deliveries of webhooks by result", meter.webhooks.clone());
         run.register("pass_seconds", "Duration of passes", meter.seconds.clone());
         run.register("sequence", "The number of the last publication", meter.sequence.clone());
         let help = "Time of the last pass that did its work";
@@ -108,6 +115,11 @@ impl PassMeter {
         let help = "Members that report, by the state of their reports";
         registry.register("berth_members", help, meter.members.clone());
         meter
+    }
+
+    /// The counts of webhooks, for those who hear them.
+    pub fn webhooks(&self) -> ByLabel<Counter> {
+        self.webhooks.clone()
     }
 
     /// Hears that the loop goes on.

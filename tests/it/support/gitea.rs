@@ -248,6 +248,8 @@ TYPE = channel
 ENABLED = false
 [log]
 LEVEL = warn
+[webhook]
+ALLOWED_HOST_LIST = loopback
 [actions]
 ENABLED = false
 [packages]

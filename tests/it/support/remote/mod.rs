@@ -8,7 +8,7 @@ mod spy;
 
 pub use proxy::{Cutter, WebProxy};
 pub use running::Running;
-pub use servers::{Https, Plain, Server, Ssh};
+pub use servers::{Folder, Https, Plain, Server, Ssh};
 pub use spy::Spy;
 
 use std::path::{Path, PathBuf};

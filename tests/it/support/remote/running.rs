@@ -16,8 +16,13 @@ pub struct Running {
 
 impl Running {
     pub fn daemon(fleet: &Fleet, server: &dyn Server, more: &[&str]) -> Running {
+        Running::daemon_that_polls("1", fleet, server, more)
+    }
+
+    /// A daemon that looks at its remote this often, in seconds.
+    pub fn daemon_that_polls(poll: &str, fleet: &Fleet, server: &dyn Server, more: &[&str]) -> Running {
         let mut command = berth();
-        command.args(["run", "--log-format", "json", "--poll", "1", "--repo"]);
+        command.args(["run", "--log-format", "json", "--poll", poll, "--repo"]);
         command.arg(fleet.root().join("copies/daemon")).args(more);
         Running::start(command, server)
     }
@@ -44,6 +49,10 @@ impl Running {
             }
         });
         Running { child, log }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// All that it said so far.

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use super::PASSWORD;
+use super::{Fleet, PASSWORD};
 use crate::support::wait::until;
 use crate::support::{Ran, hermetic};
 
@@ -33,6 +33,23 @@ fn is_there(program: &str, package: &str) -> bool {
         eprintln!("{message}");
     }
     found
+}
+
+/// No server at all: the repository's own path.
+pub struct Folder(String);
+
+impl Folder {
+    pub fn of(fleet: &Fleet) -> Folder {
+        Folder(fleet.bare_path().display().to_string())
+    }
+}
+
+impl Server for Folder {
+    fn access(&self) -> Vec<String> {
+        vec!["--remote".to_owned(), self.0.clone()]
+    }
+    fn start(&mut self) {}
+    fn stop(&mut self) {}
 }
 
 fn free_port() -> u16 {

@@ -1,0 +1,193 @@
+//! Webhooks: a forge tells that something was pushed, and the daemon looks at its remote right away.
+//!
+//! A look is all that a delivery can cause. Nothing of its content is read, so that the worst one is a look too many,
+//! and looks are spaced. Pushes of the daemon itself come back as well: the look that they cause finds nothing new and
+//! pushes nothing, so that it is the last.
+
+mod credentials;
+mod heard;
+mod secrets;
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tracing::{debug, info};
+
+use berth_base::model::Timestamp;
+use berth_metrics::http::{self, Answer, BodyError, HeaderMap, Limits, Method, Request, StatusCode};
+use berth_metrics::meter::{ByLabel, Counter};
+use credentials::{Check, Credentials, Verdict};
+use heard::{Allowance, Heard};
+
+pub use secrets::{SecretError, SecretFile};
+
+const LIMITS: Limits = Limits { places: 64, patience: Duration::from_secs(10) };
+
+/// No forge sends more: GitHub and GitLab end at 25 MB. A body is digested as it arrives, and not kept.
+const LONGEST_BODY: u64 = 25 << 20;
+
+/// Between two looks that webhooks cause.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Headers that say which kind of event a forge tells.
+const KINDS: [&str; 6] =
+    ["x-github-event", "x-forgejo-event", "x-gitea-event", "x-gogs-event", "x-gitlab-event", "x-event-key"];
+
+/// The kinds that may mean a moved ref.
+const PUSHES: [&str; 9] = [
+    "push",
+    "create",
+    "delete",
+    "Push Hook",
+    "Tag Push Hook",
+    "System Hook",
+    "repo:push",
+    "repo:refs_changed",
+    "mirror:repo_synchronized",
+];
+
+/// The fate of a delivery.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Accepted,
+    Ignored,
+    Repeated,
+    Stale,
+    Unsigned,
+    Unusable,
+    TooLarge,
+    TooMany,
+}
+
+impl Fate {
+    /// The label that counts it.
+    fn word(self) -> &'static str {
+        match self {
+            Fate::Accepted => "accepted",
+            Fate::Ignored => "ignored",
+            Fate::Repeated | Fate::Stale => "repeated",
+            Fate::Unsigned | Fate::Unusable => "unsigned",
+            Fate::TooLarge => "too_large",
+            Fate::TooMany => "too_many",
+        }
+    }
+
+    fn answer(self) -> Answer {
+        let (status, text) = match self {
+            Fate::Accepted => (StatusCode::ACCEPTED, "accepted\n"),
+            Fate::Ignored => (StatusCode::ACCEPTED, "ignored: this is no push\n"),
+            Fate::Repeated => (StatusCode::OK, "this was heard before\n"),
+            Fate::Stale => (StatusCode::UNAUTHORIZED, "`webhook-timestamp` is more than five minutes off\n"),
+            Fate::Unsigned => (StatusCode::UNAUTHORIZED, "no signature or token that is known here\n"),
+            Fate::Unusable => (StatusCode::SERVICE_UNAVAILABLE, "the secrets cannot be read\n"),
+            Fate::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "the body is too long\n"),
+            Fate::TooMany => (StatusCode::TOO_MANY_REQUESTS, "too many requests\n"),
+        };
+        Answer::plain(status, text)
+    }
+}
+
+/// The values of the label that counts deliveries.
+pub const RESULTS: [&str; 6] = ["accepted", "ignored", "repeated", "unsigned", "too_large", "too_many"];
+
+/// What webhooks have woken the daemon for. Looks that are due at the same time are one.
+#[derive(Debug)]
+pub struct Webhooks(Receiver<()>);
+
+impl Webhooks {
+    /// Listens for deliveries as long as the process lives. Returns the address, too.
+    pub fn listen(
+        address: SocketAddr,
+        secrets: SecretFile,
+        counts: ByLabel<Counter>,
+    ) -> std::io::Result<(Webhooks, SocketAddr)> {
+        let (wake, woken) = channel(1);
+        let count = move |fate: Fate| {
+            counts.get_or_create(&[("result", fate.word())]).inc();
+        };
+        let full = {
+            let count = count.clone();
+            move || count(Fate::TooMany)
+        };
+        let desk = Desk {
+            secrets,
+            wake,
+            heard: RefCell::default(),
+            allowance: RefCell::new(Allowance::new(Instant::now())),
+        };
+        let answer = async move |request: Request| {
+            let refusal = match (request.path(), request.method()) {
+                ("/" | "/webhook", &Method::POST) => None,
+                ("/" | "/webhook", _) => Some((StatusCode::METHOD_NOT_ALLOWED, "only POST\n")),
+                _ => Some((StatusCode::NOT_FOUND, "/webhook\n")),
+            };
+            if let Some((status, text)) = refusal {
+                return Answer::plain(status, text);
+            }
+            let Some(fate) = desk.decide(request).await else {
+                return Answer::plain(StatusCode::BAD_REQUEST, "the body breaks off\n");
+            };
+            debug!(result = fate.word(), "webhook");
+            count(fate);
+            fate.answer()
+        };
+        let address = http::serve(address, "webhooks", LIMITS, answer, full)?;
+        Ok((Webhooks(woken), address))
+    }
+
+    /// Passes wakes on, not more often than looks may be. A full channel already holds a wake.
+    pub(super) async fn pass_on(mut self, wake: Sender<()>) {
+        while self.0.recv().await.is_some() {
+            info!("a webhook tells of a push");
+            let _ = wake.try_send(());
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+/// Decides about deliveries, all on one thread.
+struct Desk {
+    secrets: SecretFile,
+    wake: Sender<()>,
+    heard: RefCell<Heard>,
+    allowance: RefCell<Allowance>,
+}
+
+impl Desk {
+    /// Nothing where the body breaks off.
+    async fn decide(&self, request: Request) -> Option<Fate> {
+        if !self.allowance.borrow_mut().take(Instant::now()) {
+            return Some(Fate::TooMany);
+        }
+        let Some(credentials) = Credentials::read(request.headers()) else { return Some(Fate::Unsigned) };
+        let Some(secrets) = self.secrets.read() else { return Some(Fate::Unusable) };
+        let is_push = is_push(request.headers());
+        let mut check = Check::new(credentials, &secrets);
+        match request.read(LONGEST_BODY, |piece| check.update(piece)).await {
+            Err(BodyError::TooLong) => return Some(Fate::TooLarge),
+            Err(BodyError::Broken) => return None,
+            Ok(()) => {}
+        }
+        let mark = match check.end(Timestamp::now()) {
+            Verdict::Unsigned => return Some(Fate::Unsigned),
+            Verdict::Stale => return Some(Fate::Stale),
+            Verdict::Signed { mark } => mark,
+        };
+        if !is_push {
+            return Some(Fate::Ignored);
+        }
+        if mark.is_some_and(|mark| !self.heard.borrow_mut().is_new(mark, Instant::now())) {
+            return Some(Fate::Repeated);
+        }
+        let _ = self.wake.try_send(());
+        Some(Fate::Accepted)
+    }
+}
+
+/// Reports whether a delivery may tell of a push. A sender that names no kind has no other reason.
+fn is_push(headers: &HeaderMap) -> bool {
+    let kinds = KINDS.iter().filter_map(|name| headers.get(*name));
+    kinds.into_iter().all(|kind| PUSHES.iter().any(|push| kind == push))
+}

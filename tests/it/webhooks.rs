@@ -1,0 +1,442 @@
+//! `berth run --webhook`: a forge tells of a push, and the daemon looks at its remote. The daemons here poll once a day.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use serde_json::{Value as Json, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::support::gitea::{Gitea, User};
+use crate::support::page::page;
+use crate::support::remote::{Fleet, Folder, Running, Server};
+use crate::support::wait::until;
+use crate::support::{RENDERED, Ran, berth, config_map, small_fleet};
+
+const SECRET: &str = "a secret that a forge signs with";
+
+/// What a forge sends: its headers and the body.
+type Delivery = (Vec<(&'static str, String)>, Vec<u8>);
+
+/// RFC 2104, for keys of at most 64 bytes.
+fn hmac(key: &[u8], message: &[u8]) -> Vec<u8> {
+    let pad = |with: u8| {
+        let mut block = [with; 64];
+        block.iter_mut().zip(key).for_each(|(byte, key)| *byte ^= key);
+        block
+    };
+    let inner = Sha256::digest([&pad(0x36)[..], message].concat());
+    Sha256::digest([&pad(0x5c)[..], &inner].concat()).to_vec()
+}
+
+fn signature(secret: &str, body: &[u8]) -> String {
+    hmac(secret.as_bytes(), body).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A delivery of GitHub's with any body.
+fn github(secret: &str, event: &str, body: &str) -> Delivery {
+    let headers = vec![
+        ("User-Agent", "GitHub-Hookshot/044aadd".to_owned()),
+        ("Content-Type", "application/json".to_owned()),
+        ("X-GitHub-Hook-ID", "292430182".to_owned()),
+        ("X-GitHub-Event", event.to_owned()),
+        ("X-GitHub-Delivery", "72d3162e-cc78-11e3-81ab-4c9367dc0958".to_owned()),
+        ("X-Hub-Signature", "sha1=d57c68ca6f92289e6987922ff26938930f6e66a2".to_owned()),
+        ("X-Hub-Signature-256", format!("sha256={}", signature(secret, body.as_bytes()))),
+    ];
+    (headers, body.as_bytes().to_vec())
+}
+
+/// A daemon that hears webhooks.
+struct Listening {
+    fleet: Fleet,
+    daemon: Running,
+    address: String,
+    secrets: PathBuf,
+    /// The edits so far.
+    edits: u32,
+}
+
+impl Listening {
+    fn start(secrets: &str) -> Listening {
+        let fleet = Fleet::new();
+        let server = Folder::of(&fleet);
+        Listening::on(fleet, &server, secrets)
+    }
+
+    fn on(fleet: Fleet, server: &dyn Server, text: &str) -> Listening {
+        let secrets = fleet.root().join("secrets");
+        std::fs::write(&secrets, text).unwrap();
+        let more = ["--webhook", "0", "--metrics", "0", "--webhook-secret-file", secrets.to_str().unwrap()];
+        let daemon = Running::daemon_that_polls("86400", &fleet, server, &more);
+        daemon.wait_for(&["\"pass done\""]);
+        let address = address(&daemon, "listening for webhooks");
+        Listening { fleet, daemon, address, secrets, edits: 0 }
+    }
+
+    fn edit(&mut self) {
+        self.edits += 1;
+        self.fleet.edit(&format!("edit {}", self.edits));
+    }
+
+    /// Whether the last edit is published.
+    fn follows(&self) {
+        let count = (self.edits + 1).to_string();
+        until("the daemon follows", || self.fleet.bare(&["rev-list", "--count", RENDERED]) == count);
+    }
+
+    fn send(&self, delivery: &Delivery) -> Option<u16> {
+        send(&self.address, delivery)
+    }
+
+    /// How many deliveries had each fate, as the page of numbers says.
+    fn count(&self, result: &str) -> u64 {
+        let page = page(&address(&self.daemon, "serving /metrics"), "/metrics");
+        let line = format!("berth_run_webhooks_total{{result=\"{result}\"}} ");
+        let count = page.lines().find_map(|one| one.strip_prefix(&line));
+        count.unwrap_or_else(|| panic!("no {line} in {page}")).parse().unwrap()
+    }
+
+    /// How often webhooks made the daemon look.
+    fn looks(&self) -> usize {
+        self.daemon.log().matches("a webhook tells of a push").count()
+    }
+}
+
+/// Sends a delivery; gives the status of the answer, or nothing where the connection was closed.
+fn send(address: &str, (headers, body): &Delivery) -> Option<u16> {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    let mut request = format!("POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n", body.len());
+    for (name, value) in headers {
+        request.push_str(&format!("{name}: {value}\r\n"));
+    }
+    let _ = stream.write_all(&[request.as_bytes(), b"\r\n", body].concat());
+    status(stream)
+}
+
+fn status(mut stream: TcpStream) -> Option<u16> {
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    let answer = String::from_utf8_lossy(&answer);
+    answer.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()
+}
+
+fn address(daemon: &Running, words: &str) -> String {
+    daemon.wait_for(&[words]);
+    let log = daemon.log();
+    let line = log.lines().find(|line| line.contains(words)).expect("a line");
+    let line: Json = serde_json::from_str(line).expect("JSON");
+    line["address"].as_str().expect("an address").to_owned()
+}
+
+const COMMIT: &str = "da1560886d4f094c3e6c9ef40349f7d38b5d27d7";
+const BEFORE: &str = "95790bf891e76fee5e1747ab589903a6a1f80f22";
+const REF: &str = "refs/heads/main";
+
+/// A push as each forge tells it.
+fn pushes() -> Vec<(&'static str, Delivery)> {
+    let owned = |headers: &[(&'static str, &str)]| -> Vec<(&'static str, String)> {
+        headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect()
+    };
+    let push = |more: &str| {
+        json!({"ref": REF, "before": BEFORE, "after": COMMIT, "compare": more, "created": false, "forced": false,
+            "commits": [{"id": COMMIT, "message": "Update\n", "timestamp": "2026-11-20T10:00:00Z",
+                "author": {"name": "Ann", "email": "ann@example.com"}, "modified": ["apps/web.yaml"]}],
+            "repository": {"id": 186_853_002, "full_name": "team/fleet", "default_branch": "main"},
+            "pusher": {"name": "ann", "email": "ann@example.com"}})
+        .to_string()
+    };
+    let gitea = push("gitea").into_bytes();
+    let digits = signature(SECRET, &gitea);
+    let uuid = "f6266f16-1bf3-46a5-9ea4-602e06ead473";
+    let words = format!("sha256={digits}");
+    let from_gitea = owned(&[
+        ("Content-Type", "application/json"),
+        ("X-GitHub-Delivery", uuid),
+        ("X-GitHub-Event", "push"),
+        ("X-GitHub-Event-Type", "push"),
+        ("X-Gitea-Delivery", uuid),
+        ("X-Gitea-Event", "push"),
+        ("X-Gitea-Event-Type", "push"),
+        ("X-Gitea-Signature", &digits),
+        ("X-Gogs-Delivery", uuid),
+        ("X-Gogs-Event", "push"),
+        ("X-Gogs-Event-Type", "push"),
+        ("X-Gogs-Signature", &digits),
+        ("X-Hub-Signature", "sha1=0123456789012345678901234567890123456789"),
+        ("X-Hub-Signature-256", &words),
+    ]);
+    let forgejo = push("forgejo").into_bytes();
+    let digits = signature(SECRET, &forgejo);
+    let from_forgejo = owned(&[
+        ("X-Forgejo-Delivery", uuid),
+        ("X-Forgejo-Event", "push"),
+        ("X-Forgejo-Event-Type", "push"),
+        ("X-Forgejo-Signature", &digits),
+        ("X-Gitea-Delivery", uuid),
+        ("X-Gitea-Event", "push"),
+        ("X-Gitea-Signature", &digits),
+    ]);
+    let gitlab =
+        json!({"object_kind": "push", "event_name": "push", "before": BEFORE, "after": COMMIT, "ref": REF,
+        "checkout_sha": COMMIT, "user_username": "ann", "project_id": 15, "total_commits_count": 1,
+        "project": {"path_with_namespace": "team/fleet", "default_branch": "main"}})
+        .to_string()
+        .into_bytes();
+    let from_gitlab = owned(&[
+        ("User-Agent", "GitLab/18.6.0"),
+        ("Idempotency-Key", "f5e5f430-f57b-4e6e-9fac-d9128cd7232f"),
+        ("X-Gitlab-Event", "Push Hook"),
+        ("X-Gitlab-Webhook-UUID", "1f8b0b2b-7bd1-4e2c-9b7a-8c1a4a9a0a11"),
+        ("X-Gitlab-Event-UUID", "13792a34-cac6-4fda-95a8-c58e00a3954e"),
+        ("X-Gitlab-Instance", "https://gitlab.example.com"),
+        ("X-Gitlab-Token", SECRET),
+    ]);
+    let now =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs().to_string();
+    let dated = [format!("f5e5.{now}.").as_bytes(), &gitlab].concat();
+    let dated = berth_base::text::base64::encode(&hmac(SIGNING_KEY, &dated));
+    let from_signing_gitlab = owned(&[
+        ("X-Gitlab-Event", "Push Hook"),
+        ("webhook-id", "f5e5"),
+        ("webhook-timestamp", &now),
+        ("webhook-signature", &format!("v1,{dated}")),
+    ]);
+    let bitbucket = json!({"actor": {"display_name": "Ann"}, "repository": {"full_name": "team/fleet"},
+        "push": {"changes": [{"new": {"type": "branch", "name": "main", "target": {"hash": COMMIT}},
+            "old": {"type": "branch", "name": "main", "target": {"hash": BEFORE}}, "forced": false}]}})
+    .to_string()
+    .into_bytes();
+    let words = format!("sha256={}", signature(SECRET, &bitbucket));
+    let from_bitbucket = owned(&[
+        ("X-Event-Key", "repo:push"),
+        ("X-Hook-UUID", "{a3e1f4c2-0000-4c1c-8f0e-000000000001}"),
+        ("X-Request-UUID", "a3e1f4c2-0000-4c1c-8f0e-000000000002"),
+        ("X-Attempt-Number", "1"),
+        ("X-Hub-Signature", &words),
+    ]);
+    vec![
+        ("GitHub", github(SECRET, "push", &push("github"))),
+        ("GitLab", (from_gitlab, gitlab.clone())),
+        ("GitLab with a signing token", (from_signing_gitlab, gitlab)),
+        ("Gitea", (from_gitea, gitea)),
+        ("Forgejo", (from_forgejo, forgejo)),
+        ("Bitbucket", (from_bitbucket, bitbucket)),
+        ("a plain POST", (owned(&[("Authorization", &format!("Bearer {SECRET}"))]), Vec::new())),
+    ]
+}
+
+const SIGNING_KEY: &[u8] = b"0123456789abcdef0123456789abcdef";
+
+#[test]
+fn a_push_is_followed_by_the_webhook_of_each_forge() {
+    let signing = berth_base::text::base64::encode(SIGNING_KEY);
+    let mut listening = Listening::start(&format!("{SECRET}\nwhsec_{signing}\n"));
+    for (forge, delivery) in pushes() {
+        listening.edit();
+        assert_eq!(listening.send(&delivery), Some(202), "{forge}");
+        listening.follows();
+    }
+    assert_eq!(listening.count("accepted"), 7);
+    // The same again: all but the POST, which nothing tells apart from the next one.
+    let again = pushes().into_iter().map(|(forge, delivery)| (forge, listening.send(&delivery)));
+    let again: Vec<_> = again.filter(|(_, status)| *status != Some(200)).collect();
+    let moved_on = |forge: &str| ["a plain POST", "GitLab with a signing token"].contains(&forge);
+    assert!(again.iter().all(|(forge, status)| moved_on(forge) && *status == Some(202)), "{again:?}");
+    assert_eq!(listening.daemon.stop().0, 0);
+}
+
+#[test]
+fn strangers_replays_and_other_events_cause_no_look() {
+    let mut listening = Listening::start(SECRET);
+    for result in ["accepted", "ignored", "repeated", "unsigned", "too_large", "too_many"] {
+        assert_eq!(listening.count(result), 0);
+    }
+    let push = github(SECRET, "push", "{\"after\": 1}");
+    assert_eq!(listening.send(&push), Some(202));
+    until("the daemon looks", || listening.looks() == 1);
+    // Another id, or none, makes no other delivery of it.
+    let mut fresh = push.clone();
+    fresh.0.retain(|(name, _)| *name != "X-GitHub-Delivery");
+    assert_eq!((listening.send(&push), listening.send(&fresh)), (Some(200), Some(200)));
+    let mut changed = push.clone();
+    changed.1.push(b' ');
+    let unsigned = (vec![("X-GitHub-Event", "push".to_owned())], b"{}".to_vec());
+    let old_hash = (vec![("X-Hub-Signature", "sha1=00".to_owned())], b"{}".to_vec());
+    let token = (vec![("X-Gitlab-Token", format!("{SECRET}."))], b"{}".to_vec());
+    let wrong = github("another secret of somebody", "push", "{}");
+    for delivery in [&changed, &unsigned, &old_hash, &token, &wrong] {
+        assert_eq!(listening.send(delivery), Some(401));
+    }
+    for event in ["ping", "pull_request", "issues"] {
+        assert_eq!(listening.send(&github(SECRET, event, "{}")), Some(202));
+    }
+    for (request, expected) in [("GET / HTTP/1.1", 405), ("POST /metrics HTTP/1.1", 404)] {
+        let mut stream = TcpStream::connect(&listening.address).expect("it listens");
+        write!(stream, "{request}\r\nHost: x\r\n\r\n").unwrap();
+        assert_eq!(status(stream), Some(expected), "{request}");
+    }
+    let counts = ["accepted", "repeated", "unsigned", "ignored"].map(|result| listening.count(result));
+    assert_eq!(counts, [1, 2, 5, 3]);
+    // Nothing of all this is waiting: the next push causes the second look.
+    listening.edit();
+    assert_eq!(listening.send(&github(SECRET, "push", "{\"after\": 2}")), Some(202));
+    listening.follows();
+    assert_eq!(listening.looks(), 2);
+    let (_, log) = listening.daemon.stop();
+    assert!(!log.contains(SECRET), "{log}");
+}
+
+#[test]
+fn a_long_body_is_cut_off_and_those_who_hold_the_line_are_sent_away() {
+    let mut listening = Listening::start(SECRET);
+    let most_memory = |listening: &Listening| -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", listening.daemon.pid())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        line.split_whitespace().next()?.parse().ok()
+    };
+    let before = most_memory(&listening);
+    let head = |length: &str| {
+        let claimed = signature(SECRET, b"");
+        format!("POST / HTTP/1.1\r\nHost: x\r\nX-Gitea-Signature: {claimed}\r\n{length}\r\n\r\n")
+    };
+    let mut stream = TcpStream::connect(&listening.address).expect("it listens");
+    stream.write_all(head("Content-Length: 104857600").as_bytes()).unwrap();
+    assert_eq!(status(stream), Some(413));
+    let mut stream = TcpStream::connect(&listening.address).expect("it listens");
+    stream.write_all(head("Transfer-Encoding: chunked").as_bytes()).unwrap();
+    let piece = [b"100000\r\n".to_vec(), vec![b'x'; 1 << 20], b"\r\n".to_vec()].concat();
+    let taken = (0..100).take_while(|_| stream.write_all(&piece).is_ok()).count();
+    assert!(taken < 60, "{taken} MiB");
+    until("both are counted", || listening.count("too_large") == 2);
+    if let (Some(before), Some(after)) = (before, most_memory(&listening)) {
+        assert!(after - before < 16 << 10, "{before} kB, then {after} kB");
+    }
+    // More than there are places, and each begins and then says nothing.
+    let idle: Vec<TcpStream> = (0..200)
+        .map(|_| {
+            let mut stream = TcpStream::connect(&listening.address).expect("it listens");
+            let _ = stream.write_all(b"POST / HTTP/1.1\r\n");
+            stream
+        })
+        .collect();
+    listening.edit();
+    let delivery = github(SECRET, "push", "{}");
+    until("a place is free", || listening.send(&delivery) == Some(202));
+    listening.follows();
+    assert!(listening.count("too_many") > 0);
+    drop(idle);
+}
+
+#[test]
+fn a_thousand_deliveries_at_once_are_few_looks() {
+    let mut listening = Listening::start(SECRET);
+    let begun = Instant::now();
+    let statuses: Vec<Option<u16>> = std::thread::scope(|scope| {
+        let address = &listening.address;
+        let begin = |thread: usize| {
+            scope.spawn(move || -> Vec<Option<u16>> {
+                let body = |number| format!("{{\"thread\": {thread}, \"number\": {number}}}");
+                (0..250).map(|number| send(address, &github(SECRET, "push", &body(number)))).collect()
+            })
+        };
+        let threads: Vec<_> = (0..4).map(begin).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    let took = begun.elapsed().as_secs_f64();
+    let accepted = statuses.iter().filter(|status| **status == Some(202)).count();
+    assert!(accepted >= 100, "{accepted}");
+    // Where it took longer, more of them are accepted.
+    #[expect(clippy::cast_precision_loss, reason = "at most 1,000")]
+    let is_bounded = accepted as f64 <= 101.0 + took * 50.0;
+    assert!(is_bounded, "{accepted} in {took} s");
+    assert!(statuses.iter().all(|status| matches!(status, Some(202 | 429) | None)), "{statuses:?}");
+    listening.edit();
+    until("one more is accepted", || listening.send(&github(SECRET, "push", "{}")) == Some(202));
+    listening.follows();
+    let bound = begun.elapsed().as_secs() as usize + 2;
+    assert!(listening.looks() <= bound, "{} looks, at most {bound}", listening.looks());
+    assert_eq!(listening.fleet.bare(&["rev-list", "--count", RENDERED]), "2");
+}
+
+#[test]
+fn secrets_change_while_the_daemon_runs() {
+    let listening = Listening::start(SECRET);
+    let new = "the secret that follows it";
+    let mut number = 0;
+    let mut answer = |secret: &str| {
+        number += 1;
+        listening.send(&github(secret, "push", &number.to_string()))
+    };
+    assert_eq!((answer(SECRET), answer(new)), (Some(202), Some(401)));
+    std::fs::write(&listening.secrets, format!("{SECRET}\n{new}\n")).unwrap();
+    assert_eq!((answer(SECRET), answer(new)), (Some(202), Some(202)));
+    std::fs::write(&listening.secrets, new).unwrap();
+    assert_eq!((answer(SECRET), answer(new)), (Some(401), Some(202)));
+    std::fs::remove_file(&listening.secrets).unwrap();
+    assert_eq!((answer(SECRET), answer(new)), (Some(503), Some(503)));
+    listening.daemon.wait_for(&["webhooks are refused: their secrets cannot be used"]);
+    std::fs::write(&listening.secrets, new).unwrap();
+    assert_eq!(answer(new), Some(202));
+}
+
+#[test]
+fn a_listener_needs_secrets_that_cannot_be_guessed() {
+    let fleet = small_fleet();
+    let run =
+        |more: &[&str]| Ran::of(berth().args(["run", "--repo", fleet.arg(), "--webhook", "0"]).args(more));
+    let ran = run(&[]).expect(2);
+    assert!(ran.err.contains("--webhook-secret-file"), "{}", ran.err);
+    fleet.write("short", "tiny\n");
+    let file = fleet.path().join("short");
+    let ran = run(&["--webhook-secret-file", file.to_str().unwrap()]).expect(2);
+    assert!(ran.err.contains("line 1 is shorter than 16 characters"), "{}", ran.err);
+    assert!(ran.err.contains("openssl rand -hex 32") && !ran.err.contains("tiny"), "{}", ran.err);
+}
+
+/// A repository at a real forge.
+struct AtGitea<'a>(&'a Gitea, &'a User, &'a str);
+
+impl Server for AtGitea<'_> {
+    fn access(&self) -> Vec<String> {
+        let AtGitea(gitea, user, repository) = self;
+        let url = format!("{}/{repository}.git", gitea.url);
+        ["--allow-plain", "--username", &user.name, "--remote", &url].map(str::to_owned).to_vec()
+    }
+    fn set_secrets(&self, command: &mut Command) {
+        command.env("BERTH_TOKEN", &self.1.token);
+    }
+    fn start(&mut self) {}
+    fn stop(&mut self) {}
+}
+
+#[test]
+fn a_real_forge_wakes_the_daemon_and_the_daemons_own_pushes_do_not_go_on_for_ever() {
+    let Some(gitea) = Gitea::start() else { return };
+    let owner = gitea.user("owner");
+    let repository = gitea.repository(&owner, "fleet");
+    let fleet = Fleet::new();
+    gitea.push(&owner, &repository, fleet.people.path(), "HEAD:refs/heads/main");
+    let listening = Listening::on(fleet, &AtGitea(&gitea, &owner, &repository), SECRET);
+    let config = json!({"url": format!("http://{}/webhook", listening.address), "content_type": "json",
+        "secret": SECRET});
+    let hook =
+        json!({"type": "gitea", "active": true, "branch_filter": "*", "events": ["push"], "config": config});
+    gitea.call(&owner.token, "POST", &format!("repos/{repository}/hooks"), Some(&hook));
+    for number in 1..=2 {
+        let value = format!("edit {number}");
+        listening.fleet.people.write("apps/web.yaml", config_map("web", &value, "{clusterSelector: {}}"));
+        listening.fleet.people.commit(&value);
+        gitea.push(&owner, &repository, listening.fleet.people.path(), "HEAD:refs/heads/main");
+        let published = || listening.daemon.log().matches("\"published\"").count() == number + 1;
+        until("the daemon follows by the forge's own delivery", published);
+        // The delivery of the daemon's own push.
+        until("its push comes back", || listening.count("accepted") >= 2 * number as u64);
+    }
+    // Two pushes of people, two of the daemon: each caused at most one look, and the last one no push.
+    assert!(listening.looks() <= 4, "{}", listening.daemon.log());
+    assert_eq!(listening.count("unsigned"), 0);
+    assert_eq!(listening.daemon.stop().0, 0);
+}
