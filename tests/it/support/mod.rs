@@ -2,6 +2,8 @@
 
 pub mod chaos;
 #[cfg(unix)]
+#[cfg(unix)]
+pub mod deliveries;
 pub mod disk;
 pub mod editing;
 pub mod fake_host;
