@@ -1,5 +1,5 @@
 //! One step of a rollout over large fleets, through Git: ten clusters report success, and the next ten are told.
-//! `cargo bench --bench rollout [-- CLUSTERS...]`.
+//! `cargo bench --bench rollout [-- CLUSTERS[/OF_A_WORKLOAD]...]`: a workload is on all clusters, or on so many.
 //!
 //! Beside it, from the same run: the same pass without anything to do, and a full run from nothing.
 
@@ -27,17 +27,22 @@ const STEPS: usize = 7;
 const START: i64 = 1_767_225_600;
 
 fn main() {
-    let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
-    let sizes = if sizes.is_empty() { vec![1_000, 10_000, 20_000] } else { sizes };
+    let size = |text: String| {
+        let (clusters, each) = text.split_once('/').unwrap_or((&text, &text));
+        Some((clusters.parse().ok()?, each.parse().ok()?))
+    };
+    let sizes: Vec<(usize, usize)> = std::env::args().skip(1).filter_map(size).collect();
+    let usual = || vec![(1_000, 1_000), (10_000, 1_000), (10_000, 10_000), (20_000, 20_000)];
+    let sizes = if sizes.is_empty() { usual() } else { sizes };
     println!(
-        "clusters   full run   a step   nothing to do   a step / full run   a step / one at the first size"
+        "clusters   of a workload   full run   a step   nothing to do   a step / full run   a step / the first one"
     );
     let mut first = None;
-    for clusters in sizes {
-        let Figures { full, step, idle } = measure(clusters);
+    for (clusters, each) in sizes {
+        let Figures { full, step, idle } = measure(clusters, each);
         let first = *first.get_or_insert(step);
         println!(
-            "{clusters:>8} {:>8.0}ms {:>6.0}ms {:>13.0}ms {:>18.2}% {:>10.2}",
+            "{clusters:>8} {each:>15} {:>8.0}ms {:>6.0}ms {:>13.0}ms {:>18.2}% {:>10.2}",
             millis(full),
             millis(step),
             millis(idle),
@@ -53,8 +58,8 @@ struct Figures {
     idle: Duration,
 }
 
-fn measure(clusters: usize) -> Figures {
-    let shape = Shape { clusters, workloads: 10, each: clusters, overridden: 0, dialect: Dialect::KubeFed };
+fn measure(clusters: usize, each: usize) -> Figures {
+    let shape = Shape { clusters, workloads: 10, each, overridden: 0, dialect: Dialect::KubeFed };
     let folder = tempfile::tempdir().expect("a folder");
     shape.repository(folder.path());
     fleet::commit(folder.path(), &[policy()], 1);
