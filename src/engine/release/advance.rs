@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::cluster::WorkloadName;
-use berth_base::model::release::{CopyReport, RecordFormat, Releases};
+use berth_base::model::release::{CopyReport, Health, RecordFormat, Releases};
 use berth_base::model::rollout::Strategy;
 use berth_base::model::{ContentError, Contents, Decision, Digest, Key, Map, Timestamp, Workload};
 
@@ -14,7 +14,7 @@ use super::course::{self, Course, Way};
 use super::earlier::{again, lost, picks_of, pin, want};
 use super::places::{CopySet, Places};
 use super::policy::Closed;
-use super::sight::{Sight, assume, rests, sights};
+use super::sight::{Sight, assume, keep_reports, rests, sights};
 use super::turn::Has;
 use super::{Given, Trace, inputs, record, strategies};
 use crate::state::State;
@@ -61,6 +61,8 @@ pub(super) struct Asked<'a> {
     pub(super) waits_along: BTreeSet<String>,
     /// The clusters keep what they have: the release that they should go to cannot be rendered.
     is_lost: bool,
+    /// Nothing had moved, and everybody had what is proven, as the step began.
+    rested: bool,
     closed: Option<Closed>,
     /// Another workload must go first.
     is_blocked: bool,
@@ -99,6 +101,11 @@ pub(super) fn look<'a>(
         }
     }
     pin(&mut sights, &mut course, workload, (given, contents), desired);
+    // Now that every cluster should have what it should have in the end.
+    let rested = rests(&course.releases, given, &sights);
+    if rested {
+        keep_reports(&mut sights);
+    }
     assume(&mut sights, &course.releases);
     let closed = course.orders.closed(given.now);
     Ok(Asked {
@@ -109,6 +116,7 @@ pub(super) fn look<'a>(
         joins_along: BTreeSet::new(),
         waits_along: BTreeSet::new(),
         is_lost,
+        rested,
         closed,
         is_blocked: false,
     })
@@ -195,7 +203,7 @@ impl Asked<'_> {
         let orders = self.course.orders.next_change(given.now).filter(|_| waits || self.closed.is_some());
         let moments = self.answer.next.into_iter().chain(settles).chain(orders);
         let next_change = moments.filter(|at| *at > given.now).min();
-        let is_settled = rests(&self.course.releases, given, &self.sights);
+        let is_settled = self.rested && rests(&self.course.releases, given, &self.sights);
         let name = WorkloadName::of(&key);
         let mut facts = given.current.facts.cursor();
         let (mut fates, mut reports) = (Vec::new(), Vec::new());
@@ -203,12 +211,15 @@ impl Asked<'_> {
             // A proof takes the facts for reports. One that its member retracted counts for no copies any more, and
             // still says that the member reports on the workload.
             let is_retracted = sight.retracted.is_some() && !is_settled;
-            let read = sight.report.filter(|_| !sight.is_assumed && !is_settled && !is_retracted);
-            let digest = |earlier: &CopyReport| if is_retracted { Digest([0; 16]) } else { earlier.digest };
-            let carried = || {
-                let earlier = facts.get(&cluster)?.copies.get(&name)?.clone();
-                Some(CopyReport { digest: digest(&earlier), ..earlier })
+            let earlier = facts.get(&cluster).and_then(|fact| fact.copies.get(&name));
+            // A success may stay, whatever came since: it moves nothing. Anything else might, by other orders.
+            let may_stay = |one: &CopyReport, read: &CopyReport| {
+                one.digest != read.digest || one.health == Health::Succeeded
             };
+            let stays = |read: &CopyReport| is_settled && earlier.is_none_or(|one| may_stay(one, read));
+            let read = sight.report.filter(|read| !sight.is_assumed && !is_retracted && !stays(read));
+            let digest = |earlier: &CopyReport| if is_retracted { Digest([0; 16]) } else { earlier.digest };
+            let carried = || earlier.map(|one| CopyReport { digest: digest(one), ..one.clone() });
             let report = read.or_else(carried);
             reports.extend(report.map(|report| (cluster.clone(), report)));
             fates.extend(sight.fate.map(|fate| (cluster, fate)));

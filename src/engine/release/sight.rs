@@ -113,13 +113,14 @@ pub(super) fn sights<'a>(
         sight.report = Some(same.cloned().unwrap_or(fresh));
         sight.answers = !is_silent;
     }
-    if rests(releases, given, &sights) {
-        // Facts keep their reports then, and a proof reads those.
-        for sight in sights.values_mut().filter(|sight| sight.retracted.is_some()) {
-            sight.report = sight.retracted.cloned();
-        }
-    }
     sights
+}
+
+/// Lets the reports count that facts keep while a workload rests: a proof reads those.
+pub(super) fn keep_reports(sights: &mut BTreeMap<String, Sight<'_>>) {
+    for sight in sights.values_mut().filter(|sight| sight.retracted.is_some()) {
+        sight.report = sight.retracted.cloned();
+    }
 }
 
 /// Reports whether nothing moved since the last step, and everybody has what is proven.

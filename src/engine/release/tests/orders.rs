@@ -181,6 +181,30 @@ fn where_a_pin_ends_as_a_member_takes_its_report_back_a_second_pass_changes_noth
 }
 
 #[test]
+fn facts_keep_a_success_while_all_rest_and_no_failure() {
+    let mut world = World::proven(rolling(1));
+    let health = |world: &World| {
+        let fact = world.state.facts.get("b").and_then(|fact| fact.copies.values().next());
+        fact.map(|report| report.health)
+    };
+    world.now += 10;
+    world.report("b", Health::Failed, "no");
+    world.settle();
+    assert_eq!(health(&world), Some(Health::Succeeded), "nothing moves, and nothing is published for it");
+    world.join("d");
+    world.settle();
+    world.now += 10;
+    world.report("d", Health::Succeeded, "");
+    world.settle();
+    assert_eq!(health(&world), Some(Health::Failed), "something moved");
+    // Under another strategy, a failure that is over would halt the proof of a step, and not the step.
+    world.now += 10;
+    world.report("b", Health::Succeeded, "");
+    world.settle();
+    assert_eq!(health(&world), Some(Health::Succeeded));
+}
+
+#[test]
 fn a_release_that_everybody_has_is_rolled_back_where_it_fails_before_it_is_proven() {
     let mut world = proven();
     order(&mut world, |policy| policy.on_failure = Some(OnFailure::RollBack));
