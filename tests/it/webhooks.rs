@@ -47,7 +47,7 @@ impl Listening {
         self.fleet.edit(&format!("edit {}", self.edits));
     }
 
-    /// Whether the last edit is published.
+    /// Reports whether the last edit is published.
     fn follows(&self) {
         let count = (self.edits + 1).to_string();
         until("the daemon follows", || self.fleet.bare(&["rev-list", "--count", RENDERED]) == count);
@@ -57,7 +57,7 @@ impl Listening {
         send(&self.address, delivery)
     }
 
-    /// How many deliveries had each fate, as the page of numbers says.
+    /// The number of deliveries of each fate, as the page of numbers says.
     fn count(&self, result: &str) -> u64 {
         let page = page(&address(&self.daemon, "serving /metrics"), "/metrics");
         let line = format!("berth_run_webhooks_total{{result=\"{result}\"}} ");
@@ -65,7 +65,7 @@ impl Listening {
         count.unwrap_or_else(|| panic!("no {line} in {page}")).parse().unwrap()
     }
 
-    /// How often webhooks made the daemon look.
+    /// The number of looks that webhooks caused.
     fn looks(&self) -> usize {
         self.daemon.log().matches("a webhook tells of a push").count()
     }

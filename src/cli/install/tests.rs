@@ -1,4 +1,4 @@
-//! What is in the manifests, and what must never be.
+//! The contents of the manifests, and those that must never be in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

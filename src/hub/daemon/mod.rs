@@ -2,7 +2,8 @@
 //!
 //! One loop receives events and performs what [`schedule::step`] says; a pass is blocking work on a
 //! thread of its own. SIGTERM and SIGINT end the loop after the pass in progress. With a remote, a pass begins
-//! with a fetch and ends with a push; its refs are polled, or webhooks tell of them, and only exchanges with it are broken off to stop.
+//! with a fetch and ends with a push; its refs are polled, or webhooks tell of them, and only exchanges with it are
+//! broken off to stop.
 
 mod cache;
 mod cache_file;

@@ -8,7 +8,7 @@ pub const SIGNING_KEY: &[u8] = b"0123456789abcdef0123456789abcdef";
 
 pub const SECRET: &str = "a secret that a forge signs with";
 
-/// What a forge sends: its headers and the body.
+/// A delivery of a forge: its headers and the body.
 pub type Delivery = (Vec<(&'static str, String)>, Vec<u8>);
 
 /// RFC 2104, for keys of at most 64 bytes.

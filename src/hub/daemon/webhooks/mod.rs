@@ -92,7 +92,7 @@ impl Fate {
 /// The values of the label that counts deliveries.
 pub const RESULTS: [&str; 6] = ["accepted", "ignored", "repeated", "unsigned", "too_large", "too_many"];
 
-/// What webhooks have woken the daemon for. Looks that are due at the same time are one.
+/// The wakes that webhooks caused. Looks that are due at the same time are one.
 #[derive(Debug)]
 pub struct Webhooks(Receiver<()>);
 
