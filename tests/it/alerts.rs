@@ -14,10 +14,10 @@ use crate::support::page::page;
 use crate::support::programs::{made, skipped};
 use crate::support::remote::{Fleet, Plain, Running, Server as _};
 use crate::support::removals::report;
-use crate::support::rollouts::Rollouts;
 use crate::support::silence::World;
 use crate::support::wait::until;
-use crate::support::{Ran, Repo, cluster, config_map, hermetic, namespace};
+use crate::support::{Ran, config_map, hermetic};
+use crate::watching::fleet;
 
 fn file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -98,25 +98,10 @@ fn page_with(address: &str, line: &str) -> String {
     page(address, "/metrics")
 }
 
-fn fleet() -> Rollouts {
-    let policy = "apiVersion: berth.dev/v1alpha1\nkind: RolloutPolicy\nmetadata: {name: waves, namespace: shop}\n\
-        spec:\n  workloads: [{kind: FederatedConfigMap, name: web}]\n  \
-        strategy: {rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1}}}\n";
-    let everywhere = "{clusterSelector: {}}";
-    Rollouts::of(Repo::with(&[
-        ("clusters/a.yaml", &cluster("a", &[])),
-        ("clusters/b.yaml", &cluster("b", &[])),
-        ("clusters/c.yaml", &cluster("c", &[])),
-        ("apps/shop.yaml", &namespace("shop")),
-        ("apps/web.yaml", &config_map("web", "one", everywhere)),
-        ("apps/old.yaml", &config_map("old", "one", everywhere)),
-        ("policy.yaml", policy),
-    ]))
-}
-
 #[test]
 fn the_alerts_of_a_daemon_fire_for_their_faults() {
     let fleet = fleet();
+    fleet.edit(&[("apps/old.yaml", &config_map("old", "one", "{clusterSelector: {}}"))]);
     let repo = &fleet.repo;
     let daemon = Daemon::start_with(&["--repo", repo.arg(), "--metrics", "0", "--poll", "1"]);
     let address = address(&daemon.wait_for(&["serving /metrics"]));

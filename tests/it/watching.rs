@@ -11,7 +11,7 @@ use crate::support::wait::{eventually, until};
 use crate::support::{Ran, Repo, cluster, config_map, namespace, run};
 
 /// One cluster after the other, of `a`, `b` and `c`.
-fn fleet() -> Rollouts {
+pub fn fleet() -> Rollouts {
     let policy = "apiVersion: berth.dev/v1alpha1\nkind: RolloutPolicy\nmetadata: {name: waves, namespace: shop}\n\
         spec:\n  workloads: [{kind: FederatedConfigMap, name: web}]\n  \
         strategy: {rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1}}}\n";
