@@ -78,6 +78,8 @@ mod prune;
 #[cfg(unix)]
 mod pull_requests;
 #[cfg(unix)]
+mod racing;
+#[cfg(unix)]
 mod recipes;
 #[path = "../../src/forge/testing.rs"]
 mod recorder;

@@ -1,6 +1,6 @@
 //! `berth run --webhook`: a forge tells of a push, and the daemon looks at its remote. The daemons here poll once a day.
 
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde_json::{Value as Json, json};
 
-use crate::support::deliveries::{Delivery, SECRET, SIGNING_KEY, github, pushes, signature};
+use crate::support::deliveries::{Delivery, SECRET, SIGNING_KEY, github, pushes, send, signature, status};
 use crate::support::gitea::{Gitea, User};
 use crate::support::page::page;
 use crate::support::remote::{Fleet, Folder, Running, Server};
@@ -69,24 +69,6 @@ impl Listening {
     fn looks(&self) -> usize {
         self.daemon.log().matches("a webhook tells of a push").count()
     }
-}
-
-/// Sends a delivery; gives the status of the answer, or nothing where the connection was closed.
-fn send(address: &str, (headers, body): &Delivery) -> Option<u16> {
-    let mut stream = TcpStream::connect(address).expect("it listens");
-    let mut request = format!("POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n", body.len());
-    for (name, value) in headers {
-        request.push_str(&format!("{name}: {value}\r\n"));
-    }
-    let _ = stream.write_all(&[request.as_bytes(), b"\r\n", body].concat());
-    status(stream)
-}
-
-fn status(mut stream: TcpStream) -> Option<u16> {
-    let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer);
-    let answer = String::from_utf8_lossy(&answer);
-    answer.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()
 }
 
 fn address(daemon: &Running, words: &str) -> String {

@@ -1,5 +1,8 @@
 //! Webhooks in the form in which each forge sends them.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
@@ -38,6 +41,24 @@ pub fn github(secret: &str, event: &str, body: &str) -> Delivery {
         ("X-Hub-Signature-256", format!("sha256={}", signature(secret, body.as_bytes()))),
     ];
     (headers, body.as_bytes().to_vec())
+}
+
+/// Sends a delivery; gives the status of the answer, or nothing where the connection was closed.
+pub fn send(address: &str, (headers, body): &Delivery) -> Option<u16> {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    let mut request = format!("POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n", body.len());
+    for (name, value) in headers {
+        request.push_str(&format!("{name}: {value}\r\n"));
+    }
+    let _ = stream.write_all(&[request.as_bytes(), b"\r\n", body].concat());
+    status(stream)
+}
+
+pub fn status(mut stream: TcpStream) -> Option<u16> {
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    let answer = String::from_utf8_lossy(&answer);
+    answer.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()
 }
 
 const COMMIT: &str = "da1560886d4f094c3e6c9ef40349f7d38b5d27d7";

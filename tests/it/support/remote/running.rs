@@ -21,9 +21,14 @@ impl Running {
 
     /// A daemon that looks at its remote this often, in seconds.
     pub fn daemon_that_polls(poll: &str, fleet: &Fleet, server: &dyn Server, more: &[&str]) -> Running {
+        Running::daemon_in("daemon", poll, fleet, server, more)
+    }
+
+    /// The same, with a working copy of this name.
+    pub fn daemon_in(copy: &str, poll: &str, fleet: &Fleet, server: &dyn Server, more: &[&str]) -> Running {
         let mut command = berth();
         command.args(["run", "--log-format", "json", "--poll", poll, "--repo"]);
-        command.arg(fleet.root().join("copies/daemon")).args(more);
+        command.arg(fleet.root().join("copies").join(copy)).args(more);
         Running::start(command, server)
     }
 
