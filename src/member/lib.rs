@@ -2,6 +2,7 @@
 
 pub mod apply;
 pub mod cluster_events;
+pub mod cluster_lease;
 pub mod live;
 pub mod sync;
 

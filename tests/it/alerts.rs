@@ -55,7 +55,7 @@ fn numbers(page: &str) -> BTreeMap<String, f64> {
 /// Holds that these alerts fire, and no others, where a process shows one page for five minutes and then another one
 /// for some minutes. Counters go on as they went from one to the other.
 #[track_caller]
-fn fires(before: &str, after: &str, minutes: usize, alerts: &[&str]) {
+pub fn fires(before: &str, after: &str, minutes: usize, alerts: &[&str]) {
     let (before, after) = (numbers(before), numbers(after));
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let series = names.into_iter().map(|name| {

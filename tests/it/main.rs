@@ -106,6 +106,8 @@ mod silence;
 mod slips;
 mod snapshots;
 #[cfg(unix)]
+mod standby;
+#[cfg(unix)]
 mod standing;
 mod strategy;
 mod support;

@@ -26,13 +26,6 @@ fn lost(daemon: &Running) -> usize {
     daemon.log().matches("somebody else was quicker").count()
 }
 
-fn address(daemon: &Running) -> String {
-    let log = daemon.log();
-    let line = log.lines().find(|line| line.contains("listening for webhooks")).expect("a line");
-    let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
-    line["address"].as_str().expect("an address").to_owned()
-}
-
 #[test]
 fn two_daemons_race_for_many_commits_and_publish_one_line_of_history() {
     let fleet = Fleet::new();
@@ -52,7 +45,7 @@ fn two_daemons_race_for_many_commits_and_publish_one_line_of_history() {
             push_one_more(&fleet, pushed);
             pushed += 1;
             for daemon in &daemons {
-                send(&address(daemon), &github(SECRET, "push", &pushed.to_string()));
+                send(&daemon.address("listening for webhooks"), &github(SECRET, "push", &pushed.to_string()));
             }
             if pushed >= least {
                 break daemons.iter().all(|daemon| lost(daemon) > 0);

@@ -61,6 +61,7 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("protocol", &["objects", "signature"]),
         ],
     ),
+    ("lease", &[("turn", &[]), ("fence", &[]), ("holder", &[]), ("keeper", &["fence", "holder", "turn"])]),
     (
         "hub",
         &[
@@ -72,7 +73,16 @@ const MAY_USE: &[(&str, Modules)] = &[
         ],
     ),
     ("forge", &[("token", &[]), ("environment", &["token"]), ("client", &["environment", "token"])]),
-    ("member", &[("live", &[]), ("apply", &["live"]), ("cluster_events", &["live"]), ("sync", &["live"])]),
+    (
+        "member",
+        &[
+            ("live", &[]),
+            ("apply", &["live"]),
+            ("cluster_events", &["live"]),
+            ("cluster_lease", &["live"]),
+            ("sync", &["cluster_lease", "live"]),
+        ],
+    ),
     (
         "cli",
         &[
@@ -140,6 +150,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "hub/daemon",
             "member/apply",
             "member/cluster_events",
+            "member/cluster_lease",
             "member/live",
             "member/sync/backends/kube",
             "cli/commands",
@@ -147,7 +158,16 @@ const CONFINED: &[(&str, &[&str])] = &[
     ),
     ("hyper::", &["metrics"]),
     ("prometheus_client", &["metrics"]),
-    ("kube::", &["member/apply", "member/cluster_events", "member/live", "member/sync/backends/kube"]),
+    (
+        "kube::",
+        &[
+            "member/apply",
+            "member/cluster_events",
+            "member/cluster_lease",
+            "member/live",
+            "member/sync/backends/kube",
+        ],
+    ),
     ("k8s_openapi", &["member/cluster_events", "member/live", "member/sync/backends/kube", "cli/slips"]),
     ("rustix::", &["git/transport"]),
     ("ring::", &["git/deploy_key", "git/signature", "hub/daemon"]),
@@ -530,7 +550,7 @@ fn the_architecture_page_shows_the_table() {
     let page = std::fs::read_to_string(page).expect("the page");
     let cell = |uses: &[&str]| if uses.is_empty() { "nothing".to_owned() } else { uses.join(", ") };
     let mut expected = BTreeMap::new();
-    for name in ["base", "cel", "engine", "git", "metrics", "hub", "forge", "member", "cli"] {
+    for name in ["base", "cel", "engine", "git", "lease", "metrics", "hub", "forge", "member", "cli"] {
         let below = crates_below(name);
         let below: Vec<&str> = below.iter().map(String::as_str).collect();
         expected.insert(name.to_owned(), cell(&below));

@@ -71,6 +71,7 @@ fn of_pass(error: &PassError) -> Exit {
         PassError::Proof(_) => Exit::Unreachable,
         PassError::Remote(error) => of_transport(error),
         PassError::NoSource(_) => Exit::Unreachable,
+        PassError::LeaseEnded => Exit::Raced,
     }
 }
 
@@ -167,6 +168,7 @@ impl From<DaemonError> for CommandError {
     fn from(error: DaemonError) -> CommandError {
         match error {
             DaemonError::Pass(error) => error.into(),
+            DaemonError::Lease => CommandError::new(Exit::Bug, error.to_string()),
             DaemonError::Start(error) => CommandError::new(Exit::Bug, error.to_string()),
         }
     }

@@ -28,6 +28,7 @@ mod own_file;
 mod publications;
 mod record;
 mod slips;
+mod standby_args;
 mod summary;
 pub mod table;
 pub(crate) mod ui;

@@ -90,6 +90,22 @@ impl RemoteArgs {
         Ok(Some((transport, copy)))
     }
 
+    /// The remote again, with a small working copy of its own inside of the one that is open, for exchanges that end
+    /// within `patience`.
+    pub fn open_beside(
+        &self,
+        copy: &Path,
+        usage: &str,
+        patience: Duration,
+    ) -> Result<(GitTransport, WorkingCopy), CommandError> {
+        let url = RemoteUrl::parse(self.remote.as_deref().unwrap_or_default(), self.allow_plain)?;
+        let copy = WorkingCopy::open(&copy.join("berth").join(usage), &url)?;
+        let mut access = self.access(url, self.token()?, self.ssh_key.as_deref());
+        access.timeout = access.timeout.min(patience);
+        access.stall = access.stall.min(patience);
+        Ok((Self::transport_in(&copy, access, &Cancel::default())?, copy))
+    }
+
     fn access(&self, url: RemoteUrl, token: Token, ssh_key: Option<&Path>) -> Access {
         Access {
             url,

@@ -18,11 +18,11 @@ pub(crate) struct EventArgs {
     /// Write a Kubernetes Event about this object when a rollout halts, is taken back or goes on, as `deployment/NAMESPACE/NAME`
     #[arg(long, value_name = "OBJECT", env = "BERTH_EVENTS")]
     events: Option<EventPlace>,
-    /// Kubeconfig of the cluster with the object; default: the usual places, or a pod's own credentials
-    #[arg(long, value_name = "FILE", requires = "events")]
+    /// Kubeconfig of the cluster with the object, and with the Lease of `--standby`; default: the usual places, or a pod's own credentials
+    #[arg(long, value_name = "FILE", requires = "in_cluster")]
     kubeconfig: Option<PathBuf>,
     /// The context in the kubeconfig
-    #[arg(long, value_name = "NAME", requires = "events")]
+    #[arg(long, value_name = "NAME", requires = "in_cluster")]
     context: Option<String>,
 }
 
@@ -31,16 +31,20 @@ impl EventArgs {
         self.events.is_some()
     }
 
-    /// Begins to write, if somebody wants Events.
-    pub fn start(&self) -> Result<Option<RolloutEvents>, CommandError> {
-        let Some(place) = self.events.clone() else { return Ok(None) };
-        let access = Access {
+    /// The cluster that is asked.
+    pub fn access(&self) -> Access {
+        Access {
             kubeconfig: self.kubeconfig.clone(),
             context: self.context.clone(),
             patience: Duration::from_secs(10),
             pod: None,
-        };
-        let writer = EventWriter::start(access, place);
+        }
+    }
+
+    /// Begins to write, if somebody wants Events.
+    pub fn start(&self) -> Result<Option<RolloutEvents>, CommandError> {
+        let Some(place) = self.events.clone() else { return Ok(None) };
+        let writer = EventWriter::start(self.access(), place);
         let writer = writer.map_err(|error| CommandError::io("starting to write Events", &error))?;
         Ok(Some(RolloutEvents(writer)))
     }

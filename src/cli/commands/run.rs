@@ -10,6 +10,7 @@ use super::logging;
 use super::metrics_args::MetricsArgs;
 use super::remote::RemoteArgs;
 use super::rollout_events::{EventArgs, RolloutEvents};
+use super::standby_args::StandbyArgs;
 use super::summary::{Length, plan_of_length};
 use super::trust::TrustArgs;
 use super::ui::Ui;
@@ -30,6 +31,7 @@ use berth_hub::daemon::{self, Mirror, Once, PassEnd, PassHooks, PassOutcome, Rem
 /// Watch the fleet repository; decide, render and publish whenever it changes
 #[derive(Debug, clap::Args)]
 #[command(
+    group(clap::ArgGroup::new("in_cluster").args(["events", "standby"]).multiple(true)),
     after_help = "Example:\n  berth run --once\n  berth run --repo /srv/fleet.git --source refs/heads/main\n  berth run --remote https://git.example.com/fleet.git --token-file /run/secrets/token"
 )]
 pub(crate) struct RunArgs {
@@ -61,6 +63,8 @@ pub(crate) struct RunArgs {
     metrics: MetricsArgs,
     #[command(flatten)]
     webhook: WebhookArgs,
+    #[command(flatten)]
+    standby: StandbyArgs,
     #[command(flatten)]
     events: EventArgs,
     #[command(flatten)]
@@ -131,7 +135,9 @@ pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     };
     if !args.once {
         logging::start(&args.log, verbose, ui);
-        let remote = mirror.map(|mirror| Remote { mirror, cancel });
+        let copy = mirror.as_ref().map(Mirror::path);
+        let standby = args.standby.open(&args.remote, copy, &settings.identity, args.events.access())?;
+        let remote = mirror.map(|mirror| Remote { mirror, cancel, standby });
         let poll = Duration::from_secs(args.poll);
         let meter = args.metrics.meter(|address| PassMeter::serve(address, poll))?;
         let webhooks = args.webhook.listen(meter.as_ref())?;
@@ -185,6 +191,12 @@ struct Watchers {
 }
 
 impl PassHooks for Watchers {
+    fn leads(&mut self, leads: bool) {
+        if let Some(meter) = &self.meter {
+            meter.leads(leads);
+        }
+    }
+
     fn begins(&mut self) {
         if let Some(meter) = &self.meter {
             meter.beat();

@@ -44,6 +44,7 @@ fn fetch(repo: &Path, address: &str) -> Result<Search, CommandError> {
         status: under(&own.status),
         processed: under(&own.processed),
         report: under(&own.report),
+        leader: under(&own.leader),
         root: under(&own.root),
     };
     let wants = [

@@ -25,9 +25,9 @@ use berth_base::model::{ClusterStatus, Timestamp, path};
 use berth_git::protocol::Refs;
 use berth_git::transport::Cancel;
 use berth_git::{CommitId, GitError, Repo};
+use berth_lease::Lease;
 use berth_member::live::Access;
 use berth_member::sync::backends::kube::Settings;
-use berth_member::sync::backends::kube::lease::Lease;
 use berth_member::sync::backends::{Backend, FolderBackend, KubeBackend, NotAdmitted};
 use berth_member::sync::local_overrides::{self, LocalOverrides};
 use berth_member::sync::remote::MemberRemote;
@@ -129,8 +129,8 @@ impl SyncArgs {
             events: !kube.no_events,
             silence: Duration::from_secs(kube.watch_silence),
             lease: (!kube.no_lease && !self.dry_run).then(|| Lease {
-                duration: Duration::from_secs(kube.lease_duration),
                 once: self.once || self.teardown.end().is_some(),
+                ..Lease::of(Duration::from_secs(kube.lease_duration), "syncer")
             }),
             only_tries: self.dry_run,
             drift: kube.drift(),

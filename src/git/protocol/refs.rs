@@ -15,6 +15,8 @@ pub struct Refs {
     pub processed: String,
     /// The fleet's live status.
     pub report: String,
+    /// The lease of the daemon that publishes.
+    pub leader: String,
     /// The commit with which an import began the state. Written once.
     pub root: String,
 }
@@ -27,6 +29,7 @@ impl Default for Refs {
             status: "refs/berth/status/".to_owned(),
             processed: "refs/berth/processed".to_owned(),
             report: "refs/berth/report".to_owned(),
+            leader: "refs/berth/leader".to_owned(),
             root: "refs/berth/root".to_owned(),
         }
     }

@@ -26,6 +26,8 @@ pub enum PassError {
     Proof(#[from] VerifyError),
     #[error(transparent)]
     Remote(#[from] TransportError),
+    #[error("the lease ended during the pass, and nothing was published")]
+    LeaseEnded,
 }
 
 impl From<GitError> for PassError {
@@ -56,6 +58,7 @@ impl PassError {
             PassError::Untrusted(error) => Some(error.hint()),
             PassError::Proof(error) => error.hint(),
             PassError::Remote(error) => error.hint(),
+            PassError::LeaseEnded => None,
         }
     }
 

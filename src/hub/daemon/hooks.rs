@@ -8,6 +8,8 @@ use super::pass::PassResult;
 /// The end of a pass.
 #[derive(Clone, Copy, Debug)]
 pub enum PassEnd<'a> {
+    /// Another daemon publishes, and this one fetched.
+    StoodBy,
     /// Nothing has moved since the last one, so that none was made.
     Spared,
     Done(&'a PassResult),
@@ -19,6 +21,9 @@ pub enum PassEnd<'a> {
 pub trait PassHooks: Send {
     /// Hears that a pass begins.
     fn begins(&mut self);
+
+    /// Hears whether this daemon is the one of several that publishes.
+    fn leads(&mut self, leads: bool);
 
     /// Hears that a pass ended, and how long it took. The next one waits until this returns.
     fn ended(&mut self, end: PassEnd<'_>, took: Duration);

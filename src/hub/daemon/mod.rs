@@ -12,12 +12,15 @@ mod hooks;
 mod idle_pass;
 mod kept_file;
 mod pass;
+mod pass_log;
 pub mod pass_metrics;
 mod ref_watch;
 mod remote;
 mod schedule;
 mod settings;
+mod signals;
 mod source_branch;
+mod standby;
 mod standing;
 mod tip_check;
 mod upkeep;
@@ -30,12 +33,12 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tracing::{error, info, warn};
 
-use crate::publish::rollout_steps::Turn;
 use berth_base::backoff;
-use berth_base::diag::{Diagnostic, Severity, harmless_line};
 use berth_base::model::Timestamp;
 use berth_git::transport::Cancel;
 use schedule::{Action, Event, Schedule};
+use signals::StopSignals;
+use standby::{PublishRight, Turn};
 use webhooks::Webhooks;
 
 pub use cache::Cache;
@@ -44,6 +47,8 @@ pub use hooks::{PassEnd, PassHooks};
 pub use pass::{PassOutcome, PassResult, pass, pass_with_cache};
 pub use remote::{Mirror, Once, pass_once};
 pub use settings::Settings;
+pub use signals::on_stop;
+pub use standby::{LeaseRef, Standby, lease_within};
 pub use standing::{FleetStanding, MemberStanding};
 
 /// The daemon could not start.
@@ -53,13 +58,17 @@ pub enum DaemonError {
     Start(#[from] std::io::Error),
     #[error(transparent)]
     Pass(#[from] PassError),
+    #[error("the thread that keeps the lease has ended, a bug in berth; start the daemon again")]
+    Lease,
 }
 
-/// A remote and what breaks off the exchanges with it.
+/// A remote, what breaks off the exchanges with it, and the lease of those who publish to it.
 #[derive(Debug)]
 pub struct Remote {
     pub mirror: Mirror,
     pub cancel: Cancel,
+    /// Without one, this daemon publishes whoever else does.
+    pub standby: Option<Standby>,
 }
 
 /// Shared with the thread of a pass; a pass that crashed leaves it usable.
@@ -86,9 +95,9 @@ async fn run_loop(
 ) -> Result<(), DaemonError> {
     let mut stop = StopSignals::new()?;
     let (wake, mut woken) = mpsc::channel(1);
-    let (mirror, cancel) = match remote {
-        Some(Remote { mirror, cancel }) => (Some(Arc::new(Mutex::new(mirror))), cancel),
-        None => (None, Cancel::default()),
+    let (mirror, cancel, standby) = match remote {
+        Some(Remote { mirror, cancel, standby }) => (Some(Arc::new(Mutex::new(mirror))), cancel, standby),
+        None => (None, Cancel::default(), None),
     };
     let _watch = match &mirror {
         Some(mirror) => {
@@ -116,6 +125,8 @@ async fn run_loop(
     if let Some(webhooks) = webhooks {
         tokio::spawn(webhooks.pass_on(wake.clone()));
     }
+    let turn = standby.map(|standby| standby.start(wake.clone())).transpose()?;
+    let right = turn.as_ref().map(|turn| turn.right.clone()).unwrap_or_default();
     let mut ticks = tokio::time::interval(poll);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut schedule = Schedule::default();
@@ -148,12 +159,16 @@ async fn run_loop(
                 Event::Wake
             }
         };
+        if turn.as_ref().is_some_and(Turn::is_broken) {
+            return Err(DaemonError::Lease);
+        }
         let (next, action) = schedule::step(schedule, event);
         schedule = next;
         match action {
             Some(Action::StartPass) => {
                 hooks.begins();
-                running = Some(start(&settings, mirror.clone(), &mut state));
+                let part = state.part(turn.is_some(), &right, hooks);
+                running = Some(start(&settings, mirror.clone(), right.clone(), part, &mut state));
             }
             Some(Action::WakeAfter(length)) => {
                 let length = backoff::jitter(length, backoff::chance());
@@ -166,6 +181,8 @@ async fn run_loop(
             pause = state.deadline();
         }
     }
+    // Before all else: another daemon may be waiting for the lease.
+    drop(turn);
     state.cache.store(&settings);
     info!("stopped");
     Ok(())
@@ -181,10 +198,30 @@ struct LoopState {
     next_change: Option<Timestamp>,
     poll: Duration,
     cache: Cache,
+    /// With a lease: whether the last pass began with it.
+    leads: Option<bool>,
+}
+
+/// A daemon's part in a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Publish,
+    /// Publish, where another daemon did so until now.
+    TakeOver,
+    StandBy,
+}
+
+/// The work that was found to do.
+enum Work {
+    /// Nothing has moved since the last pass.
+    Nothing,
+    /// Another daemon has the lease, and does it.
+    OfAnother,
+    Passed(Box<PassResult>),
 }
 
 /// The result of a pass, and the cache for the next one.
-type Passed = (Result<Option<PassResult>, PassError>, Cache);
+type Passed = (Result<Work, PassError>, Cache);
 
 impl LoopState {
     fn ended(&mut self, ended: Result<Passed, tokio::task::JoinError>, hooks: &mut dyn PassHooks) -> Event {
@@ -194,16 +231,21 @@ impl LoopState {
             ended
         });
         let end = match &ended {
-            Ok(Ok(None)) => PassEnd::Spared,
-            Ok(Ok(Some(passed))) => PassEnd::Done(passed),
+            Ok(Ok(Work::Nothing)) => PassEnd::Spared,
+            Ok(Ok(Work::OfAnother)) => PassEnd::StoodBy,
+            Ok(Ok(Work::Passed(passed))) => PassEnd::Done(passed),
             Ok(Err(problem)) => PassEnd::Failed(problem),
             Err(_) => PassEnd::Crashed,
         };
         hooks.ended(end, took);
         match ended {
-            Ok(Ok(None)) => Event::Done,
-            Ok(Ok(Some(passed))) => {
-                report(&passed);
+            Ok(Ok(Work::Nothing)) => Event::Done,
+            Ok(Ok(Work::OfAnother)) => {
+                (self.seen, self.next_change) = (None, None);
+                Event::Done
+            }
+            Ok(Ok(Work::Passed(passed))) => {
+                pass_log::report(&passed);
                 self.next_change = passed.next_change;
                 self.seen = Some(passed.seen);
                 Event::Done
@@ -212,6 +254,11 @@ impl LoopState {
                 self.seen = None;
                 warn!(error = %problem, hint = problem.hint(), "the remote cannot be used; the current \
                 state stays, retrying");
+                Event::Failed
+            }
+            Ok(Err(problem @ PassError::LeaseEnded)) => {
+                self.seen = None;
+                warn!("{problem}");
                 Event::Failed
             }
             Ok(Err(problem)) => {
@@ -225,6 +272,25 @@ impl LoopState {
                 self.cache = Cache::forgetful().polled(self.poll);
                 Event::Failed
             }
+        }
+    }
+
+    /// Decides this daemon's part in the next pass, and tells of a change.
+    fn part(&mut self, is_one_of_several: bool, right: &PublishRight, hooks: &mut dyn PassHooks) -> Part {
+        if !is_one_of_several {
+            return Part::Publish;
+        }
+        let leads = right.holds();
+        let led = self.leads.replace(leads);
+        hooks.leads(leads);
+        match (led, leads) {
+            (Some(false), true) => Part::TakeOver,
+            (_, true) => Part::Publish,
+            (Some(true), false) => {
+                info!("standing by: without the lease, nothing is published");
+                Part::StandBy
+            }
+            (_, false) => Part::StandBy,
         }
     }
 
@@ -249,7 +315,13 @@ fn first_fetch(settings: &Settings, mirror: &SharedMirror) -> Result<(), PassErr
     }
 }
 
-fn start(settings: &Settings, mirror: Option<SharedMirror>, state: &mut LoopState) -> JoinHandle<Passed> {
+fn start(
+    settings: &Settings,
+    mirror: Option<SharedMirror>,
+    right: PublishRight,
+    part: Part,
+    state: &mut LoopState,
+) -> JoinHandle<Passed> {
     state.begun = Some(Instant::now());
     let settings = settings.clone();
     let due = state.next_change.is_some_and(|at| at <= Timestamp::now());
@@ -258,69 +330,30 @@ fn start(settings: &Settings, mirror: Option<SharedMirror>, state: &mut LoopStat
     // Reading and writing Git objects blocks, and a repository must not cross an await.
     tokio::task::spawn_blocking(move || {
         let mut mirror = mirror.as_ref().map(|mirror| mirror.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some(mirror) = &mut mirror
-            && let Err(problem) = mirror.fetch(&settings)
-        {
-            return (Err(problem), cache);
+        if let Some(mirror) = &mut mirror {
+            if part == Part::TakeOver {
+                mirror.doubt_all();
+            }
+            if let Err(problem) = mirror.fetch(&settings) {
+                return (Err(problem), cache);
+            }
+            if part == Part::StandBy {
+                mirror.tidy();
+                return (Ok(Work::OfAnother), cache);
+            }
         }
         cache.fetched(Timestamp::now());
         if seen.is_some_and(|seen| pass::snapshot_refs(&settings).is_ok_and(|now| now == seen)) {
-            return (Ok(None), cache);
+            return (Ok(Work::Nothing), cache);
         }
         info!("pass started");
         let now = Timestamp::now();
         let passed = match &mut mirror {
-            Some(mirror) => remote::pass_fetched(&settings, now, &mut cache, mirror),
+            Some(mirror) => remote::pass_fetched(&settings, now, &mut cache, mirror, &right),
             None => pass_with_cache(&settings, now, &mut cache),
         };
-        (passed.map(Some), cache)
+        (passed.map(|passed| Work::Passed(Box::new(passed))), cache)
     })
-}
-
-fn report(passed: &PassResult) {
-    for diagnostic in passed.diagnostics.iter() {
-        log(diagnostic);
-    }
-    let counts = passed.plan.counts();
-    if let PassOutcome::Published { commit, seq } = passed.outcome {
-        info!(
-            %commit,
-            seq,
-            removed = counts.removed,
-            changed = counts.changed,
-            added = counts.added,
-            clusters = counts.clusters,
-            "published"
-        );
-    }
-    for step in &passed.rollout_steps {
-        let Some(halt) = &step.halt else { continue };
-        let (workload, release) = (&step.key, halt.release);
-        match &halt.turn {
-            Turn::Halted { reason } => warn!(%workload, release, reason, "rollout halted"),
-            Turn::TakenBack { to, reason } => warn!(%workload, release, to, reason, "rollout taken back"),
-            Turn::GoesOn | Turn::GoesOnInsteadOf(_) => info!(%workload, release, "rollout goes on"),
-        }
-    }
-    for held in &passed.held {
-        warn!(workload = %held.key, removes = held.losses(), approve = held.approval_of_all(), "held for approval");
-    }
-    info!(source = %passed.source, held = passed.held.len(), errors = passed.errors(), "pass done");
-}
-
-/// Logs a diagnostic at its own level, with its place as fields.
-fn log(diagnostic: &Diagnostic) {
-    let at = diagnostic.at.as_ref();
-    let file = at.map(|at| harmless_line(&at.file).into_owned());
-    let (line, column) = (at.map(|at| at.line).filter(|line| *line > 0), at.map(|at| at.column));
-    let column = column.filter(|_| line.is_some());
-    let hint = diagnostic.hint.as_deref().map(|hint| harmless_line(hint).into_owned());
-    let message = harmless_line(&diagnostic.message);
-    match diagnostic.severity {
-        Severity::Error => error!(file, line, column, hint, "{message}"),
-        Severity::Warning => warn!(file, line, column, hint, "{message}"),
-        Severity::Note => info!(file, line, column, hint, "{message}"),
-    }
 }
 
 async fn finished<T>(running: &mut Option<JoinHandle<T>>) -> Result<T, tokio::task::JoinError> {
@@ -335,46 +368,4 @@ async fn sleep_until(at: Option<tokio::time::Instant>) {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
     }
-}
-
-/// SIGTERM and SIGINT.
-struct StopSignals {
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-}
-
-impl StopSignals {
-    fn new() -> std::io::Result<StopSignals> {
-        Ok(StopSignals {
-            #[cfg(unix)]
-            terminate: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?,
-        })
-    }
-
-    #[cfg(unix)]
-    async fn received(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = tokio::signal::ctrl_c() => {}
-        }
-    }
-
-    #[cfg(not(unix))]
-    async fn received(&mut self) {
-        let _ = tokio::signal::ctrl_c().await;
-    }
-}
-
-/// Calls back once when the process is asked to stop; for loops that are not this daemon's.
-pub fn on_stop(stop: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut signals = {
-        let _inside = runtime.enter();
-        StopSignals::new()?
-    };
-    std::thread::Builder::new().name("signals".into()).spawn(move || {
-        runtime.block_on(signals.received());
-        stop();
-    })?;
-    Ok(())
 }

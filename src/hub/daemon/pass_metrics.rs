@@ -48,6 +48,7 @@ pub struct PassMeter {
     halted: Family<[(&'static str, String); 1], Number>,
     waiting: Later<Number>,
     members: ByLabel<Number>,
+    leader: Later<Number>,
     /// The members after the last pass: they become late while nothing else happens.
     heard: Vec<MemberStanding>,
     /// The halted rollouts that are named.
@@ -80,10 +81,11 @@ impl PassMeter {
             halted: Family::default(),
             waiting: Later::default(),
             members: ByLabel::default(),
+            leader: Later::default(),
             heard: Vec::new(),
             named: BTreeSet::new(),
         };
-        for result in ["published", "unchanged", "failed"] {
+        for result in ["published", "unchanged", "failed", "standby"] {
             drop(meter.passes.get_or_create(&[("result", result)]));
         }
         // A counter that first shows as 1 has not increased for those who watch.
@@ -114,6 +116,8 @@ impl PassMeter {
         registry.register("berth_rollout_waiting_clusters", help, meter.waiting.clone());
         let help = "Members that report, by the state of their reports";
         registry.register("berth_members", help, meter.members.clone());
+        let help = "With a lease: 1 if this daemon publishes, 0 if it stands by";
+        registry.register("berth_leader", help, meter.leader.clone());
         meter
     }
 
@@ -127,12 +131,23 @@ impl PassMeter {
         self.health.beat();
     }
 
+    /// Shows whether this daemon publishes, as one of several.
+    pub fn leads(&self, leads: bool) {
+        self.leader.known().set(u64::from(leads));
+    }
+
     /// Counts the end of a pass.
     pub fn count(&mut self, end: PassEnd<'_>, took: Duration, now: Timestamp) {
         let passed = match end {
             PassEnd::Spared => {
                 self.health.beat();
                 self.show_members(now);
+                return;
+            }
+            PassEnd::StoodBy => {
+                self.passes.get_or_create(&[("result", "standby")]).inc();
+                self.hide_fleet();
+                self.health.ended(true);
                 return;
             }
             PassEnd::Done(passed) => passed,
@@ -191,6 +206,16 @@ impl PassMeter {
         self.named = halted;
     }
 
+    /// Leaves the fleet to the page of the daemon that publishes: what this one knows of it grows old.
+    fn hide_fleet(&mut self) {
+        self.show_fleet(&FleetStanding::default());
+        for numbers in [&self.problems, &self.rollouts, &self.members] {
+            numbers.clear();
+        }
+        self.held_workloads.known().set(0);
+        self.held_removals.known().set(0);
+    }
+
     fn show_members(&self, now: Timestamp) {
         let is_late = |member: &&MemberStanding| !member.is_silent && member.late_from <= now;
         let silent = self.heard.iter().filter(|member| member.is_silent).count();
@@ -207,7 +232,7 @@ fn number(count: usize) -> u64 {
 }
 
 /// All that [`reason`] gives, and the one of a pass that gives no error.
-const REASONS: [&str; 7] = ["race", "remote", "source", "refused", "git", "publication", CRASH];
+const REASONS: [&str; 8] = ["race", "remote", "source", "refused", "git", "publication", "lease", CRASH];
 const CRASH: &str = "crash";
 
 /// The reason of a failure, for the one who has to mend it.
@@ -220,6 +245,7 @@ fn reason(error: &PassError) -> &'static str {
         PassError::NextCommit(error) if error.is_refusal() => "refused",
         PassError::NextCommit(NextCommitError::Git(_)) => "git",
         PassError::NextCommit(_) => "publication",
+        PassError::LeaseEnded => "lease",
     }
 }
 

@@ -13,6 +13,7 @@ use super::error::PassError;
 use super::idle_pass;
 use super::pass::{ATTEMPTS, PassResult, cleared, pass_with_cache};
 use super::settings::Settings;
+use super::standby::PublishRight;
 use berth_base::backoff::{self, Backoff};
 use berth_base::diag::{Diagnostics, did_you_mean};
 use berth_base::model::Timestamp;
@@ -193,7 +194,7 @@ impl Mirror {
         let pushed = self.transport.push(self.copy.path(), &moves, true);
         if pushed.is_err() {
             // Some refs may have moved all the same: the answer may have been lost on its way.
-            self.checked = None;
+            self.doubt_all();
             return Ok(pushed?);
         }
         for RefPush { name, new, .. } in moves {
@@ -205,8 +206,13 @@ impl Mirror {
         Ok(())
     }
 
+    /// Lets the next fetch bring the refs that only berth writes, too: another daemon may have moved them.
+    pub(super) fn doubt_all(&mut self) {
+        self.checked = None;
+    }
+
     /// Packs the local repository anew when it has become slow. Failing does no harm.
-    fn tidy(&self) {
+    pub(super) fn tidy(&self) {
         if let Some(step) = upkeep::due(self.copy.path())
             && let Err(error) = self.transport.tidy(self.copy.path(), step)
         {
@@ -264,7 +270,7 @@ pub fn pass_once(
     }
     let mut cache = Cache::default();
     let passed = match &mut mirror {
-        Some(mirror) => pass_fetched(settings, clock, &mut cache, mirror),
+        Some(mirror) => pass_fetched(settings, clock, &mut cache, mirror, &PublishRight::default()),
         None => pass_with_cache(settings, clock, &mut cache),
     }?;
     if mirror.is_none() {
@@ -278,16 +284,21 @@ pub fn pass_once(
     Ok(Once::Passed(Box::new(passed)))
 }
 
-/// Makes a pass right after a fetch, and pushes; again where somebody else was quicker.
+/// Makes a pass right after a fetch, and pushes while the right holds; again where somebody else was quicker.
 pub(super) fn pass_fetched(
     settings: &Settings,
     clock: Timestamp,
     cache: &mut Cache,
     mirror: &mut Mirror,
+    right: &PublishRight,
 ) -> Result<PassResult, PassError> {
     let mut attempt: u32 = 1;
     loop {
         let mut passed = pass_with_cache(settings, clock, cache)?;
+        if !right.holds() {
+            mirror.doubt_all();
+            return Err(PassError::LeaseEnded);
+        }
         match mirror.push(settings) {
             Err(error) if error.is_race() && attempt < ATTEMPTS => {
                 debug!(%error, attempt, "somebody else was quicker");

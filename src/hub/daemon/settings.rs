@@ -77,7 +77,7 @@ impl Settings {
         let Settings {
             repo: _,
             source,
-            refs: Refs { rendered, clusters, status, processed, report, root },
+            refs: Refs { rendered, clusters, status, processed, report, leader: _, root },
             identity: Identity { name, email, signer, fleet },
             limits,
             max_silent,

@@ -1,5 +1,5 @@
-//! A live cluster's API server → plain objects. The member's Kubernetes backend and
-//! `cluster_events`, which write, are the only others that name the `kube` crate.
+//! A live cluster's API server → plain objects. The member's Kubernetes backend, `apply`, `cluster_events` and
+//! `cluster_lease`, which write, are the only others that name the `kube` crate.
 //!
 //! - [`access`]: a kubeconfig and a context → a connection. [`client`]: lists in pages, within time limits,
 //!   some at once by [`concurrency`]. [`error`]: what went wrong, in sentences. [`resource`]: what can be asked for.

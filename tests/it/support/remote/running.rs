@@ -74,10 +74,26 @@ impl Running {
         assert!(said.is_some(), "no line with {words:?}; the log so far:\n{}", self.log());
     }
 
+    /// Sends a signal, such as `-STOP`.
+    pub fn signal(&self, signal: &str) {
+        assert!(
+            hermetic("kill").args([signal, &self.pid().to_string()]).status().expect("kill runs").success()
+        );
+    }
+
+    /// The address of its log line with these words.
+    #[track_caller]
+    pub fn address(&self, words: &str) -> String {
+        self.wait_for(&[words]);
+        let log = self.log();
+        let line = log.lines().find(|line| line.contains(words)).expect("a line");
+        let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        line["address"].as_str().expect("an address").to_owned()
+    }
+
     /// Asks it to stop; gives its exit code and its log.
     pub fn stop(mut self) -> (i32, String) {
-        let pid = self.child.id().to_string();
-        assert!(hermetic("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+        self.signal("-TERM");
         let code = self.child.wait().expect("it ends").code().unwrap_or(-1);
         (code, self.log())
     }

@@ -17,11 +17,11 @@ use serde_json::Value as Json;
 use super::super::BackendError;
 use super::failure::Failure;
 use super::identity::Identity;
-use super::lease::Fence;
 use super::list_page;
 use super::tenant::Tenants;
 use berth_base::backoff::{Backoff, chance};
 use berth_base::progress::Progress;
+use berth_lease::Fence;
 
 /// The number of attempts before a request fails.
 const ATTEMPTS: u32 = 5;

@@ -9,8 +9,8 @@
 //! - Reading: `watching` follows the owned objects; `survey` reads them, `compare` judges them, `dry_run` tries
 //!   those that are not as wanted for certain; `drift` decides about changes made by others.
 //! - Writing: `apply_one` applies one object, `make_one` a missing one, `batches` all of a stage; `applyset_parent`
-//!   keeps the record, `lease` lets only one syncer write, `retries` schedules what failed, `deadlines` ends what takes
-//!   too long, `preview` shows writes beforehand, `events` tells people.
+//!   keeps the record, a [`ClusterLease`] lets only one syncer write, `retries` schedules what failed, `deadlines` ends
+//!   what takes too long, `preview` shows writes beforehand, `events` tells people.
 //!
 //! Berth changes and removes only its own objects, a removal names the very object that was seen, and one
 //! object's failure stops no other.
@@ -30,7 +30,6 @@ mod failure;
 mod field_paths;
 mod handover;
 mod identity;
-pub mod lease;
 mod list_page;
 mod list_rights;
 mod make_one;
@@ -62,6 +61,7 @@ use tokio::runtime::Runtime;
 use super::{
     Apply, Backend, BackendError, BackendOverrides, NotAdmitted, ObjectHealth, Preview, Record, RequestSync,
 };
+use crate::cluster_lease::ClusterLease;
 use crate::live::LiveError;
 use crate::sync::desired::Desired;
 use crate::sync::plan::{Live, Prune};
@@ -71,8 +71,8 @@ use api_client::ApiClient;
 use berth_base::model::status::{Problem, Suspension};
 use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
 use berth_base::progress::Progress;
+use berth_lease::{Lease, LeaseKeeper, NotHeld};
 use identity::Identity;
-use lease::LeaseKeeper;
 use session::ClusterSession;
 pub use settings::Settings;
 pub use suspension::suspend;
@@ -110,7 +110,12 @@ impl KubeBackend {
             .map_err(|error| LiveError::Start(error.to_string()))?;
         let (client, server) = runtime.block_on(crate::live::access::connect_member(&settings.access))?;
         let identity = Identity::new(&settings.fleet, &settings.namespace);
-        let keep = |lease| LeaseKeeper::start(&settings.access, &identity.namespace, &identity.parent, lease);
+        let keep = |lease: Lease| {
+            let (namespace, name) = (&identity.namespace, &identity.parent);
+            let store = ClusterLease::connect(&settings.access, namespace, name, lease.patience())?;
+            LeaseKeeper::start(Box::new(store), lease, || {})
+                .map_err(|error| LiveError::Start(error.to_string()))
+        };
         let keeper = settings.lease.map(keep).transpose()?;
         let mut api = ApiClient::new(client, &server, identity, settings.access.patience);
         if let (Some(keeper), Some(lease)) = (&keeper, settings.lease) {
@@ -128,7 +133,11 @@ impl KubeBackend {
 
 impl Backend for KubeBackend {
     fn admit(&mut self) -> Result<(), NotAdmitted> {
-        self.keeper.as_ref().map_or(Ok(()), LeaseKeeper::admit)
+        let Some(keeper) = &self.keeper else { return Ok(()) };
+        keeper.admit().map_err(|why| match why {
+            NotHeld::Others(holder) => NotAdmitted::Standby(format!("`{holder}` holds the lease")),
+            NotHeld::Trouble(why) => NotAdmitted::Trouble(why),
+        })
     }
 
     fn show_progress(&mut self, progress: &Progress) {

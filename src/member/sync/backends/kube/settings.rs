@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::drift::mode::DriftMode;
-use super::lease::Lease;
 use super::tenant::Tenant;
 use crate::live::Access;
 use crate::sync::health::custom::HealthRules;
 use crate::sync::override_objects::OverrideObjects;
+use berth_lease::Lease;
 
 /// The settings of a Kubernetes backend.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub struct Fence(Arc<Mutex<Option<Instant>>>);
 
 impl Fence {
-    pub(crate) fn open_until(&self, until: Instant) {
+    pub fn open_until(&self, until: Instant) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
     }
 

@@ -11,7 +11,7 @@ use berth_base::text::hex;
 use sha2::{Digest, Sha256};
 
 /// Returns the holder name of this process.
-pub(crate) fn of_this_process() -> String {
+pub fn of_this_process() -> String {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let host = host.or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default();
     let fine = |it: &char| it.is_ascii_alphanumeric() || ['-', '.'].contains(it);
@@ -24,7 +24,7 @@ pub(crate) fn of_this_process() -> String {
 }
 
 /// Reports whether the holder is a process of this machine that has ended.
-pub(crate) fn has_ended(holder: &str) -> bool {
+pub fn has_ended(holder: &str) -> bool {
     let Some((rest, process)) = holder.rsplit_once('_') else { return false };
     let Some(there) = rest.rsplit_once('_').map(|(_, place)| place).filter(|it| !it.is_empty()) else {
         return false;

@@ -7,9 +7,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 
+/// The longest duration that counts: whoever may write a lease once does not hold it for a year.
+pub const LONGEST: Duration = Duration::from_secs(3600);
+
 /// A lease as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LeaseSpec {
+pub struct LeaseSpec {
     pub version: String,
     /// The holder; empty after a release.
     pub holder: String,
@@ -39,20 +42,21 @@ pub struct Rival {
 }
 
 impl LeaseSpec {
-    pub fn of(object: &Json) -> LeaseSpec {
-        let text = |at: &str| object.pointer(at).and_then(Json::as_str).unwrap_or_default().to_owned();
-        let number = |at: &str| object.pointer(at).and_then(Json::as_u64).unwrap_or_default();
+    /// Reads the `spec` of a Lease. Unusable values are those of a free lease.
+    pub fn read(version: &str, spec: &Json) -> LeaseSpec {
+        let text = |name: &str| spec[name].as_str().unwrap_or_default().to_owned();
+        let number = |name: &str| spec[name].as_u64().unwrap_or_default();
         LeaseSpec {
-            version: text("/metadata/resourceVersion"),
-            holder: text("/spec/holderIdentity"),
-            duration: Duration::from_secs(number("/spec/leaseDurationSeconds")),
-            acquired: text("/spec/acquireTime"),
-            transitions: number("/spec/leaseTransitions"),
+            version: version.to_owned(),
+            holder: text("holderIdentity"),
+            duration: Duration::from_secs(number("leaseDurationSeconds")).min(LONGEST),
+            acquired: text("acquireTime"),
+            transitions: number("leaseTransitions"),
         }
     }
 
     /// Returns the lease with this holder. The times in it are for people.
-    pub(crate) fn spec_for(&self, holder: &str, duration: Duration, now: &str) -> Json {
+    pub fn spec_for(&self, holder: &str, duration: Duration, now: &str) -> Json {
         let same = self.holder == holder && !self.acquired.is_empty();
         let acquired = if same { self.acquired.as_str() } else { now };
         json!({
@@ -60,7 +64,7 @@ impl LeaseSpec {
             "leaseDurationSeconds": duration.as_secs().max(1),
             "acquireTime": acquired,
             "renewTime": now,
-            "leaseTransitions": self.transitions + u64::from(!same && !holder.is_empty()),
+            "leaseTransitions": self.transitions.saturating_add(u64::from(!same && !holder.is_empty())),
         })
     }
 }
@@ -95,10 +99,8 @@ mod tests {
     use super::*;
 
     fn lease(holder: &str, version: &str, renewed: &str) -> LeaseSpec {
-        LeaseSpec::of(&json!({
-            "metadata": {"resourceVersion": version},
-            "spec": {"holderIdentity": holder, "leaseDurationSeconds": 60, "renewTime": renewed},
-        }))
+        let spec = json!({"holderIdentity": holder, "leaseDurationSeconds": 60, "renewTime": renewed});
+        LeaseSpec::read(version, &spec)
     }
 
     #[test]
@@ -129,11 +131,23 @@ mod tests {
     }
 
     #[test]
+    fn a_lease_that_cannot_be_read_is_free_and_none_lasts_for_years() {
+        for odd in [json!(null), json!([1]), json!({"holderIdentity": 7, "leaseTransitions": -1})] {
+            let read = LeaseSpec::read("1", &odd);
+            assert_eq!(Rival::default().judge("me", &read, Instant::now(), |_| false), Turn::Take, "{odd}");
+        }
+        let years = json!({"holderIdentity": "other", "leaseDurationSeconds": u64::MAX});
+        assert_eq!(LeaseSpec::read("1", &years).duration, LONGEST);
+        let last = LeaseSpec::read("1", &json!({"leaseTransitions": u64::MAX}));
+        assert_eq!(last.spec_for("me", LONGEST, "now")["leaseTransitions"], u64::MAX);
+    }
+
+    #[test]
     fn a_change_of_hands_is_counted_and_a_renewal_keeps_its_beginning() {
         let minute = Duration::from_secs(60);
         let first = LeaseSpec::default().spec_for("a", minute, "t1");
         assert_eq!((&first["acquireTime"], &first["leaseTransitions"]), (&json!("t1"), &json!(1)));
-        let read = LeaseSpec::of(&json!({ "spec": first }));
+        let read = LeaseSpec::read("1", &first);
         let again = read.spec_for("a", minute, "t2");
         assert_eq!((&again["acquireTime"], &again["renewTime"]), (&json!("t1"), &json!("t2")));
         assert_eq!(read.spec_for("b", minute, "t3")["leaseTransitions"], 2);

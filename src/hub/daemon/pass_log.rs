@@ -1,0 +1,53 @@
+//! The result of a pass → lines of the log.
+
+use tracing::{error, info, warn};
+
+use super::pass::{PassOutcome, PassResult};
+use crate::publish::rollout_steps::Turn;
+use berth_base::diag::{Diagnostic, Severity, harmless_line};
+
+pub(super) fn report(passed: &PassResult) {
+    for diagnostic in passed.diagnostics.iter() {
+        log(diagnostic);
+    }
+    let counts = passed.plan.counts();
+    if let PassOutcome::Published { commit, seq } = passed.outcome {
+        info!(
+            %commit,
+            seq,
+            removed = counts.removed,
+            changed = counts.changed,
+            added = counts.added,
+            clusters = counts.clusters,
+            "published"
+        );
+    }
+    for step in &passed.rollout_steps {
+        let Some(halt) = &step.halt else { continue };
+        let (workload, release) = (&step.key, halt.release);
+        match &halt.turn {
+            Turn::Halted { reason } => warn!(%workload, release, reason, "rollout halted"),
+            Turn::TakenBack { to, reason } => warn!(%workload, release, to, reason, "rollout taken back"),
+            Turn::GoesOn | Turn::GoesOnInsteadOf(_) => info!(%workload, release, "rollout goes on"),
+        }
+    }
+    for held in &passed.held {
+        warn!(workload = %held.key, removes = held.losses(), approve = held.approval_of_all(), "held for approval");
+    }
+    info!(source = %passed.source, held = passed.held.len(), errors = passed.errors(), "pass done");
+}
+
+/// Logs a diagnostic at its own level, with its place as fields.
+fn log(diagnostic: &Diagnostic) {
+    let at = diagnostic.at.as_ref();
+    let file = at.map(|at| harmless_line(&at.file).into_owned());
+    let (line, column) = (at.map(|at| at.line).filter(|line| *line > 0), at.map(|at| at.column));
+    let column = column.filter(|_| line.is_some());
+    let hint = diagnostic.hint.as_deref().map(|hint| harmless_line(hint).into_owned());
+    let message = harmless_line(&diagnostic.message);
+    match diagnostic.severity {
+        Severity::Error => error!(file, line, column, hint, "{message}"),
+        Severity::Warning => warn!(file, line, column, hint, "{message}"),
+        Severity::Note => info!(file, line, column, hint, "{message}"),
+    }
+}

@@ -1,0 +1,145 @@
+//! A Lease of `coordination.k8s.io` in one cluster.
+
+use std::fmt;
+use std::time::Duration;
+
+use kube::Client;
+use kube::api::PostParams;
+use kube::core::Request;
+use serde_json::{Value as Json, json};
+use tokio::runtime::Runtime;
+
+use crate::live::error::innermost;
+use crate::live::{Access, LiveError};
+use berth_lease::{LeaseSpec, LeaseStore};
+
+/// A Lease object. It has a connection of its own.
+pub struct ClusterLease {
+    runtime: Runtime,
+    client: Client,
+    access: Access,
+    server: String,
+    namespace: String,
+    name: String,
+    /// The object as it was read or written last.
+    object: Option<Json>,
+    /// True if the server rejected the credentials, which may have been replaced.
+    is_refused: bool,
+}
+
+impl fmt::Debug for ClusterLease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ClusterLease { server, namespace, name, .. } = self;
+        write!(f, "ClusterLease({server}, {namespace}/{name})")
+    }
+}
+
+impl ClusterLease {
+    /// Reads the credentials. `patience` is the time for one exchange.
+    pub fn connect(
+        access: &Access,
+        namespace: &str,
+        name: &str,
+        patience: Duration,
+    ) -> Result<ClusterLease, LiveError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| LiveError::Start(error.to_string()))?;
+        let access = Access { patience: access.patience.min(patience), ..access.clone() };
+        let (client, server) = runtime.block_on(crate::live::access::connect_member(&access))?;
+        let (namespace, name) = (namespace.to_owned(), name.to_owned());
+        Ok(ClusterLease { runtime, client, access, server, namespace, name, object: None, is_refused: false })
+    }
+
+    /// Finishes an exchange within its time, and keeps the object.
+    fn exchange(
+        &mut self,
+        work: impl AsyncFnOnce(&ClusterLease) -> Result<Option<Json>, String>,
+    ) -> Result<Option<LeaseSpec>, String> {
+        if std::mem::take(&mut self.is_refused)
+            && let Ok((client, _)) = self.runtime.block_on(crate::live::access::connect_member(&self.access))
+        {
+            self.client = client;
+        }
+        let limited = async { tokio::time::timeout(self.access.patience, work(self)).await };
+        let ended = self.runtime.block_on(limited).unwrap_or_else(|_| Err("no answer in time".to_owned()));
+        self.is_refused = matches!(&ended, Err(why) if why.ends_with("(401)"));
+        let object = match ended {
+            Err(why) if why == LOST_RACE => None,
+            ended => ended?,
+        };
+        self.object = object;
+        let version =
+            |object: &Json| object["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+        Ok(self.object.as_ref().map(|object| LeaseSpec::read(&version(object), &object["spec"])))
+    }
+
+    fn path(&self) -> String {
+        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
+    }
+
+    async fn create(&self, spec: Json) -> Result<Option<Json>, String> {
+        let metadata = json!({"name": self.name, "namespace": self.namespace});
+        let object = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec});
+        let lease = LeaseRequest::Create { path: self.path(), object };
+        match self.send(&lease, 404).await {
+            Ok(None) => {}
+            result => return result,
+        }
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}});
+        self.send(&LeaseRequest::Create { path: "/api/v1/namespaces".to_owned(), object }, 409).await?;
+        self.send(&lease, 409).await
+    }
+
+    /// Sends a request. `None` if the server answers with the code `passed_over`.
+    async fn send(&self, ask: &LeaseRequest, passed_over: u16) -> Result<Option<Json>, String> {
+        let params = PostParams { field_manager: Some("berth".to_owned()), ..PostParams::default() };
+        let bytes = |object: &Json| object.to_string().into_bytes();
+        let request = match ask {
+            LeaseRequest::Get => Request::new(self.path()).get(&self.name, &Default::default()),
+            LeaseRequest::Create { path, object } => Request::new(path).create(&params, bytes(object)),
+            LeaseRequest::Replace { object } => {
+                Request::new(self.path()).replace(&self.name, &params, bytes(object))
+            }
+        };
+        let request = request.map_err(|error| innermost(&error))?;
+        match self.client.request::<Json>(request).await {
+            Ok(object) => Ok(Some(object)),
+            Err(kube::Error::Api(status)) if status.code == passed_over => Ok(None),
+            Err(kube::Error::Api(status)) if status.code == 409 => Err(LOST_RACE.to_owned()),
+            Err(kube::Error::Api(status)) => Err(format!("{} ({})", status.message, status.code)),
+            Err(error) => Err(format!("the API server cannot be reached: {}", innermost(&error))),
+        }
+    }
+}
+
+impl LeaseStore for ClusterLease {
+    fn shown(&self) -> String {
+        self.server.clone()
+    }
+
+    fn read(&mut self) -> Result<Option<LeaseSpec>, String> {
+        self.exchange(async |lease| lease.send(&LeaseRequest::Get, 404).await)
+    }
+
+    fn write(&mut self, read: Option<&LeaseSpec>, spec: &Json) -> Result<Option<LeaseSpec>, String> {
+        let Some(read) = read else { return self.exchange(async |lease| lease.create(spec.clone()).await) };
+        // The rest of the object belongs to others, and stays.
+        let Some(mut object) = self.object.clone() else { return Ok(None) };
+        object["metadata"]["resourceVersion"] = json!(read.version);
+        object["spec"] = spec.clone();
+        // A lease that somebody removed is made anew, after it was looked for.
+        self.exchange(async |lease| lease.send(&LeaseRequest::Replace { object }, 404).await)
+    }
+}
+
+/// A request about the lease.
+#[derive(Debug)]
+enum LeaseRequest {
+    Get,
+    Create { path: String, object: Json },
+    Replace { object: Json },
+}
+
+const LOST_RACE: &str = "another process was first";
