@@ -179,9 +179,30 @@ fn three_commands_lead_from_an_empty_api_server_to_a_synced_folder() {
 }
 
 #[test]
+fn of_two_pods_of_a_hub_one_publishes_with_no_more_rights_than_it_was_given() {
+    let Some(empty) = Empty::new() else { return };
+    let [hub, _, pushed] = three_commands();
+    let hub = empty.shell(&hub.replace("--apply", "--standby --apply")).expect(0);
+    empty.server.allow(key_of(&hub));
+    empty.shell(&pushed).expect(0);
+    let start = || {
+        let (pod, command) = Pod::of_deployment(&empty.plane, "berth-hub", "berth-hub");
+        (pod, Running::start(command))
+    };
+    let (_first_pod, first) = start();
+    until("the daemon has published", || empty.fleet.has("refs/berth/clusters/oslo"));
+    let (pod, second) = start();
+    until("the other one waits", || second.log().contains("another daemon holds the lease"));
+    until("it is ready", || pod.answers("/readyz"));
+    drop(first);
+    until("it has taken over", || second.log().contains("holding the lease"));
+    assert!(!second.log().contains("ERROR") && !second.log().contains("forbidden"), "{}", second.log());
+}
+
+#[test]
 fn the_restricted_profile_admits_the_pods_and_would_refuse_others() {
     let Some(empty) = Empty::new() else { return };
-    empty.install(&["hub", "--events"]).expect(0);
+    empty.install(&["hub", "--events", "--standby"]).expect(0);
     empty.install(&["member", "oslo", "--kinds", "configmaps"]).expect(0);
     for (namespace, name) in [("berth-hub", "berth-hub"), ("berth-system", "berth-fleet")] {
         let pod = pod_of(&empty.get("deployment", name, namespace));
@@ -203,6 +224,9 @@ fn the_restricted_profile_admits_the_pods_and_would_refuse_others() {
         ("berth-hub:berth-hub", "create", "events.events.k8s.io", "berth-hub", "yes"),
         ("berth-hub:berth-hub", "get", "deployments.apps/berth-hub", "berth-hub", "yes"),
         ("berth-hub:berth-hub", "get", "deployments.apps/other", "berth-hub", "no"),
+        ("berth-hub:berth-hub", "update", "leases.coordination.k8s.io/berth-hub", "berth-hub", "yes"),
+        ("berth-hub:berth-hub", "create", "leases.coordination.k8s.io", "berth-hub", "yes"),
+        ("berth-hub:berth-hub", "update", "leases.coordination.k8s.io/other", "berth-hub", "no"),
         ("berth-hub:berth-hub", "get", "secrets", "berth-hub", "no"),
         ("berth-hub:berth-hub", "create", "events.events.k8s.io", "default", "no"),
         ("berth-system:berth-fleet", "patch", "configmaps", "default", "yes"),

@@ -24,6 +24,9 @@ pub(crate) struct EventArgs {
     /// The context in the kubeconfig
     #[arg(long, value_name = "NAME", requires = "in_cluster")]
     context: Option<String>,
+    /// Folder of a pod's own credentials, in place of the usual one
+    #[arg(long, value_name = "DIR", env = "BERTH_POD_CREDENTIALS", hide = true)]
+    pod_credentials: Option<PathBuf>,
 }
 
 impl EventArgs {
@@ -37,7 +40,7 @@ impl EventArgs {
             kubeconfig: self.kubeconfig.clone(),
             context: self.context.clone(),
             patience: Duration::from_secs(10),
-            pod: None,
+            pod: self.pod_credentials.clone(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value as Json, json};
 
 use super::parameters::{Install, Member, RBAC, Resource};
-use super::{named, role, rule, service_account, subjects};
+use super::{lease_rules, named, role, rule, service_account, subjects};
 
 /// Verbs on a folder's objects. A server-side apply is a patch, and a creation where the object is missing.
 const WRITE: [&str; 6] = ["create", "delete", "get", "list", "patch", "watch"];
@@ -102,12 +102,11 @@ fn cluster_rules(install: &Install, member: &Member) -> Vec<Json> {
 fn own_rules(install: &Install, member: &Member) -> Vec<Json> {
     let records = [install.name.clone(), format!("{}-status", install.name)];
     let records: Vec<&str> = records.iter().map(String::as_str).collect();
-    let mut rules = vec![
-        named(rule("", &["configmaps"], &["create", "delete", "get", "patch", "update", "watch"]), &records),
-        named(rule("coordination.k8s.io", &["leases"], &["get", "patch", "update"]), &[&install.name]),
-        // A right to create cannot name the object: a POST has no name in its path.
-        rule("coordination.k8s.io", &["leases"], &["create"]),
-    ];
+    let mut rules = vec![named(
+        rule("", &["configmaps"], &["create", "delete", "get", "patch", "update", "watch"]),
+        &records,
+    )];
+    rules.extend(lease_rules(install));
     for from in &member.overrides {
         rules.push(match &from.name {
             Some(name) => named(rule("", &[&from.plural], &["get"]), &[name]),

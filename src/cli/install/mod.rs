@@ -106,6 +106,13 @@ fn role(install: &Install, rules: &[Json]) -> [Json; 2] {
     ]
 }
 
+/// Returns the rights on the Lease of the installation's name.
+fn lease_rules(install: &Install) -> [Json; 2] {
+    let leases = |verbs| rule("coordination.k8s.io", &["leases"], verbs);
+    // A right to create cannot name the object: a POST has no name in its path.
+    [named(leases(&["get", "patch", "update"]), &[&install.name]), leases(&["create"])]
+}
+
 fn subjects(install: &Install) -> Json {
     json!([{"kind": "ServiceAccount", "name": install.name, "namespace": install.namespace}])
 }

@@ -46,6 +46,8 @@ pub struct Hub {
     pub fleet: Option<String>,
     /// True if the daemon writes Events about its own Deployment.
     pub events: bool,
+    /// True for two daemons, of which one publishes, by a Lease of the installation's name.
+    pub standby: bool,
     /// The Secret with `key`, which signs commits.
     pub signing_secret: Option<String>,
 }
@@ -140,7 +142,7 @@ impl Install {
     /// Reports whether the process talks to the API server of its cluster.
     pub(super) fn asks_the_api_server(&self) -> bool {
         match &self.role {
-            Role::Hub(hub) => hub.events,
+            Role::Hub(hub) => hub.events || hub.standby,
             Role::Member(_) => true,
         }
     }

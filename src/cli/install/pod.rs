@@ -34,7 +34,7 @@ struct Shape {
     cache: &'static str,
 }
 
-/// Two daemons would compute everything twice and race for the branch, so that the old one ends before the new one
+/// Two daemons without a lease would compute everything twice and race for the branch, so that the old one ends before the new one
 /// begins. A pass in progress is finished first. Memory: docs/performance.md has 129 MiB for 100,000 manifests.
 const DAEMON: Shape = Shape {
     container: "run",
@@ -46,6 +46,9 @@ const DAEMON: Shape = Shape {
     memory: ["128Mi", "1Gi"],
     cache: "8Gi",
 };
+
+/// Two daemons with a lease: the other waits to take its place, and an upgrade too hands over.
+const DAEMON_WITH_STANDBY: Shape = Shape { replicas: 2, strategy: "RollingUpdate", ..DAEMON };
 
 /// Two replicas: one works, the other waits to take its place. Memory: docs/performance.md has 48 MiB for 10,000
 /// objects.
@@ -126,6 +129,7 @@ fn trust(install: &Install) -> BTreeMap<&'static str, &String> {
 
 fn deployment(install: &Install) -> Json {
     let shape = match install.role {
+        Role::Hub(Hub { standby: true, .. }) => DAEMON_WITH_STANDBY,
         Role::Hub(_) => DAEMON,
         Role::Member(_) => SYNCER,
     };
@@ -143,7 +147,7 @@ fn deployment(install: &Install) -> Json {
             "readOnlyRootFilesystem": true,
             "capabilities": {"drop": ["ALL"]},
         },
-        // A syncer that waits for the lease is as ready as its holder.
+        // A process that waits for the lease is as ready as its holder.
         "ports": [{"name": "metrics", "containerPort": METRICS}],
         "livenessProbe": {"httpGet": {"path": "/healthz", "port": "metrics"}, "initialDelaySeconds": 30, "periodSeconds": 30},
         "readinessProbe": {"httpGet": {"path": "/readyz", "port": "metrics"}, "periodSeconds": 10},
@@ -254,11 +258,13 @@ pub fn own_environment(install: &Install) -> BTreeMap<&'static str, String> {
     match &install.role {
         Role::Hub(hub) => {
             let events = hub.events.then(|| format!("deployment/{}/{}", install.namespace, install.name));
+            let standby = hub.standby.then(|| format!("lease/{}/{}", install.namespace, install.name));
             let signing = hub.signing_secret.is_some().then(|| format!("{SIGNING}/key"));
             let given = [
                 ("BERTH_SOURCE", hub.source.clone()),
                 ("BERTH_FLEET", hub.fleet.clone()),
                 ("BERTH_EVENTS", events),
+                ("BERTH_STANDBY", standby),
                 ("BERTH_SIGNING_KEY", signing),
             ];
             set.extend(given.into_iter().filter_map(|(name, value)| Some((name, value?))));

@@ -115,7 +115,7 @@ fn a_role_of_the_cluster_takes_the_place_of_rules_for_kinds() {
 }
 
 #[test]
-fn a_daemon_has_no_rights_and_no_token_but_for_its_events() {
+fn a_daemon_has_no_rights_and_no_token_but_for_its_events_and_its_lease() {
     let mut install = of_role(Role::Hub(Hub::default()));
     let kinds = |install: &Install| -> Vec<Json> {
         files(install)[1].objects.iter().map(|object| object["kind"].clone()).collect()
@@ -128,6 +128,13 @@ fn a_daemon_has_no_rights_and_no_token_but_for_its_events() {
     assert_eq!(kinds(&install), ["ServiceAccount", "Role", "RoleBinding"]);
     assert_eq!(token(&install), true);
     assert!(!files(&install)[1].objects.iter().any(|object| object.to_string().contains("secrets")));
+    install.role = Role::Hub(Hub { standby: true, ..Hub::default() });
+    assert_eq!((kinds(&install).len(), token(&install)), (3, json!(true)));
+    let rules = object(&install, "Role")["rules"].clone();
+    assert_eq!(rules.as_array().map(Vec::len), Some(2));
+    assert_eq!((&rules[0]["resources"], &rules[1]["resources"]), (&json!(["leases"]), &json!(["leases"])));
+    assert_eq!(rules[0]["resourceNames"], json!([install.name]));
+    assert_eq!(object(&install, "Deployment")["spec"]["replicas"], 2);
 }
 
 #[test]

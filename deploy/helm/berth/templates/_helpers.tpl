@@ -4,7 +4,7 @@
 {{- $hub := eq .Values.role "hub" -}}
 {{- $_ := required "remote: give the address of the fleet's repository, as pods reach it: https://host/path" .Values.remote -}}
 {{- $_ := required "image.repository: name an image with berth in it; none is published: docker build -f deploy/Dockerfile" .Values.image.repository -}}
-{{- range $name := $hub | ternary (list "cluster" "kinds" "clusterRole" "allowEscalation" "tenantServiceAccount" "overridesFrom") (list "name" "source" "events" "signingSecret") -}}
+{{- range $name := $hub | ternary (list "cluster" "kinds" "clusterRole" "allowEscalation" "tenantServiceAccount" "overridesFrom") (list "name" "source" "events" "standby" "signingSecret") -}}
 {{- if get $.Values $name -}}{{- fail (printf "%s: it has no effect with the role %s; leave it out" $name $.Values.role) -}}{{- end -}}
 {{- end -}}
 {{- if and (not $hub) (not .Values.cluster) -}}{{- fail "cluster: name the member's cluster in the fleet" -}}{{- end -}}
@@ -51,7 +51,7 @@ labels:
 
 {{/* Not empty if the process talks to the API server of its cluster. */}}
 {{- define "berth.asksApiServer" -}}
-{{- if or (eq .Values.role "member") .Values.events -}}yes{{- end -}}
+{{- if or (eq .Values.role "member") .Values.events .Values.standby -}}yes{{- end -}}
 {{- end -}}
 
 {{/* The port of the Git server. */}}
@@ -88,6 +88,7 @@ labels:
 {{- with .Values.source -}}{{- $_ := set $set "BERTH_SOURCE" . -}}{{- end -}}
 {{- with .Values.fleet -}}{{- $_ := set $set "BERTH_FLEET" . -}}{{- end -}}
 {{- if .Values.events -}}{{- $_ := set $set "BERTH_EVENTS" (printf "deployment/%s/%s" .Release.Namespace (include "berth.name" .)) -}}{{- end -}}
+{{- if .Values.standby -}}{{- $_ := set $set "BERTH_STANDBY" (printf "lease/%s/%s" .Release.Namespace (include "berth.name" .)) -}}{{- end -}}
 {{- if .Values.signingSecret -}}{{- $_ := set $set "BERTH_SIGNING_KEY" "/etc/berth/signing/key" -}}{{- end -}}
 {{- else -}}
 {{- $_ := set $set "BERTH_CLUSTER" .Values.cluster -}}

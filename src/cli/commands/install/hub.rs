@@ -36,6 +36,9 @@ pub(crate) struct HubArgs {
     /// Write Kubernetes Events about the daemon's Deployment when a rollout halts, is taken back or goes on
     #[arg(long, help_heading = "Hub")]
     events: bool,
+    /// Run two daemons, of which one publishes, and the other takes over by a Lease
+    #[arg(long, help_heading = "Hub")]
+    standby: bool,
     /// Secret with `key`, the Ed25519 key of OpenSSH that signs commits
     #[arg(long, value_name = "NAME", help_heading = "Hub")]
     signing_secret: Option<String>,
@@ -60,6 +63,7 @@ pub(super) fn cmd_hub(args: &HubArgs, ui: &Ui) -> Outcome {
         source: args.source.clone(),
         fleet: args.fleet.clone(),
         events: args.events,
+        standby: args.standby,
         signing_secret: args.signing_secret.clone(),
     };
     let install = args.common.parameters(&args.name, &args.namespace, Role::Hub(hub))?;
