@@ -191,12 +191,12 @@ fn facts_keep_a_success_while_all_rest_and_no_failure() {
     world.report("b", Health::Failed, "no");
     world.settle();
     assert_eq!(health(&world), Some(Health::Succeeded), "nothing moves, and nothing is published for it");
-    world.join("d");
-    world.settle();
-    world.now += 10;
-    world.report("d", Health::Succeeded, "");
+    world.unpicked.insert("c".to_owned());
     world.settle();
     assert_eq!(health(&world), Some(Health::Failed), "something moved");
+    world.now += 10;
+    world.report("c", Health::Succeeded, "");
+    world.settle();
     // Under another strategy, a failure that is over would halt the proof of a step, and not the step.
     world.now += 10;
     world.report("b", Health::Succeeded, "");
