@@ -90,6 +90,7 @@ impl Simulation {
                 self.check_cluster(&mut after, name, earlier.as_deref());
             }
             self.check_strategy(&after);
+            self.check_proof(&after);
             self.check_removals(&after);
             all.push(after);
         }
@@ -200,6 +201,18 @@ impl Simulation {
         }
     }
 
+    /// No honest member proves a release that fails. A fleet of liars does.
+    fn check_proof(&self, after: &After<'_>) {
+        let (seed, After { key, before, releases, .. }) = (self.seed, after);
+        let proven = releases.good.filter(|good| Some(*good) != before.good_number);
+        let version = proven.and_then(|good| self.world.version_of_release(releases, good));
+        let Some(version) = version.filter(|version| version.ends_with(BAD)) else { return };
+        let had_it = |name: &&String| before.versions.get(*name) == Some(&Some(version.clone()));
+        let is_honest = |name: &&String| self.members[*name].habit != Habit::Lies;
+        let honest = self.turns().into_iter().filter(had_it).find(is_honest);
+        assert_eq!(honest, None, "{seed}: {key} is proven with {version}, which fails");
+    }
+
     /// A removal ends by a report of that, and until then the cluster gets nothing, and with budgets nobody does.
     fn check_removals(&self, after: &After<'_>) {
         let (seed, After { key, before, releases, given, .. }) = (self.seed, after);
@@ -274,6 +287,10 @@ impl Simulation {
         for key in &self.keys {
             let newest = self.newest_version(key).filter(|version| version.ends_with(BAD));
             let (Some(newest), Some(releases)) = (newest, self.world.releases_of(key)) else { continue };
+            if releases.good == Some(releases.current.number) {
+                // Liars proved it. Newcomers begin with what is proven.
+                continue;
+            }
             // A pinned cluster takes no place of a wave, and may still have the release when its pin ends.
             let once_pinned = &self.people.once_pinned;
             let honest = self
