@@ -73,6 +73,7 @@ mod operate;
 mod plans;
 #[cfg(unix)]
 mod policy_tests;
+mod previews;
 mod progress;
 mod prune;
 #[cfg(unix)]

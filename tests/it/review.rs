@@ -216,6 +216,19 @@ fn github_has_one_comment_a_status_and_annotations() {
 }
 
 #[test]
+fn a_preview_is_linked_where_the_daemon_makes_them() {
+    let proposal = Proposal::new(&[], |repo| {
+        repo.write("apps/web.yaml", config_map("web", "two", EVERYWHERE));
+    });
+    let (forge, kept) = forge();
+    let link = "[Preview](https://github.com/acme/fleet/compare/berth/rendered...berth/preview/edit)";
+    proposal.on_github(&forge, "s3cret", &["--previews"]).expect(0);
+    assert!(comments(&kept)[0].contains(link), "{}", comments(&kept)[0]);
+    proposal.on_github(&forge, "s3cret", &[]).expect(0);
+    assert!(!comments(&kept)[0].contains("Preview"), "{}", comments(&kept)[0]);
+}
+
+#[test]
 fn gitlab_has_one_note_a_status_and_a_code_quality_report() {
     let proposal = Proposal::new(&[], |repo| {
         repo.write("apps/shop.yaml", namespace("shop").replace(EVERYWHERE, "{clusters: [{name: a}]}"));

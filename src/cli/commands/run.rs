@@ -15,7 +15,7 @@ use super::summary::{Length, plan_of_length};
 use super::trust::TrustArgs;
 use super::ui::Ui;
 use super::webhook_args::WebhookArgs;
-use berth_base::diag::Diagnostics;
+use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::Timestamp;
 use berth_base::progress::Progress;
 use berth_engine::gate::limits::Limit;
@@ -27,6 +27,8 @@ use berth_git::transport::Cancel;
 use berth_git::{CommitId, Identity};
 use berth_hub::daemon::pass_metrics::PassMeter;
 use berth_hub::daemon::{self, Mirror, Once, PassEnd, PassHooks, PassOutcome, Remote, Settings};
+use berth_hub::daemon::{PreviewChange, PreviewRule, Previews};
+use berth_hub::inputs::current_state::short;
 
 /// Watch the fleet repository; decide, render and publish whenever it changes
 #[derive(Debug, clap::Args)]
@@ -57,6 +59,25 @@ pub(crate) struct RunArgs {
     /// server that hides commits. Each time writes every cluster's ref
     #[arg(long, value_name = "SECONDS", env = "BERTH_HEARTBEAT", value_parser = clap::value_parser!(i64).range(60..))]
     heartbeat: Option<i64>,
+    /// Show what merging a branch would publish, on the branch `berth/preview/BRANCH`. `*` stands for any text; other
+    /// refs are named in full, such as `refs/pull/*/head`, which holds the commits of strangers. May be repeated
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        env = "BERTH_PREVIEW",
+        value_delimiter = ',',
+        help_heading = "Previews"
+    )]
+    preview: Vec<String>,
+    /// Show so many branches, those with the newest commits
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 50,
+        env = "BERTH_MOST_PREVIEWS",
+        help_heading = "Previews"
+    )]
+    most_previews: usize,
     #[command(flatten)]
     log: logging::LogArgs,
     #[command(flatten)]
@@ -113,7 +134,7 @@ impl RunArgs {
 pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     let cancel = Cancel::default();
     let remote = args.remote.open(args.repo.as_deref(), "run", &cancel)?;
-    let mirror = remote.map(|(transport, copy)| Mirror::new(Box::new(transport), copy));
+    let mut mirror = remote.map(|(transport, copy)| Mirror::new(Box::new(transport), copy));
     let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
     let signer = args.signer()?;
     let anchors = args.trust.anchors(signer.as_ref())?;
@@ -131,6 +152,7 @@ pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         is_copy: mirror.is_some(),
         heartbeat: args.heartbeat,
         first: args.first,
+        previews: PreviewRule::new(&args.preview, args.most_previews),
         progress: if args.once { ui.progress().clone() } else { Progress::default() },
     };
     if !args.once {
@@ -158,12 +180,14 @@ pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         let length = if verbose > 0 { Length::Whole } else { screen };
         ui.out(&plan_of_length(plan, length, ui));
     };
-    let once = ui.watching("reading the current state", || daemon::pass_once(&settings, now, mirror))?;
+    let once =
+        ui.watching("reading the current state", || daemon::pass_once(&settings, now, mirror.as_mut()))?;
     let passed = match once {
         Once::Passed(passed) => passed,
         Once::Idle { source, diagnostics } => {
             say(&source, &diagnostics, &Plan::default());
             ui.out("nothing to publish");
+            show_previews(&settings, now, mirror.as_mut(), ui)?;
             return Ok(exit_for(&diagnostics));
         }
     };
@@ -177,11 +201,37 @@ pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         }
         PassOutcome::Unchanged => ui.out("nothing to publish"),
     }
+    if !passed.held.is_empty() {
+        ui.out(&held_text(&passed.held, verbose, ui));
+    }
+    show_previews(&settings, now, mirror.as_mut(), ui)?;
     if passed.held.is_empty() {
         return Ok(exit_for(&passed.diagnostics));
     }
-    ui.out(&held_text(&passed.held, verbose, ui));
     Ok(exit_for(&passed.diagnostics).worst(Exit::Held))
+}
+
+/// Brings the previews up to date, and says what was done.
+fn show_previews(
+    settings: &Settings,
+    now: Timestamp,
+    mirror: Option<&mut Mirror>,
+    ui: &Ui,
+) -> Result<(), CommandError> {
+    let mut faults = Diagnostics::new();
+    for change in Previews::default().follow(settings, now, mirror, true)? {
+        match change {
+            PreviewChange::Made { of, on, commit } => {
+                ui.out(&format!("previewed {} on {} ({})", short(&of), short(&on), commit.short()));
+            }
+            PreviewChange::Removed { on } => ui.out(&format!("removed the preview {}", short(&on))),
+            PreviewChange::Failed { of, why } => {
+                faults.push(Diagnostic::note(format!("`{}` has no preview: {why}", short(&of))));
+            }
+        }
+    }
+    ui.diagnostics(&faults);
+    Ok(())
 }
 
 /// The listeners to the daemon's passes.

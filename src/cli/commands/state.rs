@@ -45,6 +45,7 @@ fn fetch(repo: &Path, address: &str) -> Result<Search, CommandError> {
         processed: under(&own.processed),
         report: under(&own.report),
         leader: under(&own.leader),
+        preview: own.preview,
         root: under(&own.root),
     };
     let wants = [

@@ -18,9 +18,10 @@ fn pull_request(forge: Forge, api: &str) -> PullRequest {
         base: "main".to_owned(),
         base_commit: None,
         head_commit: HEAD.to_owned(),
+        head_branch: None,
         merge_commit: None,
         is_fork: false,
-        links: Links { pull_request: Some("https://forge/mr/7".to_owned()), run: None },
+        links: Links { pull_request: Some("https://forge/mr/7".to_owned()), ..Links::default() },
     }
 }
 

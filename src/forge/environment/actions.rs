@@ -65,6 +65,10 @@ pub(super) fn find(
     found.values.base = Some(base.branch);
     found.values.base_commit = Some(base.sha);
     found.values.head_commit = Some(head.sha);
+    found.head_branch = Some(head.branch);
+    // `…/pull/7` of GitHub, `…/pulls/7` of Gitea and Forgejo.
+    let page = html_url.as_ref().and_then(|page| page.rsplit_once("/pull"));
+    found.links.repository = page.map(|(repository, _)| repository.to_owned());
     found.links.pull_request = html_url;
     Ok(found)
 }

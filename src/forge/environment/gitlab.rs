@@ -24,7 +24,12 @@ pub(super) fn find(variables: &Variables) -> Found {
             merge_commit: source.as_ref().and(checked_out.clone()),
             head_commit: source.or(checked_out),
         },
+        head_branch: owned("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME"),
         is_fork: value(variables, "CI_MERGE_REQUEST_SOURCE_PROJECT_ID") != target_project,
-        links: Links { pull_request: page, run: owned("CI_JOB_URL") },
+        links: Links {
+            pull_request: page,
+            repository: project_page.map(str::to_owned),
+            run: owned("CI_JOB_URL"),
+        },
     }
 }

@@ -81,6 +81,8 @@ pub struct PullRequest {
     pub base_commit: Option<String>,
     /// The tip of the pull request's own branch. Commit statuses belong to it.
     pub head_commit: String,
+    /// The branch of the head, where the CI run knows it.
+    pub head_branch: Option<String>,
     /// The merge of head and base, where the forge made one and the CI run has checked it out.
     pub merge_commit: Option<String>,
     /// Reports whether the head comes from another repository, whose CI runs get no secrets.
@@ -92,6 +94,8 @@ pub struct PullRequest {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Links {
     pub pull_request: Option<String>,
+    /// The repository's own page.
+    pub repository: Option<String>,
     /// The log of the CI run.
     pub run: Option<String>,
 }
@@ -113,8 +117,25 @@ pub struct Given {
 #[derive(Debug, Default)]
 struct Found {
     values: Given,
+    head_branch: Option<String>,
     is_fork: bool,
     links: Links,
+}
+
+impl PullRequest {
+    /// Returns the page that shows what differs in a branch of the repository since it left another one.
+    pub fn comparison(&self, from: &str, to: &str) -> Option<String> {
+        let page = self.links.repository.as_ref().filter(|page| is_address(page))?;
+        let between = if self.forge == Forge::GitLab { "/-/compare/" } else { "/compare/" };
+        Some(format!("{page}{between}{}...{}", in_address(from), in_address(to)))
+    }
+}
+
+/// A branch's name as part of an address.
+fn in_address(branch: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._/".contains(&byte);
+    let one = |byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    branch.bytes().map(one).collect()
 }
 
 /// Returns the forge whose CI runs this process.
@@ -171,7 +192,7 @@ pub fn read(
         Some(forge) => actions::find(forge, variables, event)?,
         None => Found::default(),
     };
-    let Found { values, is_fork, links } = found;
+    let Found { values, head_branch, is_fork, links } = found;
     let forge = given.forge.or(values.forge).ok_or(EnvironmentError::missing(Field::Forge, None))?;
     let or = |given: &Option<String>, found: Option<String>| given.clone().or(found);
     let need =
@@ -188,6 +209,7 @@ pub fn read(
         base: need(Field::Base, or(&given.base, values.base))?,
         base_commit: or(&given.base_commit, values.base_commit),
         head_commit: need(Field::HeadCommit, or(&given.head_commit, values.head_commit))?,
+        head_branch,
         merge_commit: or(&given.merge_commit, values.merge_commit),
         is_fork,
         links,

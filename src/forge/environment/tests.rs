@@ -49,6 +49,7 @@ fn gitlab() -> Variables {
         ("CI_MERGE_REQUEST_PROJECT_URL", "https://gitlab.com/acme/fleet"),
         ("CI_MERGE_REQUEST_IID", "7"),
         ("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main"),
+        ("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "edit"),
         ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", ""),
         ("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", ""),
         ("CI_MERGE_REQUEST_DIFF_BASE_SHA", BASE),
@@ -90,10 +91,12 @@ fn github_actions_name_a_pull_request_and_its_merge() {
         base: "main".to_owned(),
         base_commit: some(BASE),
         head_commit: HEAD.to_owned(),
+        head_branch: some("edit"),
         merge_commit: some(MERGE),
         is_fork: false,
         links: Links {
             pull_request: some("https://github.com/acme/fleet/pull/7"),
+            repository: some("https://github.com/acme/fleet"),
             run: some("https://github.com/acme/fleet/actions/runs/99"),
         },
     };
@@ -140,10 +143,12 @@ fn gitlab_has_the_head_in_one_of_two_variables() {
         base: "main".to_owned(),
         base_commit: None,
         head_commit: HEAD.to_owned(),
+        head_branch: some("edit"),
         merge_commit: None,
         is_fork: false,
         links: Links {
             pull_request: some("https://gitlab.com/acme/fleet/-/merge_requests/7"),
+            repository: some("https://gitlab.com/acme/fleet"),
             run: some("https://gitlab.com/acme/fleet/-/jobs/99"),
         },
     };
@@ -159,6 +164,20 @@ fn gitlab_has_the_head_in_one_of_two_variables() {
         PullRequest { base_commit: some(BASE), merge_commit: some(MERGE), is_fork: true, ..expected };
     assert_eq!(merged, expected);
     assert_eq!(event_file(&gitlab()), None);
+}
+
+#[test]
+fn each_forge_has_a_page_that_compares_two_branches() {
+    let page = |read: &PullRequest, branch: &str| read.comparison("berth/rendered", branch);
+    let github = read_with(&github(), &own_event());
+    let compared = "https://github.com/acme/fleet/compare/berth/rendered...berth/preview/edit";
+    assert_eq!(page(&github, "berth/preview/edit").as_deref(), Some(compared));
+    let gitea = own_event().replace("github.com", "git.acme.example").replace("/pull/", "/pulls/");
+    let compared = "https://git.acme.example/acme/fleet/compare/berth/rendered...a%23%29%5B%3C";
+    assert_eq!(page(&read_with(&self::gitea(), &gitea), "a#)[<").as_deref(), Some(compared));
+    let gitlab = read(&gitlab(), None, &Given::default()).expect("a merge request");
+    let compared = "https://gitlab.com/acme/fleet/-/compare/berth/rendered...x";
+    assert_eq!(page(&gitlab, "x").as_deref(), Some(compared));
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub struct Refs {
     pub report: String,
     /// The lease of the daemon that publishes.
     pub leader: String,
+    /// The prefix of the branches that show what merging other branches would publish.
+    pub preview: String,
     /// The commit with which an import began the state. Written once.
     pub root: String,
 }
@@ -30,6 +32,7 @@ impl Default for Refs {
             processed: "refs/berth/processed".to_owned(),
             report: "refs/berth/report".to_owned(),
             leader: "refs/berth/leader".to_owned(),
+            preview: "refs/heads/berth/preview/".to_owned(),
             root: "refs/berth/root".to_owned(),
         }
     }

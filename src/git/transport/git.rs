@@ -218,7 +218,7 @@ impl Transport for GitTransport {
         for want in wants {
             args.push(match want {
                 Want::One { there, here } => format!("+{there}:{here}"),
-                Want::All { prefix } => format!("+{prefix}*:{prefix}*"),
+                Want::All { there, here } => format!("+{there}*:{here}*"),
             });
         }
         let said = self.git(Some(into), &args)?;

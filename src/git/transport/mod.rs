@@ -72,8 +72,8 @@ pub struct Listing {
 pub enum Want {
     /// A ref that must exist at the remote, and its name here.
     One { there: String, here: String },
-    /// All refs whose names begin so, under the same names; those that are gone there go here, too.
-    All { prefix: String },
+    /// All refs whose names begin so, with another beginning here; those that are gone there go here, too.
+    All { there: String, here: String },
 }
 
 impl Want {
@@ -82,8 +82,9 @@ impl Want {
         Want::One { there: name.to_owned(), here: name.to_owned() }
     }
 
+    /// Wants all refs whose names begin so under the names that they have at the remote.
     pub fn all(prefix: &str) -> Want {
-        Want::All { prefix: prefix.to_owned() }
+        Want::All { there: prefix.to_owned(), here: prefix.to_owned() }
     }
 }
 

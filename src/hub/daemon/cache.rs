@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::cache_file;
 use super::error::PassError;
+use super::previews::Previews;
 use super::settings::Settings;
 use crate::inputs::hearing::Hearing;
 use crate::inputs::{BuildCache, Reports};
@@ -29,6 +30,7 @@ pub struct Cache {
     pub(super) differing: DifferingCache,
     pub(super) summary: FleetSummary,
     pub(super) report: Option<WrittenReport>,
+    pub(super) previews: Previews,
     /// A tip of the rendered branch that is not trusted, with the source that it was compared with.
     pub(super) refused: Option<((CommitId, CommitId), Untrusted)>,
     /// The memory of reports. Losing it gives every member a full grace again.

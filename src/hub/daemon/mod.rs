@@ -14,6 +14,7 @@ mod kept_file;
 mod pass;
 mod pass_log;
 pub mod pass_metrics;
+mod previews;
 mod ref_watch;
 mod remote;
 mod schedule;
@@ -45,6 +46,7 @@ pub use cache::Cache;
 pub use error::PassError;
 pub use hooks::{PassEnd, PassHooks};
 pub use pass::{PassOutcome, PassResult, pass, pass_with_cache};
+pub use previews::{PreviewChange, PreviewRule, Previews};
 pub use remote::{Mirror, Once, pass_once};
 pub use settings::Settings;
 pub use signals::on_stop;
@@ -343,16 +345,21 @@ fn start(
             }
         }
         cache.fetched(Timestamp::now());
-        if seen.is_some_and(|seen| pass::snapshot_refs(&settings).is_ok_and(|now| now == seen)) {
-            return (Ok(Work::Nothing), cache);
-        }
-        info!("pass started");
         let now = Timestamp::now();
-        let passed = match &mut mirror {
-            Some(mirror) => remote::pass_fetched(&settings, now, &mut cache, mirror, &right),
-            None => pass_with_cache(&settings, now, &mut cache),
+        let passed = if seen.is_some_and(|seen| pass::snapshot_refs(&settings).is_ok_and(|now| now == seen)) {
+            Ok(Work::Nothing)
+        } else {
+            info!("pass started");
+            let passed = match &mut mirror {
+                Some(mirror) => remote::pass_fetched(&settings, now, &mut cache, mirror, &right),
+                None => pass_with_cache(&settings, now, &mut cache),
+            };
+            passed.map(|passed| Work::Passed(Box::new(passed)))
         };
-        (passed.map(|passed| Work::Passed(Box::new(passed))), cache)
+        if passed.is_ok() && right.holds() {
+            pass_log::report_previews(cache.previews.follow(&settings, now, mirror.as_deref_mut(), false));
+        }
+        (passed, cache)
     })
 }
 

@@ -1,8 +1,10 @@
-//! The result of a pass → lines of the log.
+//! The results of a pass, and of the previews after it → lines of the log.
 
 use tracing::{error, info, warn};
 
+use super::error::PassError;
 use super::pass::{PassOutcome, PassResult};
+use super::previews::PreviewChange;
 use crate::publish::rollout_steps::Turn;
 use berth_base::diag::{Diagnostic, Severity, harmless_line};
 
@@ -35,6 +37,23 @@ pub(super) fn report(passed: &PassResult) {
         warn!(workload = %held.key, removes = held.losses(), approve = held.approval_of_all(), "held for approval");
     }
     info!(source = %passed.source, held = passed.held.len(), errors = passed.errors(), "pass done");
+}
+
+pub(super) fn report_previews(followed: Result<Vec<PreviewChange>, PassError>) {
+    let changes = match followed {
+        Ok(changes) => changes,
+        Err(problem) => {
+            warn!(error = %problem, hint = problem.hint(), "the previews could not be brought up to date");
+            return;
+        }
+    };
+    for change in changes {
+        match change {
+            PreviewChange::Made { of, on, commit } => info!(of, on, %commit, "previewed"),
+            PreviewChange::Removed { on } => info!(on, "preview removed"),
+            PreviewChange::Failed { of, why } => warn!(of, why = %harmless_line(&why), "no preview"),
+        }
+    }
 }
 
 /// Logs a diagnostic at its own level, with its place as fields.

@@ -12,6 +12,7 @@ use super::cache::Cache;
 use super::error::PassError;
 use super::idle_pass;
 use super::pass::{ATTEMPTS, PassResult, cleared, pass_with_cache};
+use super::previews;
 use super::settings::Settings;
 use super::standby::PublishRight;
 use berth_base::backoff::{self, Backoff};
@@ -67,6 +68,13 @@ impl Mirror {
         if all {
             wants.extend([&refs.clusters, &refs.report].map(|prefix| Want::all(prefix)));
         }
+        if !settings.previews.is_off() {
+            let reviewed = settings.previews.prefixes();
+            let here =
+                |there: &&str| Want::All { there: (*there).to_owned(), here: previews::copy_of(there) };
+            wants.extend(reviewed.iter().map(here));
+            wants.push(Want::all(&refs.preview));
+        }
         match self.transport.fetch(self.copy.path(), &wants, None) {
             Err(TransportError::NoSuchRef { name, .. }) if name == source => {
                 return Err(self.no_source(&name));
@@ -74,7 +82,7 @@ impl Mirror {
             done => done?,
         }
         let repo = Repo::open(self.copy.path())?;
-        let known = [&refs.rendered, &refs.processed];
+        let known = [&refs.rendered, &refs.processed, &refs.preview];
         for prefix in known.into_iter().chain([&refs.clusters, &refs.report].into_iter().filter(|_| all)) {
             self.there.retain(|name, _| !name.starts_with(prefix.as_str()));
             self.there.extend(repo.list_refs(prefix)?);
@@ -153,12 +161,33 @@ impl Mirror {
         settings.progress.begin("pushing");
         let refs = &settings.refs;
         let repo = Repo::open(self.copy.path())?;
+        let prefixes = [&refs.rendered, &refs.processed, &refs.report, &refs.clusters];
+        let moves = self.moves(&repo, settings, &prefixes)?;
+        refuse_backwards(&repo, &refs.rendered, &moves)?;
+        self.push_in_order(moves)?;
+        self.note_newest(&repo, settings)
+    }
+
+    /// Pushes the previews. They need not follow from what is there.
+    pub(super) fn push_previews(&mut self, settings: &Settings) -> Result<(), PassError> {
+        let repo = Repo::open(self.copy.path())?;
+        let moves = self.moves(&repo, settings, &[&settings.refs.preview])?;
+        self.push_in_order(moves)
+    }
+
+    /// The moves that bring the remote's refs to those that are here.
+    fn moves(
+        &self,
+        repo: &Repo,
+        settings: &Settings,
+        prefixes: &[&String],
+    ) -> Result<Vec<RefPush>, PassError> {
         let mut moves = Vec::new();
-        for prefix in [&refs.rendered, &refs.processed, &refs.report, &refs.clusters] {
-            // The first three are names, not prefixes. Refs below the branch's name belong to people.
-            let own = |name: &str| {
-                prefix.ends_with('/') || name == prefix || *prefix != refs.rendered && is_below(name, prefix)
-            };
+        for prefix in prefixes {
+            // Some are names, not prefixes. Refs below the branch's name belong to people.
+            let is_branch = **prefix == settings.refs.rendered;
+            let own =
+                |name: &str| prefix.ends_with('/') || name == *prefix || !is_branch && is_below(name, prefix);
             let here = repo.list_refs(prefix)?;
             let there = self.there.iter().filter(|(name, _)| name.starts_with(prefix.as_str()));
             let gone = there.filter(|(name, _)| !here.contains_key(*name));
@@ -171,11 +200,12 @@ impl Mirror {
             });
             moves.extend(came.chain(gone).filter(|change| own(&change.name)));
         }
-        if moves.is_empty() {
-            return self.note_newest(&repo, settings);
-        }
-        refuse_backwards(&repo, &refs.rendered, &moves)?;
-        // Servers make no ref where another one's name is in the way, though that one goes with the same push.
+        Ok(moves)
+    }
+
+    /// Pushes first what is in the way of others: servers make no ref where another one's name is in the way, though
+    /// that one goes with the same push.
+    fn push_in_order(&mut self, moves: Vec<RefPush>) -> Result<(), PassError> {
         let made: Vec<String> =
             moves.iter().filter(|change| change.old.is_none()).map(|change| change.name.clone()).collect();
         let blocks = |change: &RefPush| {
@@ -186,7 +216,7 @@ impl Mirror {
         for moves in [blocking, moves].into_iter().filter(|moves| !moves.is_empty()) {
             self.push_all(moves)?;
         }
-        self.note_newest(&repo, settings)
+        Ok(())
     }
 
     fn push_all(&mut self, moves: Vec<RefPush>) -> Result<(), PassError> {
@@ -259,7 +289,7 @@ pub enum Once {
 pub fn pass_once(
     settings: &Settings,
     clock: Timestamp,
-    mut mirror: Option<Mirror>,
+    mut mirror: Option<&mut Mirror>,
 ) -> Result<Once, PassError> {
     if let Some(mirror) = &mut mirror {
         mirror.fetch(settings)?;
@@ -269,11 +299,12 @@ pub fn pass_once(
         return Ok(Once::Idle { source, diagnostics });
     }
     let mut cache = Cache::default();
-    let passed = match &mut mirror {
+    let is_local = mirror.is_none();
+    let passed = match mirror {
         Some(mirror) => pass_fetched(settings, clock, &mut cache, mirror, &PublishRight::default()),
         None => pass_with_cache(settings, clock, &mut cache),
     }?;
-    if mirror.is_none() {
+    if is_local {
         settings.progress.begin("packing the repository");
         super::upkeep::take_step(&settings.repo, &Cancel::default());
     }

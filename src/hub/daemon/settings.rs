@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::previews::PreviewRule;
 use crate::next_commit::Exemptions;
 use crate::verify::trust::Anchors;
 use berth_base::codec::Encoder;
@@ -38,6 +39,8 @@ pub struct Settings {
     pub heartbeat: Option<i64>,
     /// Lets a first state be made where a remote's was not fetched.
     pub first: bool,
+    /// The branches that get a preview.
+    pub previews: PreviewRule,
     /// The handle for the pass's progress.
     pub progress: Progress,
 }
@@ -59,6 +62,7 @@ impl Settings {
             is_copy: false,
             heartbeat: None,
             first: false,
+            previews: PreviewRule::default(),
             progress: Progress::default(),
         }
     }
@@ -72,12 +76,12 @@ impl Settings {
         Some((at(last)?, at(last.checked_add(length)?)?))
     }
 
-    /// Writes down all that can change what a pass does.
+    /// Writes down all that can change what a pass does. Previews are no part of it.
     pub(super) fn encode(&self, encoder: &mut Encoder) {
         let Settings {
             repo: _,
             source,
-            refs: Refs { rendered, clusters, status, processed, report, leader: _, root },
+            refs: Refs { rendered, clusters, status, processed, report, leader: _, preview: _, root },
             identity: Identity { name, email, signer, fleet },
             limits,
             max_silent,
@@ -88,6 +92,7 @@ impl Settings {
             is_copy,
             heartbeat,
             first,
+            previews: _,
             progress: _,
         } = self;
         for text in [rendered, clusters, status, processed, report, root, name, email] {

@@ -122,13 +122,16 @@ impl Summary {
                 let _ = writeln!(out, "and {} of {of}", counted(more, noun));
             }
         }
+        out.push_str(&self.problems_text());
+        out
+    }
+
+    /// The problems found, after an empty line. Nothing where there are none.
+    pub(crate) fn problems_text(&self) -> String {
+        let mut out = String::new();
         if self.errors + self.warnings > 0 {
-            let _ = writeln!(
-                out,
-                "\n{} and {}",
-                counted(self.errors, "error"),
-                counted(self.warnings, "warning")
-            );
+            let (errors, warnings) = (counted(self.errors, "error"), counted(self.warnings, "warning"));
+            let _ = writeln!(out, "\n{errors} and {warnings}");
             for problem in &self.problems {
                 let _ = writeln!(out, "- {problem}");
             }

@@ -52,6 +52,13 @@ impl Findings {
         Findings { exit, state, title, markdown: report.markdown(), lines: Some(lines) }
     }
 
+    /// Adds a last line to the comment.
+    #[must_use]
+    pub fn with_line(mut self, line: Option<String>) -> Findings {
+        self.markdown.extend(line.map(|line| format!("\n{line}\n")));
+        self
+    }
+
     /// A comment of an earlier commit must not stay where this one has no plan.
     pub fn of_error(error: &CommandError) -> Findings {
         let state = if error.exit == Exit::Faulty { State::Failure } else { State::Error };

@@ -15,8 +15,11 @@ use super::planned::{Asked, FailOn, Planned, StepArgs};
 use super::ui::Ui;
 use berth_base::diag::{Diagnostic, Pos};
 use berth_engine::load::CONFIG_PATH;
+use berth_forge::PullRequest;
 use berth_git::Repo;
+use berth_git::protocol::Refs;
 use berth_git::source_tree::read_file_at;
+use berth_hub::inputs::current_state::short;
 use finding::{ForgeArgs, Found};
 use findings::Findings;
 use telling::TellingArgs;
@@ -45,6 +48,9 @@ pub(crate) struct ReviewArgs {
     /// Fail where there is any of these, separated by commas
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',', default_value = "errors,held")]
     fail_on: Vec<FailOn>,
+    /// Link the preview that `berth run --preview` makes of the pull request's branch
+    #[arg(long, env = "BERTH_PREVIEWS")]
+    previews: bool,
     #[command(flatten)]
     step: StepArgs,
 }
@@ -58,10 +64,21 @@ pub(crate) fn cmd_review(args: &ReviewArgs, ui: &Ui, verbose: u8) -> Outcome {
             Findings::of_error(&error)
         }
     };
+    let findings =
+        findings.with_line(found.pull_request.as_ref().filter(|_| args.previews).and_then(preview));
     let key = args.step.trust.fleet().unwrap_or_default();
     let failures = telling::tell(&args.telling, &found, &findings, &key, ui);
     // The findings matter more than a forge that is down.
     Ok(if findings.exit == Exit::Done { failures } else { findings.exit })
+}
+
+/// Links the preview of a branch. A fork's branch has none.
+fn preview(pull_request: &PullRequest) -> Option<String> {
+    let branch = pull_request.head_branch.as_ref().filter(|_| !pull_request.is_fork)?;
+    let refs = Refs::default();
+    let (rendered, preview) = (short(&refs.rendered), format!("{}{branch}", short(&refs.preview)));
+    let page = pull_request.comparison(rendered, &preview)?;
+    Some(format!("[Preview]({page}): all files that the merge would publish, a moment after each push"))
 }
 
 fn plan(args: &ReviewArgs, found: &Found, ui: &Ui, verbose: u8) -> Result<Findings, CommandError> {

@@ -1,0 +1,133 @@
+//! One preview: the commit that shows what merging a branch would publish.
+//!
+//! It is a commit for people, on top of the state that it begins with. It has none of a publication's trailers and no
+//! signature, so nobody can pass it off as a state.
+
+use std::fmt::Write as _;
+
+use crate::daemon::{PassError, Settings};
+use crate::inputs::{BuildCache, Reports};
+use crate::next_commit::{self, NextCommit, NextCommitError, StepInputs};
+use crate::publish::{CurrentState, Processed, Published, Summary};
+use berth_base::model::Timestamp;
+use berth_base::text::{counted, some_of};
+use berth_git::protocol::trailers::one_line;
+use berth_git::{CommitId, Identity, Merged, Repo, TreeId, Writer};
+
+const SHOWN_FILES: usize = 10;
+
+/// A commit under the name that people know it by.
+pub(super) struct Named<'a> {
+    pub(super) name: &'a str,
+    pub(super) commit: CommitId,
+}
+
+/// The state that a preview begins with.
+pub(super) struct Base {
+    pub(super) current: Option<CurrentState>,
+    pub(super) processed: Option<Processed>,
+}
+
+/// Writes the preview of merging `head` into `onto`. Nothing points to it yet.
+pub(super) fn draft(
+    repo: &Repo,
+    settings: &Settings,
+    base: &Base,
+    (head, onto): (&Named<'_>, &Named<'_>),
+    clock: Timestamp,
+) -> Result<CommitId, PassError> {
+    let before = base.current.as_ref().map(|current| current.tree);
+    let merge = format!("Merge {} into {}\n", one_line(head.name), one_line(onto.name));
+    let (tree, story) = match repo.merge(onto.commit, head.commit, &merge)? {
+        Merged::Contained(source) | Merged::Merge(source) => {
+            match rehearse(repo, settings, base, (onto.name, source), clock) {
+                Ok((next, refusals)) => {
+                    (tree_after(repo, &next)?.or(before), story(&next, before.is_none(), &refusals))
+                }
+                // A fault of the repository is not one of the branch.
+                Err(error) if error.git().is_some() => return Err(error.into()),
+                Err(error) => (before, format!("There is no state to show: {error}\n")),
+            }
+        }
+        Merged::Conflicts(files) => {
+            let files = some_of(&files, SHOWN_FILES);
+            (before, format!("There is no state to show. The merge has conflicts in {files}\n"))
+        }
+        Merged::Unrelated => (before, "There is no state to show: no commit is in common\n".to_owned()),
+    };
+    let identity = Identity { signer: None, ..settings.identity.clone() };
+    let seconds = [head, onto].map(|one| repo.commit(one.commit).map(|info| info.seconds));
+    let [head_seconds, onto_seconds] = seconds;
+    let base_seconds = base.current.as_ref().map_or(i64::MIN, |current| current.seconds);
+    let seconds = head_seconds?.max(onto_seconds?).max(base_seconds);
+    let parents: Vec<CommitId> = base.current.iter().map(|current| current.commit).collect();
+    let message = format!(
+        "Preview of {} ({}) merged into {} ({})\n\n{story}",
+        one_line(head.name),
+        head.commit.short(),
+        one_line(onto.name),
+        onto.commit.short()
+    );
+    let mut writer = Writer::new(repo)?;
+    let tree: TreeId = match tree {
+        Some(tree) => tree,
+        None => writer.tree(Vec::new())?,
+    };
+    Ok(writer.commit(tree, &parents, &message, &identity, seconds)?)
+}
+
+fn rehearse(
+    repo: &Repo,
+    settings: &Settings,
+    base: &Base,
+    (name, source): (&str, CommitId),
+    clock: Timestamp,
+) -> Result<(NextCommit, Vec<NextCommitError>), NextCommitError> {
+    let current = base.current.as_ref();
+    let labels = settings.limits.member_labels();
+    let start = StepInputs {
+        name,
+        source,
+        current,
+        processed: base.processed.as_ref(),
+        refs: &settings.refs,
+        reports: Reports::read(repo, &settings.refs, &labels, current)?,
+        identity: &Identity::default(),
+        limits: &settings.limits,
+        exemptions: settings.exemptions(),
+        clock,
+        at: None,
+        cache: BuildCache::default(),
+    };
+    next_commit::rehearse(repo, start)
+}
+
+/// The tree of a step's commit; `None` where the step changes nothing.
+fn tree_after(repo: &Repo, next: &NextCommit) -> Result<Option<TreeId>, PassError> {
+    match &next.drafted {
+        Published::Committed(committed) => Ok(Some(repo.commit(committed.commit)?.tree)),
+        Published::Unchanged => Ok(None),
+    }
+}
+
+/// Says what the merge would do, as the message of a publication does.
+fn story(next: &NextCommit, is_first: bool, refusals: &[NextCommitError]) -> String {
+    let mut out = String::new();
+    for refusal in refusals {
+        let _ = writeln!(out, "berth run would publish nothing: {}\n", one_line(&refusal.to_string()));
+    }
+    let summary =
+        Summary::of(&next.plan, is_first).with_rollouts(&next.rollout_steps).with_problems(&next.diagnostics);
+    match &next.drafted {
+        Published::Unchanged => out.push_str(&format!("Nothing would change.\n{}", summary.problems_text())),
+        Published::Committed(_) => out.push_str(&summary.text()),
+    }
+    if !next.held.is_empty() {
+        let _ = writeln!(out, "\nheld for approval: {}", counted(next.held.len(), "workload"));
+        for held in &next.held {
+            let _ =
+                writeln!(out, "- {}: removes {}", one_line(&held.key.to_string()), one_line(&held.losses()));
+        }
+    }
+    out
+}
