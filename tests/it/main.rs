@@ -86,6 +86,8 @@ mod recipes;
 mod recorder;
 mod refused;
 #[cfg(unix)]
+mod reloading;
+#[cfg(unix)]
 mod remote_faults;
 #[cfg(unix)]
 mod remotes;

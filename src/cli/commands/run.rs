@@ -1,6 +1,6 @@
 //! `berth run`: the daemon, or one pass of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::exit::{CommandError, Exit, Outcome};
@@ -131,30 +131,72 @@ impl RunArgs {
     }
 }
 
+/// The settings of a daemon, and the files that they were read from.
+struct SettingsFiles<'a> {
+    args: &'a RunArgs,
+    settings: Settings,
+    /// The content of each file when it was read last.
+    contents: Vec<Option<Vec<u8>>>,
+}
+
+impl<'a> SettingsFiles<'a> {
+    /// Reads the settings. `repo` is the working copy, if there is a remote.
+    fn read(args: &'a RunArgs, copy: Option<&Path>, progress: Progress) -> Result<Self, CommandError> {
+        let contents = Self::contents(args);
+        let signer = args.signer()?;
+        let anchors = args.trust.anchors(signer.as_ref())?;
+        let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
+        let settings = Settings {
+            repo: copy.map_or_else(local, Path::to_owned),
+            source: args.source.clone(),
+            refs: Refs::default(),
+            identity: Identity { signer, fleet: args.trust.fleet(), ..args.identity.clone() },
+            limits: args.gate.limits(),
+            max_silent: Limit { share: args.max_silent_clusters, ..Limits::SILENT },
+            allow_rewind: args.allow_rewind,
+            allow_rewritten: args.allow_rewritten,
+            allow_empty: args.allow_empty,
+            anchors,
+            is_copy: copy.is_some(),
+            heartbeat: args.heartbeat,
+            first: args.first,
+            previews: PreviewRule::new(&args.preview, args.most_previews),
+            progress,
+        };
+        Ok(SettingsFiles { args, settings, contents })
+    }
+
+    fn contents(args: &RunArgs) -> Vec<Option<Vec<u8>>> {
+        let files = [args.signing_key.as_deref(), args.trust.signers_file()];
+        files.into_iter().flatten().map(|file| std::fs::read(file).ok()).collect()
+    }
+
+    /// Reads the settings again, if a file changed. One that cannot be used is told once.
+    fn changed(&mut self) -> Result<Option<Settings>, String> {
+        let contents = Self::contents(self.args);
+        if contents == self.contents {
+            return Ok(None);
+        }
+        let Settings { repo, is_copy, progress, .. } = &self.settings;
+        let copy = is_copy.then_some(repo.as_path());
+        match Self::read(self.args, copy, progress.clone()) {
+            Ok(read) => *self = read,
+            Err(error) => {
+                self.contents = contents;
+                return Err(error.message);
+            }
+        }
+        Ok(Some(self.settings.clone()))
+    }
+}
+
 pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     let cancel = Cancel::default();
     let remote = args.remote.open(args.repo.as_deref(), "run", &cancel)?;
     let mut mirror = remote.map(|(transport, copy)| Mirror::new(Box::new(transport), copy));
-    let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
-    let signer = args.signer()?;
-    let anchors = args.trust.anchors(signer.as_ref())?;
-    let settings = Settings {
-        repo: mirror.as_ref().map_or_else(local, |mirror| mirror.path().to_owned()),
-        source: args.source.clone(),
-        refs: Refs::default(),
-        identity: Identity { signer, fleet: args.trust.fleet(), ..args.identity.clone() },
-        limits: args.gate.limits(),
-        max_silent: Limit { share: args.max_silent_clusters, ..Limits::SILENT },
-        allow_rewind: args.allow_rewind,
-        allow_rewritten: args.allow_rewritten,
-        allow_empty: args.allow_empty,
-        anchors,
-        is_copy: mirror.is_some(),
-        heartbeat: args.heartbeat,
-        first: args.first,
-        previews: PreviewRule::new(&args.preview, args.most_previews),
-        progress: if args.once { ui.progress().clone() } else { Progress::default() },
-    };
+    let progress = if args.once { ui.progress().clone() } else { Progress::default() };
+    let mut files = SettingsFiles::read(args, mirror.as_ref().map(Mirror::path), progress)?;
+    let settings = files.settings.clone();
     if !args.once {
         logging::start(&args.log, verbose, ui);
         let copy = mirror.as_ref().map(Mirror::path);
@@ -164,7 +206,7 @@ pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         let meter = args.metrics.meter(|address| PassMeter::serve(address, poll))?;
         let webhooks = args.webhook.listen(meter.as_ref())?;
         let mut watchers = Watchers { meter, events: args.events.start()? };
-        daemon::run(settings, poll, remote, webhooks, &mut watchers)?;
+        daemon::run(settings, &mut || files.changed(), poll, remote, webhooks, &mut watchers)?;
         return Ok(Exit::Done);
     }
     if args.events.are_wanted() {
@@ -250,6 +292,12 @@ impl PassHooks for Watchers {
     fn begins(&mut self) {
         if let Some(meter) = &self.meter {
             meter.beat();
+        }
+    }
+
+    fn reloaded(&mut self, well: bool) {
+        if let Some(meter) = &self.meter {
+            meter.reloaded(well);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The flags that say whom to believe about the rendered branch.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::exit::CommandError;
 use berth_base::diag::Diagnostic;
@@ -39,6 +39,10 @@ const PLAN_DEPTH: usize = 1;
 impl TrustArgs {
     pub fn fleet(&self) -> Option<String> {
         self.fleet.clone()
+    }
+
+    pub fn signers_file(&self) -> Option<&Path> {
+        self.allowed_signers.as_deref()
     }
 
     /// With the daemon's own key among those that are allowed.

@@ -77,6 +77,13 @@ impl Cache {
         Arc::make_mut(&mut self.hearing).begin(clock);
     }
 
+    /// Forgets what keys were for and against: others count now.
+    pub(super) fn doubt_trust(&mut self) {
+        self.cluster_refs = ClusterRefCache::default();
+        self.report = None;
+        self.refused = None;
+    }
+
     /// Returns the number of files parsed since this cache began.
     pub fn parsed(&self) -> usize {
         self.build.parsed()

@@ -25,6 +25,9 @@ pub trait PassHooks: Send {
     /// Hears whether this daemon is the one of several that publishes.
     fn leads(&mut self, leads: bool);
 
+    /// Hears that the settings changed, and whether they could be used.
+    fn reloaded(&mut self, well: bool);
+
     /// Hears that a pass ended, and how long it took. The next one waits until this returns.
     fn ended(&mut self, end: PassEnd<'_>, took: Duration);
 }

@@ -26,8 +26,9 @@ mod standing;
 mod tip_check;
 mod upkeep;
 pub mod webhooks;
+mod work;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
@@ -38,9 +39,10 @@ use berth_base::backoff;
 use berth_base::model::Timestamp;
 use berth_git::transport::Cancel;
 use schedule::{Action, Event, Schedule};
-use signals::StopSignals;
+use signals::{Hangup, StopSignals};
 use standby::{PublishRight, Turn};
 use webhooks::Webhooks;
+use work::{Part, Passed, Work};
 
 pub use cache::Cache;
 pub use error::PassError;
@@ -76,26 +78,32 @@ pub struct Remote {
 /// Shared with the thread of a pass; a pass that crashed leaves it usable.
 type SharedMirror = Arc<Mutex<Mirror>>;
 
+/// Reads the settings again: the new ones where something changed, an error where they cannot be used.
+pub type Reload<'a> = &'a mut dyn FnMut() -> Result<Option<Settings>, String>;
+
 /// Runs until asked to stop.
 pub fn run(
     settings: Settings,
+    reload: Reload<'_>,
     poll: Duration,
     remote: Option<Remote>,
     webhooks: Option<Webhooks>,
     hooks: &mut dyn PassHooks,
 ) -> Result<(), DaemonError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    runtime.block_on(run_loop(settings, poll, remote, webhooks, hooks))
+    runtime.block_on(run_loop(settings, reload, poll, remote, webhooks, hooks))
 }
 
 async fn run_loop(
-    settings: Settings,
+    mut settings: Settings,
+    reload: Reload<'_>,
     poll: Duration,
     remote: Option<Remote>,
     webhooks: Option<Webhooks>,
     hooks: &mut dyn PassHooks,
 ) -> Result<(), DaemonError> {
     let mut stop = StopSignals::new()?;
+    let mut hangup = Hangup::new()?;
     let (wake, mut woken) = mpsc::channel(1);
     let (mirror, cancel, standby) = match remote {
         Some(Remote { mirror, cancel, standby }) => (Some(Arc::new(Mutex::new(mirror))), cancel, standby),
@@ -104,7 +112,7 @@ async fn run_loop(
     let _watch = match &mirror {
         Some(mirror) => {
             let (settings, mirror) = (settings.clone(), mirror.clone());
-            let mut fetching = tokio::task::spawn_blocking(move || first_fetch(&settings, &mirror));
+            let mut fetching = tokio::task::spawn_blocking(move || work::first_fetch(&settings, &mirror));
             tokio::select! {
                 () = stop.received() => {
                     cancel.cancel();
@@ -154,6 +162,10 @@ async fn run_loop(
                 }
                 state.ended(ended, hooks)
             }
+            () = hangup.received() => {
+                info!("looking, for a signal asks for it");
+                Event::Wake
+            }
             Some(()) = woken.recv(), if may_look => Event::Wake,
             _ = ticks.tick(), if may_look => Event::Wake,
             () = sleep_until(pause) => {
@@ -169,8 +181,9 @@ async fn run_loop(
         match action {
             Some(Action::StartPass) => {
                 hooks.begins();
+                state.reload(&mut settings, &mut *reload, hooks);
                 let part = state.part(turn.is_some(), &right, hooks);
-                running = Some(start(&settings, mirror.clone(), right.clone(), part, &mut state));
+                running = Some(work::start(&settings, mirror.clone(), right.clone(), part, &mut state));
             }
             Some(Action::WakeAfter(length)) => {
                 let length = backoff::jitter(length, backoff::chance());
@@ -203,27 +216,6 @@ struct LoopState {
     /// With a lease: whether the last pass began with it.
     leads: Option<bool>,
 }
-
-/// A daemon's part in a pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    Publish,
-    /// Publish, where another daemon did so until now.
-    TakeOver,
-    StandBy,
-}
-
-/// The work that was found to do.
-enum Work {
-    /// Nothing has moved since the last pass.
-    Nothing,
-    /// Another daemon has the lease, and does it.
-    OfAnother,
-    Passed(Box<PassResult>),
-}
-
-/// The result of a pass, and the cache for the next one.
-type Passed = (Result<Work, PassError>, Cache);
 
 impl LoopState {
     fn ended(&mut self, ended: Result<Passed, tokio::task::JoinError>, hooks: &mut dyn PassHooks) -> Event {
@@ -277,6 +269,24 @@ impl LoopState {
         }
     }
 
+    /// Takes new settings over. Faulty ones are passed over.
+    fn reload(&mut self, settings: &mut Settings, reload: Reload<'_>, hooks: &mut dyn PassHooks) {
+        match reload() {
+            Ok(None) => {}
+            Ok(Some(new)) => {
+                info!("the settings have changed");
+                *settings = new;
+                self.seen = None;
+                self.cache.doubt_trust();
+                hooks.reloaded(true);
+            }
+            Err(why) => {
+                error!(error = why, "the changed settings cannot be used; the last ones stay");
+                hooks.reloaded(false);
+            }
+        }
+    }
+
     /// Decides this daemon's part in the next pass, and tells of a change.
     fn part(&mut self, is_one_of_several: bool, right: &PublishRight, hooks: &mut dyn PassHooks) -> Part {
         if !is_one_of_several {
@@ -302,65 +312,6 @@ impl LoopState {
         let left = Duration::try_from(left).unwrap_or(Duration::ZERO);
         Some(tokio::time::Instant::now() + left.max(Duration::from_secs(1)))
     }
-}
-
-/// Fetches for the first time. Fails where waiting would not help; a remote that is merely away is waited for.
-fn first_fetch(settings: &Settings, mirror: &SharedMirror) -> Result<(), PassError> {
-    let mut mirror = mirror.lock().unwrap_or_else(PoisonError::into_inner);
-    info!(remote = mirror.shown(), "connecting");
-    match mirror.fetch(settings) {
-        Err(problem) if problem.is_passing() || matches!(problem, PassError::NoSource(_)) => {
-            warn!(error = %problem, hint = problem.hint(), "the remote cannot be used yet, retrying");
-            Ok(())
-        }
-        done => done,
-    }
-}
-
-fn start(
-    settings: &Settings,
-    mirror: Option<SharedMirror>,
-    right: PublishRight,
-    part: Part,
-    state: &mut LoopState,
-) -> JoinHandle<Passed> {
-    state.begun = Some(Instant::now());
-    let settings = settings.clone();
-    let due = state.next_change.is_some_and(|at| at <= Timestamp::now());
-    let seen = state.seen.clone().filter(|_| !due);
-    let mut cache = std::mem::take(&mut state.cache);
-    // Reading and writing Git objects blocks, and a repository must not cross an await.
-    tokio::task::spawn_blocking(move || {
-        let mut mirror = mirror.as_ref().map(|mirror| mirror.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some(mirror) = &mut mirror {
-            if part == Part::TakeOver {
-                mirror.doubt_all();
-            }
-            if let Err(problem) = mirror.fetch(&settings) {
-                return (Err(problem), cache);
-            }
-            if part == Part::StandBy {
-                mirror.tidy();
-                return (Ok(Work::OfAnother), cache);
-            }
-        }
-        cache.fetched(Timestamp::now());
-        let now = Timestamp::now();
-        let passed = if seen.is_some_and(|seen| pass::snapshot_refs(&settings).is_ok_and(|now| now == seen)) {
-            Ok(Work::Nothing)
-        } else {
-            info!("pass started");
-            let passed = match &mut mirror {
-                Some(mirror) => remote::pass_fetched(&settings, now, &mut cache, mirror, &right),
-                None => pass_with_cache(&settings, now, &mut cache),
-            };
-            passed.map(|passed| Work::Passed(Box::new(passed)))
-        };
-        if passed.is_ok() && right.holds() {
-            pass_log::report_previews(cache.previews.follow(&settings, now, mirror.as_deref_mut(), false));
-        }
-        (passed, cache)
-    })
 }
 
 async fn finished<T>(running: &mut Option<JoinHandle<T>>) -> Result<T, tokio::task::JoinError> {

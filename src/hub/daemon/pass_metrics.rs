@@ -49,6 +49,7 @@ pub struct PassMeter {
     waiting: Later<Number>,
     members: ByLabel<Number>,
     leader: Later<Number>,
+    settings: Number,
     /// The members after the last pass: they become late while nothing else happens.
     heard: Vec<MemberStanding>,
     /// The halted rollouts that are named.
@@ -82,6 +83,7 @@ impl PassMeter {
             waiting: Later::default(),
             members: ByLabel::default(),
             leader: Later::default(),
+            settings: Number::default(),
             heard: Vec::new(),
             named: BTreeSet::new(),
         };
@@ -108,6 +110,9 @@ impl PassMeter {
         let help = "Workloads with changes that are held for approval";
         run.register("held_workloads", help, meter.held_workloads.clone());
         run.register("held_removals", "Removals that are held for approval", meter.held_removals.clone());
+        let help = "1 if the settings are those of their files, 0 if changed files cannot be used";
+        meter.settings.set(1);
+        run.register("settings_current", help, meter.settings.clone());
         let help = "Workloads that roll out step by step, by state";
         registry.register("berth_rollouts", help, meter.rollouts.clone());
         let help = "1 for each workload whose rollout is halted, at most 50 of them";
@@ -134,6 +139,11 @@ impl PassMeter {
     /// Shows whether this daemon publishes, as one of several.
     pub fn leads(&self, leads: bool) {
         self.leader.known().set(u64::from(leads));
+    }
+
+    /// Shows whether the settings are those of their files.
+    pub fn reloaded(&self, well: bool) {
+        self.settings.set(u64::from(well));
     }
 
     /// Counts the end of a pass.

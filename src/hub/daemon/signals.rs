@@ -1,4 +1,4 @@
-//! The signals that ask the process to stop.
+//! The signals that ask the process to stop, and the one that asks it to look.
 
 /// SIGTERM and SIGINT.
 pub(super) struct StopSignals {
@@ -25,6 +25,31 @@ impl StopSignals {
     #[cfg(not(unix))]
     pub async fn received(&mut self) {
         let _ = tokio::signal::ctrl_c().await;
+    }
+}
+
+/// SIGHUP, where there is one.
+pub(super) struct Hangup {
+    #[cfg(unix)]
+    signal: tokio::signal::unix::Signal,
+}
+
+impl Hangup {
+    pub fn new() -> std::io::Result<Hangup> {
+        Ok(Hangup {
+            #[cfg(unix)]
+            signal: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?,
+        })
+    }
+
+    #[cfg(unix)]
+    pub async fn received(&mut self) {
+        let _ = self.signal.recv().await;
+    }
+
+    #[cfg(not(unix))]
+    pub async fn received(&mut self) {
+        std::future::pending().await
     }
 }
 

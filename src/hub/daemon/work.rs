@@ -1,0 +1,98 @@
+//! One piece of work of the loop, on a thread of its own: fetch, and make the pass that is due.
+
+use std::sync::PoisonError;
+use std::time::Instant;
+
+use tokio::task::JoinHandle;
+use tracing::{info, warn};
+
+use super::cache::Cache;
+use super::error::PassError;
+use super::pass::{self, PassResult, pass_with_cache};
+use super::pass_log;
+use super::remote;
+use super::settings::Settings;
+use super::standby::PublishRight;
+use super::{LoopState, SharedMirror};
+use berth_base::model::Timestamp;
+
+/// A daemon's part in a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Publish,
+    /// Publish, where another daemon did so until now.
+    TakeOver,
+    StandBy,
+}
+
+/// The work that was found to do.
+pub(super) enum Work {
+    /// Nothing has moved since the last pass.
+    Nothing,
+    /// Another daemon has the lease, and does it.
+    OfAnother,
+    Passed(Box<PassResult>),
+}
+
+/// The result of a pass, and the cache for the next one.
+pub(super) type Passed = (Result<Work, PassError>, Cache);
+
+/// Fetches for the first time. Fails where waiting would not help; a remote that is merely away is waited for.
+pub(super) fn first_fetch(settings: &Settings, mirror: &SharedMirror) -> Result<(), PassError> {
+    let mut mirror = mirror.lock().unwrap_or_else(PoisonError::into_inner);
+    info!(remote = mirror.shown(), "connecting");
+    match mirror.fetch(settings) {
+        Err(problem) if problem.is_passing() || matches!(problem, PassError::NoSource(_)) => {
+            warn!(error = %problem, hint = problem.hint(), "the remote cannot be used yet, retrying");
+            Ok(())
+        }
+        done => done,
+    }
+}
+
+/// Starts the work.
+pub(super) fn start(
+    settings: &Settings,
+    mirror: Option<SharedMirror>,
+    right: PublishRight,
+    part: Part,
+    state: &mut LoopState,
+) -> JoinHandle<Passed> {
+    state.begun = Some(Instant::now());
+    let settings = settings.clone();
+    let due = state.next_change.is_some_and(|at| at <= Timestamp::now());
+    let seen = state.seen.clone().filter(|_| !due);
+    let mut cache = std::mem::take(&mut state.cache);
+    // Reading and writing Git objects blocks, and a repository must not cross an await.
+    tokio::task::spawn_blocking(move || {
+        let mut mirror = mirror.as_ref().map(|mirror| mirror.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(mirror) = &mut mirror {
+            if part == Part::TakeOver {
+                mirror.doubt_all();
+            }
+            if let Err(problem) = mirror.fetch(&settings) {
+                return (Err(problem), cache);
+            }
+            if part == Part::StandBy {
+                mirror.tidy();
+                return (Ok(Work::OfAnother), cache);
+            }
+        }
+        cache.fetched(Timestamp::now());
+        let now = Timestamp::now();
+        let passed = if seen.is_some_and(|seen| pass::snapshot_refs(&settings).is_ok_and(|now| now == seen)) {
+            Ok(Work::Nothing)
+        } else {
+            info!("pass started");
+            let passed = match &mut mirror {
+                Some(mirror) => remote::pass_fetched(&settings, now, &mut cache, mirror, &right),
+                None => pass_with_cache(&settings, now, &mut cache),
+            };
+            passed.map(|passed| Work::Passed(Box::new(passed)))
+        };
+        if passed.is_ok() && right.holds() {
+            pass_log::report_previews(cache.previews.follow(&settings, now, mirror.as_deref_mut(), false));
+        }
+        (passed, cache)
+    })
+}
