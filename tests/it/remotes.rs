@@ -2,7 +2,9 @@
 //! between and comes back.
 
 use crate::support::member::Member;
-use crate::support::remote::{Cutter, Fleet, Folder, Https, PASSWORD, Plain, Running, Server, Spy, Ssh};
+use crate::support::remote::{
+    ByteCounter, Cutter, Fleet, Folder, Https, PASSWORD, Plain, Running, Server, Spy, Ssh,
+};
 use crate::support::wait::until;
 use crate::support::{RENDERED, Ran, berth, config_map, hermetic, namespace};
 
@@ -111,6 +113,36 @@ fn a_member_asks_for_its_own_refs_and_for_nothing_more_where_they_have_not_moved
     let copy = fleet.root().join("copies/a");
     let commits = Ran::of(hermetic("git").arg("--git-dir").arg(copy).args(["rev-list", "--all", "--count"]));
     assert!(commits.out.trim().parse::<u32>().unwrap() <= 4, "{}", commits.out);
+}
+
+#[test]
+fn a_poll_costs_the_same_however_many_clusters_there_are() {
+    let fleet = Fleet::new();
+    let server = Plain::new(fleet.root());
+    fleet.run_once(&server, &[]).expect(0);
+    let counter = ByteCounter::start(server.port);
+    let counted = Cut(&server, server.port, counter.port);
+    let poll = || {
+        counter.take();
+        fleet.sync_once("a", &counted, &[]).expect(0);
+        counter.take()
+    };
+    let change = |value: &str| {
+        fleet.edit(value);
+        fleet.run_once(&server, &[]).expect(0);
+        let bytes = poll();
+        assert_eq!(fleet.value("a").as_deref(), Some(value));
+        bytes
+    };
+    // The first two report.
+    (poll(), poll());
+    let (few, few_changed) = (poll(), change("two"));
+    let commit = fleet.bare(&["rev-parse", "refs/berth/clusters/a"]);
+    fleet.add_refs("refs/others/", 10_000, &commit);
+    let (many, many_changed) = (poll(), change("three"));
+    println!("a poll: {few} bytes, {many} with 10,000 further refs");
+    println!("a change and its report: {few_changed} bytes, {many_changed} with 10,000 further refs");
+    assert!(many <= few + 100 && many < 2_000, "{few} {many}");
 }
 
 #[test]

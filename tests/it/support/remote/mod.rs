@@ -6,7 +6,7 @@ mod running;
 mod servers;
 mod spy;
 
-pub use proxy::{Cutter, WebProxy};
+pub use proxy::{ByteCounter, Cutter, WebProxy};
 pub use running::Running;
 pub use servers::{Folder, Https, Plain, Server, Ssh};
 pub use spy::Spy;
@@ -82,6 +82,18 @@ impl Fleet {
             name,
         ]));
         ran.code == 0
+    }
+
+    /// Adds so many refs to the server's repository, all at this commit.
+    pub fn add_refs(&self, prefix: &str, count: usize, commit: &str) {
+        use std::io::Write as _;
+        let mut git = hermetic("git");
+        git.arg("--git-dir").arg(self.bare_path()).args(["update-ref", "--stdin"]);
+        let mut running = git.stdin(std::process::Stdio::piped()).spawn().expect("git runs");
+        let lines: String = (0..count).map(|at| format!("create {prefix}m{at:05} {commit}\n")).collect();
+        running.stdin.take().expect("an input").write_all(lines.as_bytes()).expect("git reads");
+        assert!(running.wait().expect("git ends").success());
+        self.bare(&["pack-refs", "--all"]);
     }
 
     /// A hook of the server's repository.

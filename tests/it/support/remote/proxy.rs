@@ -1,4 +1,5 @@
-//! Proxies: one that cuts a connection after so many bytes of answers, and one for the web that wants a password.
+//! Proxies: one that cuts a connection after so many bytes of answers, one that counts bytes, and one for the web that
+//! wants a password.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -24,6 +25,49 @@ impl Cutter {
         });
         Cutter { port }
     }
+}
+
+/// Counts the bytes that go to a port and come back.
+pub struct ByteCounter {
+    pub port: u16,
+    bytes: Arc<AtomicUsize>,
+}
+
+impl ByteCounter {
+    pub fn start(to: u16) -> ByteCounter {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let bytes = Arc::new(AtomicUsize::new(0));
+        let counted = bytes.clone();
+        std::thread::spawn(move || {
+            for asked in listener.incoming().map_while(Result::ok) {
+                let Ok(answers) = TcpStream::connect(("127.0.0.1", to)) else { continue };
+                for (from, to) in [(&asked, &answers), (&answers, &asked)] {
+                    let ends = (from.try_clone().expect("a clone"), to.try_clone().expect("a clone"));
+                    let counted = counted.clone();
+                    std::thread::spawn(move || copy_counted(ends, &counted));
+                }
+            }
+        });
+        ByteCounter { port, bytes }
+    }
+
+    /// The bytes since the last call.
+    pub fn take(&self) -> usize {
+        self.bytes.swap(0, Ordering::SeqCst)
+    }
+}
+
+fn copy_counted((mut from, mut to): (TcpStream, TcpStream), counted: &AtomicUsize) {
+    let mut part = [0; 4096];
+    while let Ok(length @ 1..) = from.read(&mut part) {
+        // Counted before it is passed on, so that nothing arrives uncounted.
+        counted.fetch_add(length, Ordering::SeqCst);
+        if to.write_all(&part[..length]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Write);
 }
 
 fn pass(asked: TcpStream, answers: TcpStream, most: usize) {
