@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use crate::support::member::{Member, annotated};
 use crate::support::page::page;
 use crate::support::wait::{PATIENCE, eventually};
-use crate::support::{Ran, berth, run, small_fleet};
+use crate::support::{Ran, berth, config_map, run, small_fleet};
 
 /// A syncer that keeps running, ended when the test is.
 pub struct Running {
@@ -469,4 +469,49 @@ fn a_status_can_go_to_another_repository_than_the_folder_is_from() {
     assert!(statuses.git(&["cat-file", "-p", "refs/berth/status/a:status.yaml"]).contains("objects: 2"));
     assert_eq!(fleet.git(&["for-each-ref", "refs/berth/status/"]), "");
     Ran::of(&mut command).expect(0);
+}
+
+#[test]
+fn a_daemon_reads_reports_from_another_repository_and_goes_on_without_it() {
+    let (fleet, folder) = (small_fleet(), tempfile::tempdir().expect("a folder"));
+    let statuses = crate::support::Repo::new();
+    let remotes = ["--remote", fleet.arg(), "--status-remote", statuses.arg()];
+    let pass = || {
+        let mut command = berth();
+        command.args(["run", "--once", "--repo"]).arg(folder.path().join("hub")).args(remotes);
+        Ran::of(&mut command)
+    };
+    pass().expect(0);
+    for member in ["a", "b", "c"] {
+        let mut command = berth();
+        command.args(["sync", "--once", "--cluster", member]).args(remotes);
+        command.arg("--repo").arg(folder.path().join(member).join("copy"));
+        command.arg("--target").arg(format!("dir:{}", folder.path().join(member).join("target").display()));
+        Ran::of(&mut command).expect(0);
+    }
+    pass().expect(0);
+    let totals = || {
+        let report = fleet.git(&["show", "refs/berth/report:report.json"]);
+        let report: Json = serde_json::from_str(&report).expect("JSON");
+        report["totals"]["in sync"].clone()
+    };
+    assert_eq!(totals(), 3);
+    assert_eq!(fleet.git(&["for-each-ref", "refs/berth/status/"]), "", "nobody wrote there");
+    // Without the reports, edits go on, and the last reports count.
+    let away = folder.path().join("away");
+    std::fs::rename(statuses.path(), &away).expect("a new name");
+    fleet.write("apps/web.yaml", config_map("web", "two", "{clusterSelector: {}}"));
+    fleet.commit("two");
+    let ran = pass().expect(0);
+    assert!(ran.out.contains("published"), "{}", ran.out);
+    assert!(
+        ran.err.contains("the members' reports could not be fetched, so the last ones count"),
+        "{}",
+        ran.err
+    );
+    let ran = pass().expect(0);
+    assert!(ran.err.contains("could not be fetched"), "said until it is over: {}", ran.err);
+    std::fs::rename(&away, statuses.path()).expect("the name");
+    let ran = pass().expect(0);
+    assert!(!ran.err.contains("could not be fetched"), "{}", ran.err);
 }

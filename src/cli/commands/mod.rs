@@ -72,6 +72,7 @@ mod schema;
 mod since;
 mod state;
 mod status;
+mod status_remote;
 mod suspend;
 mod sync;
 mod sync_log;

@@ -11,6 +11,7 @@ use super::metrics_args::MetricsArgs;
 use super::remote::RemoteArgs;
 use super::rollout_events::{EventArgs, RolloutEvents};
 use super::standby_args::StandbyArgs;
+use super::status_remote::StatusRemoteArgs;
 use super::summary::{Length, plan_of_length};
 use super::trust::TrustArgs;
 use super::ui::Ui;
@@ -23,7 +24,7 @@ use berth_engine::gate::{Limits, Percent};
 use berth_engine::plan::Plan;
 use berth_git::protocol::Refs;
 use berth_git::signature::Signer;
-use berth_git::transport::Cancel;
+use berth_git::transport::{Cancel, GitTransport, WorkingCopy};
 use berth_git::{CommitId, Identity};
 use berth_hub::daemon::pass_metrics::PassMeter;
 use berth_hub::daemon::{self, Mirror, Once, PassEnd, PassHooks, PassOutcome, Remote, Settings};
@@ -90,6 +91,8 @@ pub(crate) struct RunArgs {
     events: EventArgs,
     #[command(flatten)]
     remote: RemoteArgs,
+    #[command(flatten)]
+    status_remote: StatusRemoteArgs,
     #[command(flatten)]
     trust: TrustArgs,
     #[command(flatten)]
@@ -193,7 +196,11 @@ impl<'a> SettingsFiles<'a> {
 pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     let cancel = Cancel::default();
     let remote = args.remote.open(args.repo.as_deref(), "run", &cancel)?;
-    let mut mirror = remote.map(|(transport, copy)| Mirror::new(Box::new(transport), copy));
+    let mirror = |(transport, copy): (GitTransport, WorkingCopy)| {
+        let reports = args.status_remote.open(&args.remote, &copy, &cancel)?;
+        Ok::<_, CommandError>(Mirror::new(Box::new(transport), copy).hearing_from(reports))
+    };
+    let mut mirror = remote.map(mirror).transpose()?;
     let progress = if args.once { ui.progress().clone() } else { Progress::default() };
     let mut files = SettingsFiles::read(args, mirror.as_ref().map(Mirror::path), progress)?;
     let settings = files.settings.clone();

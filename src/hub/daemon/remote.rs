@@ -16,7 +16,7 @@ use super::previews;
 use super::settings::Settings;
 use super::standby::PublishRight;
 use berth_base::backoff::{self, Backoff};
-use berth_base::diag::{Diagnostics, did_you_mean};
+use berth_base::diag::{Diagnostic, Diagnostics, Pos, did_you_mean};
 use berth_base::model::Timestamp;
 use berth_git::transport::{Cancel, RefPush, Transport, TransportError, Want, WorkingCopy, upkeep};
 use berth_git::{CommitId, GitError, Repo, is_valid_ref};
@@ -34,6 +34,10 @@ const CHECK_ALL: Duration = Duration::from_secs(600);
 pub struct Mirror {
     transport: Box<dyn Transport>,
     copy: WorkingCopy,
+    /// The remote of members' reports, where that is another one.
+    reports: Option<Box<dyn Transport>>,
+    /// The reason why the newest reports are not known.
+    deaf: Option<TransportError>,
     /// The source's full name, once known.
     source: Option<String>,
     /// The remote's refs, as far as known.
@@ -44,7 +48,26 @@ pub struct Mirror {
 
 impl Mirror {
     pub fn new(transport: Box<dyn Transport>, copy: WorkingCopy) -> Mirror {
-        Mirror { transport, copy, source: None, there: BTreeMap::new(), checked: None }
+        Mirror {
+            transport,
+            copy,
+            reports: None,
+            deaf: None,
+            source: None,
+            there: BTreeMap::new(),
+            checked: None,
+        }
+    }
+
+    /// Reads members' reports from another remote, if there is one.
+    #[must_use]
+    pub fn hearing_from(self, reports: Option<Box<dyn Transport>>) -> Mirror {
+        Mirror { reports, ..self }
+    }
+
+    /// Reports whether the newest reports are known, so that a member may be found silent.
+    pub(super) fn hears(&self) -> bool {
+        self.deaf.is_none()
     }
 
     /// Returns the path of the local repository.
@@ -63,7 +86,10 @@ impl Mirror {
         let refs = &settings.refs;
         let source = self.source_name(settings)?;
         let mut wants = vec![Want::same(&source)];
-        wants.extend([&refs.rendered, &refs.processed, &refs.status].map(|prefix| Want::all(prefix)));
+        wants.extend([&refs.rendered, &refs.processed].map(|prefix| Want::all(prefix)));
+        if self.reports.is_none() {
+            wants.push(Want::all(&refs.status));
+        }
         let all = self.checked.is_none_or(|at| at.elapsed() > CHECK_ALL);
         if all {
             wants.extend([&refs.clusters, &refs.report].map(|prefix| Want::all(prefix)));
@@ -81,6 +107,10 @@ impl Mirror {
             }
             done => done?,
         }
+        // Without new reports the last ones count: edits go on.
+        let reports = self.reports.as_ref();
+        let heard = reports.map(|reports| reports.fetch(self.copy.path(), &[Want::all(&refs.status)], None));
+        self.deaf = heard.and_then(Result::err);
         let repo = Repo::open(self.copy.path())?;
         let known = [&refs.rendered, &refs.processed, &refs.preview];
         for prefix in known.into_iter().chain([&refs.clusters, &refs.report].into_iter().filter(|_| all)) {
@@ -138,6 +168,13 @@ impl Mirror {
         Repo::open(self.copy.path())?.set_head(&name)?;
         self.source = Some(name.clone());
         Ok(name)
+    }
+
+    /// Says why the newest reports are not known.
+    fn deafness(&self) -> Option<Diagnostic> {
+        let (reports, problem) = (self.reports.as_ref()?, self.deaf.as_ref()?);
+        let message = format!("the members' reports could not be fetched, so the last ones count: {problem}");
+        Some(Diagnostic::warning(Pos::file(reports.shown()), message).maybe_hint(problem.hint()))
     }
 
     fn no_source(&self, name: &str) -> PassError {
@@ -295,7 +332,8 @@ pub fn pass_once(
         mirror.fetch(settings)?;
     }
     settings.progress.begin("comparing with the last run");
-    if let Some((source, diagnostics)) = idle_pass::known(settings, clock) {
+    let hears = mirror.as_ref().is_none_or(|mirror| mirror.hears());
+    if let Some((source, diagnostics)) = idle_pass::known(settings, clock).filter(|_| hears) {
         return Ok(Once::Idle { source, diagnostics });
     }
     let mut cache = Cache::default();
@@ -341,7 +379,8 @@ pub(super) fn pass_fetched(
             Ok(()) => {
                 mirror.tidy();
                 let cleared_locks = mirror.transport.cleared_locks();
-                passed.is_steady &= cleared_locks.is_empty();
+                passed.is_steady &= cleared_locks.is_empty() && mirror.hears();
+                passed.diagnostics.extend(mirror.deafness());
                 passed.diagnostics.extend(cleared_locks.into_iter().map(cleared));
                 return Ok(passed);
             }

@@ -78,7 +78,9 @@ pub(super) fn start(
                 return (Ok(Work::OfAnother), cache);
             }
         }
-        cache.fetched(Timestamp::now());
+        if mirror.as_ref().is_none_or(|mirror| mirror.hears()) {
+            cache.fetched(Timestamp::now());
+        }
         let now = Timestamp::now();
         let passed = if seen.is_some_and(|seen| pass::snapshot_refs(&settings).is_ok_and(|now| now == seen)) {
             Ok(Work::Nothing)

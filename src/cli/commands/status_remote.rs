@@ -1,0 +1,44 @@
+//! The flags of a repository for members' reports alone.
+
+use std::path::PathBuf;
+
+use super::exit::CommandError;
+use super::remote::RemoteArgs;
+use berth_git::transport::{Cancel, Transport, WorkingCopy};
+
+/// A remote for reports, with its own credentials.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StatusRemoteArgs {
+    /// Keep members' reports in this repository instead of the remote's, with separate credentials: members write
+    /// them there, and the daemon reads them
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "BERTH_STATUS_REMOTE",
+        hide_env_values = true,
+        help_heading = "Remote",
+        requires = "remote"
+    )]
+    status_remote: Option<String>,
+    /// A file with the token or password for the status remote
+    #[arg(long, value_name = "FILE", env = "BERTH_STATUS_TOKEN_FILE", help_heading = "Remote")]
+    status_token_file: Option<PathBuf>,
+    /// The private key for the status remote
+    #[arg(long, value_name = "FILE", env = "BERTH_STATUS_SSH_KEY", help_heading = "Remote")]
+    status_ssh_key: Option<PathBuf>,
+}
+
+impl StatusRemoteArgs {
+    /// Opens it in the working copy of the remote itself, where one is named.
+    pub(crate) fn open(
+        &self,
+        remote: &RemoteArgs,
+        copy: &WorkingCopy,
+        cancel: &Cancel,
+    ) -> Result<Option<Box<dyn Transport>>, CommandError> {
+        let Some(url) = &self.status_remote else { return Ok(None) };
+        let (token, key) = (self.status_token_file.as_deref(), self.status_ssh_key.as_deref());
+        let access = remote.access_to_other(url, token, key)?;
+        Ok(Some(Box::new(RemoteArgs::transport_in(copy, access, cancel)?)))
+    }
+}
