@@ -29,6 +29,6 @@ pub mod environment;
 mod testing;
 pub mod token;
 
-pub use client::{Client, ForgeError, Marker, PutComment, State, Status, Written};
-pub use environment::{EnvironmentError, Forge, Given, Links, PullRequest};
+pub use client::{Client, ForgeError, Hook, Marker, PutComment, State, Status, Written};
+pub use environment::{EnvironmentError, Forge, Given, Links, PullRequest, Repository};
 pub use token::Token;

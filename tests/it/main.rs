@@ -67,6 +67,7 @@ mod member_counts;
 mod migration;
 mod new_dialect;
 mod newcomers;
+mod notices;
 mod ocm;
 mod ocm_chapter;
 mod operate;

@@ -135,7 +135,8 @@ fn a_poll_costs_the_same_however_many_clusters_there_are() {
         bytes
     };
     // The first two report.
-    (poll(), poll());
+    poll();
+    poll();
     let (few, few_changed) = (poll(), change("two"));
     let commit = fleet.bare(&["rev-parse", "refs/berth/clusters/a"]);
     fleet.add_refs("refs/others/", 10_000, &commit);

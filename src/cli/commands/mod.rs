@@ -24,6 +24,7 @@ mod mentioned;
 mod metrics_args;
 mod names;
 mod new_faults;
+mod notices;
 mod own_file;
 mod publications;
 mod record;

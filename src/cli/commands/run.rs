@@ -8,6 +8,7 @@ use super::fleet::exit_for;
 use super::gate::{GateArgs, held_text};
 use super::logging;
 use super::metrics_args::MetricsArgs;
+use super::notices::{NoticeArgs, Notices};
 use super::remote::RemoteArgs;
 use super::rollout_events::{EventArgs, RolloutEvents};
 use super::standby_args::StandbyArgs;
@@ -89,6 +90,8 @@ pub(crate) struct RunArgs {
     standby: StandbyArgs,
     #[command(flatten)]
     events: EventArgs,
+    #[command(flatten)]
+    notices: NoticeArgs,
     #[command(flatten)]
     remote: RemoteArgs,
     #[command(flatten)]
@@ -212,15 +215,16 @@ pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         let poll = Duration::from_secs(args.poll);
         let meter = args.metrics.meter(|address| PassMeter::serve(address, poll))?;
         let webhooks = args.webhook.listen(meter.as_ref())?;
-        let mut watchers = Watchers { meter, events: args.events.start()? };
+        let mut watchers = Watchers { meter, events: args.events.start()?, notices: args.notices.start()? };
         daemon::run(settings, &mut || files.changed(), poll, remote, webhooks, &mut watchers)?;
         return Ok(Exit::Done);
     }
-    if args.events.are_wanted() {
-        // The thread that writes them tells its troubles in the log.
+    if args.events.are_wanted() || args.notices.are_wanted() {
+        // The threads that write them tell their troubles in the log.
         logging::start(&args.log, verbose, ui);
     }
     let events = args.events.start()?;
+    let mut notices = args.notices.start()?;
     let now = Timestamp::now();
     let say = |source: &CommitId, diagnostics: &Diagnostics, plan: &Plan| {
         ui.status(&format!("read commit {source}"));
@@ -242,6 +246,9 @@ pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     };
     if let Some(events) = events {
         events.tell(&passed);
+    }
+    if let Some(notices) = &mut notices {
+        notices.tell(PassEnd::Done(&passed));
     }
     say(&passed.source, &passed.diagnostics, &passed.plan);
     match passed.outcome {
@@ -287,6 +294,7 @@ fn show_previews(
 struct Watchers {
     meter: Option<PassMeter>,
     events: Option<RolloutEvents>,
+    notices: Option<Notices>,
 }
 
 impl PassHooks for Watchers {
@@ -314,6 +322,9 @@ impl PassHooks for Watchers {
         }
         if let (Some(events), PassEnd::Done(passed)) = (&self.events, end) {
             events.tell(passed);
+        }
+        if let Some(notices) = &mut self.notices {
+            notices.tell(end);
         }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use super::error::ForgeError;
 use super::http::{Http, Method};
 use super::status::{self, Status};
-use crate::environment::{Forge, PullRequest};
+use crate::environment::{Forge, PullRequest, Repository};
 use crate::token::Token;
 
 /// The most that a page may hold, on all forges.
@@ -74,8 +74,10 @@ impl User {
 }
 
 impl Api {
-    pub fn new(pull_request: &PullRequest, token: Token) -> Api {
-        let PullRequest { forge, api, repository, number, .. } = pull_request;
+    pub fn new(place: &Repository, pull_request: Option<&PullRequest>, token: Token) -> Api {
+        let Repository { forge, api, name: repository } = place;
+        // Without a pull request nothing asks for its paths.
+        let number = pull_request.map(|one| one.number).unwrap_or_default();
         let is_gitlab = *forge == Forge::GitLab;
         let (pull, comments, comment, statuses) = if is_gitlab {
             let project = format!("projects/{}", repository.replace('/', "%2F"));
@@ -91,7 +93,7 @@ impl Api {
         let user = if is_gitlab && token.is_of_job() { "job" } else { "user" };
         // Of GitHub's own servers, the APIs are `/api/v3` and `/api/graphql`.
         let graphql = format!("{}/graphql", api.strip_suffix("/v3").unwrap_or(api));
-        let page = pull_request.links.pull_request.clone();
+        let page = pull_request.and_then(|one| one.links.pull_request.clone());
         let http = Http::new(*forge, api, token);
         Api { http, forge: *forge, pull_request: pull, comments, comment, statuses, graphql, page, user }
     }

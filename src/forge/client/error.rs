@@ -26,6 +26,10 @@ pub enum ForgeError {
     TooLong { characters: usize, most: usize },
     #[error("the pull request has more than {most} comments")]
     TooManyComments { most: usize },
+    #[error("the webhook is busy, after several tries: {reason}")]
+    HookBusy { reason: String, retry_after: Option<Duration> },
+    #[error("the webhook refuses the message: {reason}")]
+    HookRefused { reason: String },
     #[error("unexpected answer from {forge}: {reason}")]
     Unexpected { forge: Forge, reason: String },
 }
@@ -39,7 +43,10 @@ impl ForgeError {
             }
             ForgeError::BadToken { .. } => "put a token that is still valid into the CI run's secrets",
             ForgeError::NotFound { .. } => "check the repository, the number and the token's rights",
-            ForgeError::Busy { .. } | ForgeError::Unreachable { .. } => "run it again later",
+            ForgeError::Busy { .. } | ForgeError::Unreachable { .. } | ForgeError::HookBusy { .. } => {
+                "run it again later"
+            }
+            ForgeError::HookRefused { .. } => "check the webhook's address, and the form of its messages",
             ForgeError::Moved { .. } => {
                 "pass the new name with `--repository`, or the new address with `--api`"
             }

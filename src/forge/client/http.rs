@@ -50,22 +50,27 @@ impl std::fmt::Debug for Http {
     }
 }
 
+/// Makes a client for an address, with limits.
+pub(super) fn agent(address: &str) -> Agent {
+    // The roots of the system, or of `SSL_CERT_FILE`, as kube takes them.
+    let tls = TlsConfig::builder()
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .root_certs(RootCerts::PlatformVerifier)
+        .build();
+    let config = Agent::config_builder()
+        .tls_config(tls)
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .proxy(proxy(address))
+        .timeout_global(Some(PATIENCE))
+        .user_agent(concat!("berth/", env!("CARGO_PKG_VERSION")));
+    config.build().new_agent()
+}
+
 impl Http {
     pub fn new(forge: Forge, api: &str, token: Token) -> Http {
-        // The roots of the system, or of `SSL_CERT_FILE`, as kube takes them.
-        let tls = TlsConfig::builder()
-            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .root_certs(RootCerts::PlatformVerifier)
-            .build();
-        let config = Agent::config_builder()
-            .tls_config(tls)
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .proxy(proxy(api))
-            .timeout_global(Some(PATIENCE))
-            .user_agent(concat!("berth/", env!("CARGO_PKG_VERSION")));
         let headers = headers(forge, &token);
-        Http { agent: config.build().new_agent(), forge, api: api.to_owned(), headers, token }
+        Http { agent: agent(api), forge, api: api.to_owned(), headers, token }
     }
 
     /// Sends a request to a path below the API's address. `action` completes "no right to …".
@@ -161,10 +166,8 @@ impl Http {
         }
     }
 
-    /// Makes a text of the forge one short line without the token.
     fn harmless(&self, text: &str) -> String {
-        let text: String = self.token.hide_in(text).chars().take(LONGEST_MESSAGE).collect();
-        harmless_line(&text).into_owned()
+        harmless(&self.token, text)
     }
 
     pub fn unexpected(&self, reason: &str) -> ForgeError {
@@ -179,6 +182,12 @@ impl Http {
             }
         }
     }
+}
+
+/// Makes a text of the other side one short line without the secret.
+pub(super) fn harmless(secret: &Token, text: &str) -> String {
+    let text: String = secret.hide_in(text).chars().take(LONGEST_MESSAGE).collect();
+    harmless_line(&text).into_owned()
 }
 
 /// Returns the proxy that the environment names. Nothing on this machine is behind it, as for Go's programs.

@@ -1,6 +1,7 @@
 //! A pull request and a token → one comment that is kept up to date, and a commit status.
 //!
 //! - [`api`]: the forges' requests, and the parts of their answers that matter. [`http`]: one request, within limits.
+//! - [`hook`]: a message to a webhook of somebody else.
 //! - [`marker`]: the line that finds the comment again. [`status`]: a commit's status. [`error`]: what can fail.
 //!
 //! Every step can be repeated: after a failure that may pass, the whole step runs again, and finds the comment
@@ -8,6 +9,7 @@
 
 mod api;
 mod error;
+mod hook;
 mod http;
 mod marker;
 mod status;
@@ -16,10 +18,11 @@ use std::time::Duration;
 
 use berth_base::backoff::{Backoff, chance};
 
-use crate::environment::PullRequest;
+use crate::environment::{PullRequest, Repository};
 use crate::token::Token;
 use api::{Api, Comment};
 pub use error::ForgeError;
+pub use hook::Hook;
 pub use marker::Marker;
 pub use status::{State, Status};
 
@@ -57,7 +60,14 @@ pub enum Written {
 impl Client {
     /// Connects to nothing yet.
     pub fn new(pull_request: &PullRequest, token: Token) -> Client {
-        Client { api: Api::new(pull_request, token), pauses: PAUSES }
+        let PullRequest { forge, api, repository, .. } = pull_request;
+        let place = Repository { forge: *forge, api: api.clone(), name: repository.clone() };
+        Client { api: Api::new(&place, Some(pull_request), token), pauses: PAUSES }
+    }
+
+    /// A client for commit statuses alone.
+    pub fn of_repository(place: &Repository, token: Token) -> Client {
+        Client { api: Api::new(place, None, token), pauses: PAUSES }
     }
 
     /// Returns the commit that the pull request's branch has now, which a run that began earlier may not know.
@@ -110,25 +120,30 @@ impl Client {
     }
 
     fn with_retries<T>(&self, attempt: impl Fn() -> Result<T, ForgeError>) -> Result<T, ForgeError> {
-        let mut failures = 0;
-        loop {
-            let error = match attempt() {
-                Ok(value) => return Ok(value),
-                Err(error) => error,
-            };
-            failures += 1;
-            let pause = match &error {
-                ForgeError::Busy { retry_after: Some(pause), .. } => *pause,
-                ForgeError::Busy { .. } | ForgeError::Unreachable { .. } => {
-                    self.pauses.jittered(failures, chance())
-                }
-                _ => return Err(error),
-            };
-            if failures >= TRIES || pause > LONGEST_PAUSE {
-                return Err(error);
+        with_retries(self.pauses, attempt)
+    }
+}
+
+fn with_retries<T>(pauses: Backoff, attempt: impl Fn() -> Result<T, ForgeError>) -> Result<T, ForgeError> {
+    let mut failures = 0;
+    loop {
+        let error = match attempt() {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
+        };
+        failures += 1;
+        let pause = match &error {
+            ForgeError::Busy { retry_after: Some(pause), .. }
+            | ForgeError::HookBusy { retry_after: Some(pause), .. } => *pause,
+            ForgeError::Busy { .. } | ForgeError::HookBusy { .. } | ForgeError::Unreachable { .. } => {
+                pauses.jittered(failures, chance())
             }
-            std::thread::sleep(pause);
+            _ => return Err(error),
+        };
+        if failures >= TRIES || pause > LONGEST_PAUSE {
+            return Err(error);
         }
+        std::thread::sleep(pause);
     }
 }
 

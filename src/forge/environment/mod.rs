@@ -6,12 +6,14 @@
 mod actions;
 mod error;
 mod gitlab;
+mod repository;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 pub use error::{EnvironmentError, Field};
+pub use repository::Repository;
 
 use crate::token::Token;
 

@@ -19,6 +19,9 @@ pub struct FleetStanding {
     pub rollouts: BTreeMap<Key, RolloutState>,
     /// The clusters that wait for their turn in a rollout, one for each workload.
     pub waiting: usize,
+    /// The clusters, and those whose members report that they have all of it.
+    pub clusters: usize,
+    pub in_sync: usize,
     /// The members that promised another report.
     pub members: Vec<MemberStanding>,
 }
@@ -52,6 +55,8 @@ impl FleetStanding {
         FleetStanding {
             sequence: rendered.map(|rendered| rendered.trailers.seq),
             rollouts: releases.map(|(key, releases)| (key.clone(), state(key, releases))).collect(),
+            clusters: cache.summary.totals().values().sum(),
+            in_sync: cache.summary.totals().get("in sync").copied().unwrap_or_default(),
             waiting: built.rollouts.values().map(|trace| trace.waits.len()).sum(),
             members: inputs.statuses.iter().filter(of_fleet).filter_map(member).collect(),
         }

@@ -1,0 +1,33 @@
+//! A repository on a forge that flags name.
+
+use super::{EnvironmentError, Field, Forge, is_address, is_repository};
+
+/// A repository on a forge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repository {
+    pub forge: Forge,
+    /// The address of the forge's API, without a slash at its end.
+    pub api: String,
+    /// `owner/name`; of GitLab the project's number or path.
+    pub name: String,
+}
+
+impl Repository {
+    /// Checks what becomes part of an address. Without an API's address, it is the forge's public one.
+    pub fn new(forge: Forge, api: Option<&str>, name: &str) -> Result<Repository, EnvironmentError> {
+        let api = api.or(forge.public_api()).ok_or(EnvironmentError::missing(Field::Api, None))?;
+        let (api, name) = (api.trim_end_matches('/').to_owned(), name.to_owned());
+        let wrong = |field, value: &str| {
+            // An address may hold a password, which nothing prints.
+            let value = value.rsplit('@').next().unwrap_or_default().to_owned();
+            Err(EnvironmentError::Wrong { field, value, forge })
+        };
+        if !is_address(&api) {
+            return wrong(Field::Api, &api);
+        }
+        if !is_repository(forge, &name) {
+            return wrong(Field::Repository, &name);
+        }
+        Ok(Repository { forge, api, name })
+    }
+}
