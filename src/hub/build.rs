@@ -28,6 +28,7 @@ fn main() {
         hasher.finish()
     };
     println!("cargo:rerun-if-changed=../../Cargo.lock");
+    println!("cargo:rerun-if-changed=../../Cargo.toml");
     println!("cargo:rustc-env=BERTH_SOURCES={:016x}{:016x}", half(0), half(1));
 }
 
