@@ -86,6 +86,8 @@ mod recipes;
 #[path = "../../src/forge/testing.rs"]
 mod recorder;
 mod refused;
+#[cfg(target_os = "linux")]
+mod release;
 #[cfg(unix)]
 mod reloading;
 #[cfg(unix)]

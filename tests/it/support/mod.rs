@@ -1,6 +1,8 @@
 //! Builds fleet repositories and runs the binary against them, away from the user's own settings.
 
 pub mod chaos;
+#[cfg(target_os = "linux")]
+pub mod contained;
 #[cfg(unix)]
 #[cfg(unix)]
 pub mod deliveries;

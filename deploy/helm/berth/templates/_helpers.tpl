@@ -3,7 +3,7 @@
 {{- define "berth.check" -}}
 {{- $hub := eq .Values.role "hub" -}}
 {{- $_ := required "remote: give the address of the fleet's repository, as pods reach it: https://host/path" .Values.remote -}}
-{{- $_ := required "image.repository: name an image with berth in it; none is published: docker build -f deploy/Dockerfile" .Values.image.repository -}}
+{{- $_ := required "image.repository: name an image with berth in it; a release has one, to be pushed to a registry of yours" .Values.image.repository -}}
 {{- range $name := $hub | ternary (list "cluster" "kinds" "clusterRole" "allowEscalation" "tenantServiceAccount" "overridesFrom") (list "name" "source" "events" "standby" "signingSecret") -}}
 {{- if get $.Values $name -}}{{- fail (printf "%s: it has no effect with the role %s; leave it out" $name $.Values.role) -}}{{- end -}}
 {{- end -}}

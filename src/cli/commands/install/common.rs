@@ -107,9 +107,9 @@ impl CommonArgs {
     fn image(&self) -> Result<String, CommandError> {
         let Some(image) = &self.image else {
             let example = concat!("registry.example.com/berth:", env!("CARGO_PKG_VERSION"));
-            let error = CommandError::usage("no image is named, and none is published");
+            let error = CommandError::usage("no image is named");
             return Err(error.hint(format!(
-                "build one with `docker build -f deploy/Dockerfile -t {example} .`, push it, and name it: --image {example}"
+                "push the image of a release to a registry of yours, as docs/install.md says, and name it: --image {example}"
             )));
         };
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
