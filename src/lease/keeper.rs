@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
-use tracing::{info, warn};
+use tracing::{Span, info, warn};
 
 use crate::fence::Fence;
 use crate::holder;
@@ -128,7 +128,8 @@ impl LeaseKeeper {
         };
         let (stop, stopped) = channel();
         let thread = std::thread::Builder::new().name("lease".to_owned());
-        let thread = thread.spawn(move || work.run(&stopped))?;
+        let span = Span::current();
+        let thread = thread.spawn(move || span.in_scope(|| work.run(&stopped)))?;
         Ok(LeaseKeeper { fence, lease, shared, stop: Some(stop), thread: Some(thread) })
     }
 

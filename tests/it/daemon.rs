@@ -63,11 +63,18 @@ impl Daemon {
         }
     }
 
-    /// Asks it to stop and gives its exit code.
-    pub fn stop(mut self) -> i32 {
+    /// Asks it to stop; gives its exit code and the log that nobody waited for.
+    pub fn stop_with_log(mut self) -> (i32, String) {
         let pid = self.child.id().to_string();
         assert!(hermetic("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
-        self.child.wait().expect("it ends").code().unwrap_or(-1)
+        let code = self.child.wait().expect("it ends").code().unwrap_or(-1);
+        let lines: Vec<String> = self.lines.iter().collect();
+        (code, lines.join("\n"))
+    }
+
+    /// Asks it to stop and gives its exit code.
+    pub fn stop(self) -> i32 {
+        self.stop_with_log().0
     }
 }
 

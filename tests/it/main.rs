@@ -107,6 +107,8 @@ mod rollouts;
 mod rollouts_real;
 mod roots;
 mod scores;
+#[cfg(unix)]
+mod several_fleets;
 mod signing;
 mod silence;
 mod slips;

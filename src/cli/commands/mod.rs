@@ -70,6 +70,7 @@ mod rollout;
 mod rollout_events;
 mod run;
 mod schema;
+mod several_fleets;
 mod since;
 mod state;
 mod status;

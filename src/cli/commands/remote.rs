@@ -58,6 +58,10 @@ impl RemoteArgs {
         parsed.map(|it| it.remote).map_err(|error| CommandError::usage(error.to_string()))
     }
 
+    pub fn is_given(&self) -> bool {
+        self.remote.is_some()
+    }
+
     /// The remote at an address, with these credentials.
     pub fn reach(&self, url: &str) -> Result<GitTransport, CommandError> {
         if std::env::args().any(|argument| shows_password(&argument)) {

@@ -11,6 +11,7 @@ use super::metrics_args::MetricsArgs;
 use super::notices::{NoticeArgs, Notices};
 use super::remote::RemoteArgs;
 use super::rollout_events::{EventArgs, RolloutEvents};
+use super::several_fleets;
 use super::standby_args::StandbyArgs;
 use super::status_remote::StatusRemoteArgs;
 use super::summary::{Length, plan_of_length};
@@ -25,10 +26,10 @@ use berth_engine::gate::{Limits, Percent};
 use berth_engine::plan::Plan;
 use berth_git::protocol::Refs;
 use berth_git::signature::Signer;
-use berth_git::transport::{Cancel, GitTransport, WorkingCopy};
+use berth_git::transport::Cancel;
 use berth_git::{CommitId, Identity};
 use berth_hub::daemon::pass_metrics::PassMeter;
-use berth_hub::daemon::{self, Mirror, Once, PassEnd, PassHooks, PassOutcome, Remote, Settings};
+use berth_hub::daemon::{self, Mirror, Once, PassEnd, PassHooks, PassOutcome, Remote, Settings, Stop};
 use berth_hub::daemon::{PreviewChange, PreviewRule, Previews};
 use berth_hub::inputs::current_state::short;
 
@@ -48,6 +49,9 @@ pub(crate) struct RunArgs {
     /// Make one pass and end
     #[arg(long)]
     once: bool,
+    /// Run the daemons of several fleets in one process: each file of this folder has the flags of one, a flag with its value on each line. Environment variables count for all
+    #[arg(long, value_name = "DIR")]
+    fleets: Option<PathBuf>,
     /// Look for changes at least this often, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     poll: u64,
@@ -124,6 +128,20 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
+    /// Reports whether the flags are those of one daemon of a remote.
+    pub(super) fn is_for_one_remote(&self) -> bool {
+        self.remote.is_given() && !self.once && self.fleets.is_none()
+    }
+
+    /// The remote, if one is named.
+    fn mirror(&self, cancel: &Cancel) -> Result<Option<Mirror>, CommandError> {
+        let Some((transport, copy)) = self.remote.open(self.repo.as_deref(), "run", cancel)? else {
+            return Ok(None);
+        };
+        let reports = self.status_remote.open(&self.remote, &copy, cancel)?;
+        Ok(Some(Mirror::new(Box::new(transport), copy).hearing_from(reports)))
+    }
+
     fn signer(&self) -> Result<Option<Signer>, CommandError> {
         let Some(file) = &self.signing_key else { return Ok(None) };
         let unusable = |why: String| {
@@ -197,28 +215,48 @@ impl<'a> SettingsFiles<'a> {
 }
 
 pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
-    let cancel = Cancel::default();
-    let remote = args.remote.open(args.repo.as_deref(), "run", &cancel)?;
-    let mirror = |(transport, copy): (GitTransport, WorkingCopy)| {
-        let reports = args.status_remote.open(&args.remote, &copy, &cancel)?;
-        Ok::<_, CommandError>(Mirror::new(Box::new(transport), copy).hearing_from(reports))
-    };
-    let mut mirror = remote.map(mirror).transpose()?;
-    let progress = if args.once { ui.progress().clone() } else { Progress::default() };
-    let mut files = SettingsFiles::read(args, mirror.as_ref().map(Mirror::path), progress)?;
-    let settings = files.settings.clone();
-    if !args.once {
+    if let Some(folder) = &args.fleets {
         logging::start(&args.log, verbose, ui);
-        let copy = mirror.as_ref().map(Mirror::path);
-        let standby = args.standby.open(&args.remote, copy, &settings.identity, args.events.access())?;
-        let remote = mirror.map(|mirror| Remote { mirror, cancel, standby });
-        let poll = Duration::from_secs(args.poll);
-        let meter = args.metrics.meter(|address| PassMeter::serve(address, poll))?;
-        let webhooks = args.webhook.listen(meter.as_ref())?;
-        let mut watchers = Watchers { meter, events: args.events.start()?, notices: args.notices.start()? };
-        daemon::run(settings, &mut || files.changed(), poll, remote, webhooks, &mut watchers)?;
+        return several_fleets::run(folder);
+    }
+    if !args.once {
+        let stopping = |error| CommandError::io("listening for signals", &error);
+        watch(args, Stop::on_signals().map_err(stopping)?, false, || logging::start(&args.log, verbose, ui))?;
         return Ok(Exit::Done);
     }
+    run_once(args, ui, verbose)
+}
+
+/// Runs the daemon of one fleet until it is asked to stop. `ready` hears when the settings turned out usable.
+pub(super) fn watch(
+    args: &RunArgs,
+    stop: Stop,
+    is_patient: bool,
+    ready: impl FnOnce(),
+) -> Result<(), CommandError> {
+    let cancel = Cancel::default();
+    let mirror = args.mirror(&cancel)?;
+    let copy = mirror.as_ref().map(Mirror::path);
+    let mut files = SettingsFiles::read(args, copy, Progress::default())?;
+    let settings = files.settings.clone();
+    ready();
+    let standby = args.standby.open(&args.remote, copy, &settings.identity, args.events.access())?;
+    let remote = mirror.map(|mirror| Remote { mirror, cancel, standby, is_patient });
+    let poll = Duration::from_secs(args.poll);
+    let meter = args.metrics.meter(|address| PassMeter::serve(address, poll))?;
+    let webhooks = args.webhook.listen(meter.as_ref())?;
+    let mut watchers = Watchers { meter, events: args.events.start()?, notices: args.notices.start()? };
+    daemon::run(settings, &mut || files.changed(), poll, remote, webhooks, &mut watchers, stop)?;
+    Ok(())
+}
+
+/// Makes one pass, and says what it did.
+fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
+    let cancel = Cancel::default();
+    let mut mirror = args.mirror(&cancel)?;
+    let progress = ui.progress().clone();
+    let SettingsFiles { settings, .. } =
+        SettingsFiles::read(args, mirror.as_ref().map(Mirror::path), progress)?;
     if args.events.are_wanted() || args.notices.are_wanted() {
         // The threads that write them tell their troubles in the log.
         logging::start(&args.log, verbose, ui);

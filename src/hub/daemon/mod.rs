@@ -33,13 +33,13 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tracing::{error, info, warn};
+use tracing::{Instrument as _, Span, error, info, warn};
 
 use berth_base::backoff;
 use berth_base::model::Timestamp;
 use berth_git::transport::Cancel;
 use schedule::{Action, Event, Schedule};
-use signals::{Hangup, StopSignals};
+use signals::Hangup;
 use standby::{PublishRight, Turn};
 use webhooks::Webhooks;
 use work::{Part, Passed, Work};
@@ -51,7 +51,7 @@ pub use pass::{PassOutcome, PassResult, pass, pass_with_cache};
 pub use previews::{PreviewChange, PreviewRule, Previews};
 pub use remote::{Mirror, Once, pass_once};
 pub use settings::Settings;
-pub use signals::on_stop;
+pub use signals::{Stop, on_stop};
 pub use standby::{LeaseRef, Standby, lease_within};
 pub use standing::{FleetStanding, MemberStanding};
 
@@ -73,6 +73,8 @@ pub struct Remote {
     pub cancel: Cancel,
     /// Without one, this daemon publishes whoever else does.
     pub standby: Option<Standby>,
+    /// Goes on trying also where the first fetch fails for good, for daemons that share their process.
+    pub is_patient: bool,
 }
 
 /// Shared with the thread of a pass; a pass that crashed leaves it usable.
@@ -89,9 +91,11 @@ pub fn run(
     remote: Option<Remote>,
     webhooks: Option<Webhooks>,
     hooks: &mut dyn PassHooks,
+    stop: Stop,
 ) -> Result<(), DaemonError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    runtime.block_on(run_loop(settings, reload, poll, remote, webhooks, hooks))
+    let work = run_loop(settings, reload, poll, remote, webhooks, hooks, stop);
+    runtime.block_on(work.instrument(Span::current()))
 }
 
 async fn run_loop(
@@ -101,18 +105,20 @@ async fn run_loop(
     remote: Option<Remote>,
     webhooks: Option<Webhooks>,
     hooks: &mut dyn PassHooks,
+    mut stop: Stop,
 ) -> Result<(), DaemonError> {
-    let mut stop = StopSignals::new()?;
     let mut hangup = Hangup::new()?;
     let (wake, mut woken) = mpsc::channel(1);
-    let (mirror, cancel, standby) = match remote {
-        Some(Remote { mirror, cancel, standby }) => (Some(Arc::new(Mutex::new(mirror))), cancel, standby),
-        None => (None, Cancel::default(), None),
+    let (mirror, cancel, standby, is_patient) = match remote {
+        Some(Remote { mirror, cancel, standby, is_patient }) => {
+            (Some(Arc::new(Mutex::new(mirror))), cancel, standby, is_patient)
+        }
+        None => (None, Cancel::default(), None, false),
     };
     let _watch = match &mirror {
         Some(mirror) => {
             let (settings, mirror) = (settings.clone(), mirror.clone());
-            let mut fetching = tokio::task::spawn_blocking(move || work::first_fetch(&settings, &mirror));
+            let mut fetching = work::spawn(move || work::first_fetch(&settings, &mirror, is_patient));
             tokio::select! {
                 () = stop.received() => {
                     cancel.cancel();
@@ -133,7 +139,7 @@ async fn run_loop(
         }
     };
     if let Some(webhooks) = webhooks {
-        tokio::spawn(webhooks.pass_on(wake.clone()));
+        tokio::spawn(webhooks.pass_on(wake.clone()).in_current_span());
     }
     let turn = standby.map(|standby| standby.start(wake.clone())).transpose()?;
     let right = turn.as_ref().map(|turn| turn.right.clone()).unwrap_or_default();

@@ -1,13 +1,17 @@
 //! The signals that ask the process to stop, and the one that asks it to look.
 
+use std::time::Duration;
+
+use tokio::sync::watch;
+
 /// SIGTERM and SIGINT.
-pub(super) struct StopSignals {
+struct StopSignals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
 }
 
 impl StopSignals {
-    pub fn new() -> std::io::Result<StopSignals> {
+    fn new() -> std::io::Result<StopSignals> {
         Ok(StopSignals {
             #[cfg(unix)]
             terminate: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?,
@@ -15,7 +19,7 @@ impl StopSignals {
     }
 
     #[cfg(unix)]
-    pub async fn received(&mut self) {
+    async fn received(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = tokio::signal::ctrl_c() => {}
@@ -23,8 +27,33 @@ impl StopSignals {
     }
 
     #[cfg(not(unix))]
-    pub async fn received(&mut self) {
+    async fn received(&mut self) {
         let _ = tokio::signal::ctrl_c().await;
+    }
+}
+
+/// The end that was asked for. All that run in one process hear of it.
+#[derive(Clone, Debug)]
+pub struct Stop(watch::Receiver<bool>);
+
+impl Stop {
+    /// Listens for signals as long as the process lives.
+    pub fn on_signals() -> std::io::Result<Stop> {
+        let (stop, stopped) = watch::channel(false);
+        on_stop(move || {
+            let _ = stop.send(true);
+        })?;
+        Ok(Stop(stopped))
+    }
+
+    pub(super) async fn received(&mut self) {
+        let _ = self.0.wait_for(|stop| *stop).await;
+    }
+
+    /// Waits, and reports whether the end was asked for meanwhile.
+    pub fn within(&mut self, time: Duration) -> std::io::Result<bool> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+        Ok(runtime.block_on(async { tokio::time::timeout(time, self.received()).await.is_ok() }))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 use std::time::Instant;
 
 use tokio::task::JoinHandle;
-use tracing::{info, warn};
+use tracing::{Span, info, warn};
 
 use super::cache::Cache;
 use super::error::PassError;
@@ -38,16 +38,26 @@ pub(super) enum Work {
 pub(super) type Passed = (Result<Work, PassError>, Cache);
 
 /// Fetches for the first time. Fails where waiting would not help; a remote that is merely away is waited for.
-pub(super) fn first_fetch(settings: &Settings, mirror: &SharedMirror) -> Result<(), PassError> {
+pub(super) fn first_fetch(
+    settings: &Settings,
+    mirror: &SharedMirror,
+    is_patient: bool,
+) -> Result<(), PassError> {
     let mut mirror = mirror.lock().unwrap_or_else(PoisonError::into_inner);
     info!(remote = mirror.shown(), "connecting");
     match mirror.fetch(settings) {
-        Err(problem) if problem.is_passing() || matches!(problem, PassError::NoSource(_)) => {
+        Err(problem) if is_patient || problem.is_passing() || matches!(problem, PassError::NoSource(_)) => {
             warn!(error = %problem, hint = problem.hint(), "the remote cannot be used yet, retrying");
             Ok(())
         }
         done => done,
     }
+}
+
+/// Starts blocking work, whose log lines say the same of whose they are.
+pub(super) fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    let span = Span::current();
+    tokio::task::spawn_blocking(move || span.in_scope(work))
 }
 
 /// Starts the work.
@@ -64,7 +74,7 @@ pub(super) fn start(
     let seen = state.seen.clone().filter(|_| !due);
     let mut cache = std::mem::take(&mut state.cache);
     // Reading and writing Git objects blocks, and a repository must not cross an await.
-    tokio::task::spawn_blocking(move || {
+    spawn(move || {
         let mut mirror = mirror.as_ref().map(|mirror| mirror.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(mirror) = &mut mirror {
             if part == Part::TakeOver {
