@@ -95,6 +95,8 @@ mod remote_faults;
 #[cfg(unix)]
 mod remotes;
 mod removals;
+#[cfg(unix)]
+mod renewing;
 mod replicas;
 mod review;
 mod rollback;

@@ -246,6 +246,11 @@ impl Transport for GitTransport {
         Ok(())
     }
 
+    fn is_sound(&self, repository: &Path) -> Result<bool, TransportError> {
+        let args = ["fsck", "--no-dangling", "--no-progress"].map(str::to_owned);
+        Ok(self.git(Some(repository), &args)?.good)
+    }
+
     fn cleared_locks(&self) -> Vec<String> {
         std::mem::take(&mut self.cleared.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -52,6 +52,9 @@ pub trait Transport: std::fmt::Debug + Send + Sync {
     /// Packs a working copy anew, so that it stays small and quick.
     fn tidy(&self, repository: &Path, step: upkeep::Step) -> Result<(), TransportError>;
 
+    /// Reads a working copy to its end, and reports whether every object is there and whole.
+    fn is_sound(&self, repository: &Path) -> Result<bool, TransportError>;
+
     /// The lock files of processes that are gone, removed at the remote since the last call.
     fn cleared_locks(&self) -> Vec<String>;
 

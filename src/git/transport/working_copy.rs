@@ -43,8 +43,11 @@ const PARTS: [&str; 12] = [
     "refs",
     "packed-refs",
     "shallow",
-    "berth",
+    OWN,
 ];
+
+/// The folder of what berth remembers beside the repository.
+const OWN: &str = "berth";
 
 /// The time for which a lock may outlast its berth. A `git` that has it may end by itself until then.
 const HANDOVER: Duration = Duration::from_secs(2);
@@ -107,6 +110,12 @@ impl WorkingCopy {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Makes the repository anew, without any object or ref. The folder `berth` stays: no object is in it.
+    pub fn renew(&self) -> io::Result<()> {
+        remove(&self.path, PARTS.into_iter().filter(|part| *part != OWN))?;
+        lay_out(&self.path)
     }
 
     /// The lock, for a `git` that works here: it holds the folder even where its berth is killed.
@@ -237,7 +246,11 @@ fn write_whole(folder: &Path, name: &str, text: &str) -> io::Result<()> {
 }
 
 fn remove_parts(path: &Path) -> io::Result<()> {
-    for part in PARTS {
+    remove(path, PARTS)
+}
+
+fn remove(path: &Path, parts: impl IntoIterator<Item = &'static str>) -> io::Result<()> {
+    for part in parts {
         let place = path.join(part);
         match fs::symlink_metadata(&place) {
             Ok(about) if about.is_dir() => fs::remove_dir_all(&place)?,

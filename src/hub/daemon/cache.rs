@@ -77,6 +77,12 @@ impl Cache {
         Arc::make_mut(&mut self.hearing).begin(clock);
     }
 
+    /// Forgets all that it knows of objects. The memory of reports stays.
+    pub(super) fn forget_objects(&mut self) {
+        let hearing = std::mem::take(&mut self.hearing);
+        *self = Cache { hearing, ..Cache::forgetful() };
+    }
+
     /// Forgets what keys were for and against: others count now.
     pub(super) fn doubt_trust(&mut self) {
         self.cluster_refs = ClusterRefCache::default();

@@ -75,6 +75,17 @@ impl PassError {
         matches!(self, PassError::Remote(error) if error.is_passing())
     }
 
+    /// Reports whether a damaged repository is one explanation.
+    pub(super) fn may_be_damage(&self) -> bool {
+        use TransportError::{Failed, Truncated};
+        match self {
+            PassError::Remote(error) => matches!(error, Failed { .. } | Truncated { .. }),
+            PassError::NextCommit(error) => !self.is_race() && !error.is_refusal(),
+            PassError::Proof(_) => true,
+            _ => false,
+        }
+    }
+
     pub fn is_race(&self) -> bool {
         matches!(self, PassError::NextCommit(NextCommitError::Publish(PublishError::Raced { .. })))
             || matches!(self, PassError::Remote(error) if error.is_race())

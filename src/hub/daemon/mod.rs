@@ -15,6 +15,7 @@ mod pass;
 mod pass_log;
 pub mod pass_metrics;
 mod previews;
+mod ref_moves;
 mod ref_watch;
 mod remote;
 mod schedule;

@@ -6,20 +6,21 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use tracing::debug;
+use tracing::{debug, warn};
 
 use super::cache::Cache;
 use super::error::PassError;
 use super::idle_pass;
 use super::pass::{ATTEMPTS, PassResult, cleared, pass_with_cache};
 use super::previews;
+use super::ref_moves::{is_below, refuse_backwards};
 use super::settings::Settings;
 use super::standby::PublishRight;
 use berth_base::backoff::{self, Backoff};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, did_you_mean};
 use berth_base::model::Timestamp;
 use berth_git::transport::{Cancel, RefPush, Transport, TransportError, Want, WorkingCopy, upkeep};
-use berth_git::{CommitId, GitError, Repo, is_valid_ref};
+use berth_git::{CommitId, Repo, is_valid_ref};
 
 const BRANCHES: &str = "refs/heads/";
 
@@ -28,6 +29,9 @@ const NEWEST: &str = "refs/berth-local/rendered";
 
 /// The interval at which the refs that only berth writes are fetched too.
 const CHECK_ALL: Duration = Duration::from_secs(600);
+
+/// The shortest time between two examinations of the local repository, each of which reads all of it.
+const EXAMINE: Duration = Duration::from_secs(3600);
 
 /// A remote, its local copy, and its refs as far as known.
 #[derive(Debug)]
@@ -44,6 +48,8 @@ pub struct Mirror {
     there: BTreeMap<String, CommitId>,
     /// The time of the last fetch of all refs, including those that only berth writes.
     checked: Option<Instant>,
+    /// The time when the local repository was read to its end, to see whether it is damaged.
+    examined: Option<Instant>,
 }
 
 impl Mirror {
@@ -56,6 +62,7 @@ impl Mirror {
             source: None,
             there: BTreeMap::new(),
             checked: None,
+            examined: None,
         }
     }
 
@@ -278,6 +285,22 @@ impl Mirror {
         self.checked = None;
     }
 
+    /// Makes the local repository anew where it is damaged, so that the next fetch clones it. Returns whether it did.
+    pub(super) fn mend(&mut self) -> bool {
+        if self.examined.is_some_and(|at| at.elapsed() < EXAMINE) {
+            return false;
+        }
+        self.examined = Some(Instant::now());
+        // Where that cannot be told, nothing is lost yet.
+        if self.transport.is_sound(self.copy.path()).unwrap_or(true) {
+            return false;
+        }
+        warn!("the working copy is damaged; it is cloned anew");
+        (self.source, self.checked) = (None, None);
+        self.there.clear();
+        self.copy.renew().inspect_err(|error| warn!(%error, "the working copy cannot be made anew")).is_ok()
+    }
+
     /// Packs the local repository anew when it has become slow. Failing does no harm.
     pub(super) fn tidy(&self) {
         if let Some(step) = upkeep::due(self.copy.path())
@@ -286,26 +309,6 @@ impl Mirror {
             debug!(%error, "the local repository could not be packed");
         }
     }
-}
-
-/// Reports whether a ref's name stands below another one, as a file below a folder.
-fn is_below(name: &str, other: &str) -> bool {
-    name.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'))
-}
-
-/// A lease alone would let the state go back, whatever moved it here.
-fn refuse_backwards(repo: &Repo, rendered: &str, moves: &[RefPush]) -> Result<(), PassError> {
-    for RefPush { name, old, new } in moves.iter().filter(|change| change.name == rendered) {
-        let Some(old) = *old else { continue };
-        let forward = match new {
-            Some(new) => repo.is_same_or_after(*new, old)?,
-            None => false,
-        };
-        if !forward {
-            return Err(GitError::Raced { name: name.clone() }.into());
-        }
-    }
-    Ok(())
 }
 
 /// Pauses before a pass that lost a race is made again.

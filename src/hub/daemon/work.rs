@@ -8,9 +8,9 @@ use tracing::{Span, info, warn};
 
 use super::cache::Cache;
 use super::error::PassError;
-use super::pass::{self, PassResult, pass_with_cache};
+use super::pass::{self, PassResult, RefSnapshot, pass_with_cache};
 use super::pass_log;
-use super::remote;
+use super::remote::{self, Mirror};
 use super::settings::Settings;
 use super::standby::PublishRight;
 use super::{LoopState, SharedMirror};
@@ -76,35 +76,51 @@ pub(super) fn start(
     // Reading and writing Git objects blocks, and a repository must not cross an await.
     spawn(move || {
         let mut mirror = mirror.as_ref().map(|mirror| mirror.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some(mirror) = &mut mirror {
-            if part == Part::TakeOver {
-                mirror.doubt_all();
-            }
-            if let Err(problem) = mirror.fetch(&settings) {
-                return (Err(problem), cache);
-            }
-            if part == Part::StandBy {
-                mirror.tidy();
-                return (Ok(Work::OfAnother), cache);
-            }
+        let done = look(&settings, seen.as_ref(), part, &right, mirror.as_deref_mut(), &mut cache);
+        if let (Err(problem), Some(mirror)) = (&done, &mut mirror)
+            && problem.may_be_damage()
+            && mirror.mend()
+        {
+            cache.forget_objects();
         }
-        if mirror.as_ref().is_none_or(|mirror| mirror.hears()) {
-            cache.fetched(Timestamp::now());
-        }
-        let now = Timestamp::now();
-        let passed = if seen.is_some_and(|seen| pass::snapshot_refs(&settings).is_ok_and(|now| now == seen)) {
-            Ok(Work::Nothing)
-        } else {
-            info!("pass started");
-            let passed = match &mut mirror {
-                Some(mirror) => remote::pass_fetched(&settings, now, &mut cache, mirror, &right),
-                None => pass_with_cache(&settings, now, &mut cache),
-            };
-            passed.map(|passed| Work::Passed(Box::new(passed)))
-        };
-        if passed.is_ok() && right.holds() {
-            pass_log::report_previews(cache.previews.follow(&settings, now, mirror.as_deref_mut(), false));
-        }
-        (passed, cache)
+        (done, cache)
     })
+}
+
+fn look(
+    settings: &Settings,
+    seen: Option<&RefSnapshot>,
+    part: Part,
+    right: &PublishRight,
+    mut mirror: Option<&mut Mirror>,
+    cache: &mut Cache,
+) -> Result<Work, PassError> {
+    if let Some(mirror) = &mut mirror {
+        if part == Part::TakeOver {
+            mirror.doubt_all();
+        }
+        mirror.fetch(settings)?;
+        if part == Part::StandBy {
+            mirror.tidy();
+            return Ok(Work::OfAnother);
+        }
+    }
+    if mirror.as_ref().is_none_or(|mirror| mirror.hears()) {
+        cache.fetched(Timestamp::now());
+    }
+    let now = Timestamp::now();
+    let done = if seen.is_some_and(|seen| pass::snapshot_refs(settings).is_ok_and(|now| now == *seen)) {
+        Work::Nothing
+    } else {
+        info!("pass started");
+        let passed = match &mut mirror {
+            Some(mirror) => remote::pass_fetched(settings, now, cache, mirror, right),
+            None => pass_with_cache(settings, now, cache),
+        };
+        Work::Passed(Box::new(passed?))
+    };
+    if right.holds() {
+        pass_log::report_previews(cache.previews.follow(settings, now, mirror, false));
+    }
+    Ok(done)
 }
