@@ -4,23 +4,31 @@ import hashlib
 import json
 import os
 import pathlib
+import urllib.error
 import urllib.request
 from datetime import datetime, timezone
 
 from archives import Tree, compressed, read_debian
 
 USER = 65532
-# Debian keeps no version that a newer one replaces; https://snapshot.debian.org has each at its time.
-MIRROR = os.environ.get("BERTH_DEBIAN", "http://deb.debian.org") + "/debian"
+MIRROR = os.environ.get("BERTH_DEBIAN", "http://deb.debian.org")
+# Mirrors keep no version that a newer one replaces; here each is as it was at a moment.
+SNAPSHOT = "http://snapshot.debian.org/archive"
 LOCKED = json.loads(pathlib.Path(__file__).with_name("debian.json").read_text())
 
 
 def fetched(package, cache):
-    """Returns a locked package of Debian, from the cache or the mirror."""
+    """Returns a locked package of Debian, from the cache, a mirror or the archive of all versions."""
     file = cache / package["sha256"]
     if not file.exists():
-        with urllib.request.urlopen(f"{MIRROR}/{package['path']}", timeout=120) as answer:
-            part = cache / f".{package['sha256']}.{os.getpid()}"
+        path = package["path"]
+        archive = "debian-security" if path.startswith("pool/updates/") else "debian"
+        try:
+            answer = urllib.request.urlopen(f"{MIRROR}/{archive}/{path}", timeout=120)
+        except urllib.error.HTTPError:
+            answer = urllib.request.urlopen(f"{SNAPSHOT}/{archive}/{LOCKED['moment']}/{path}", timeout=120)
+        part = cache / f".{package['sha256']}.{os.getpid()}"
+        with answer:
             part.write_bytes(answer.read())
         part.rename(file)
     content = file.read_bytes()
