@@ -97,7 +97,7 @@ enum Message {
     Status(CommitId, Status),
 }
 
-/// What was told last.
+/// The messages that were sent last.
 #[derive(Debug, Default)]
 struct Told {
     held: BTreeSet<String>,
@@ -288,7 +288,7 @@ impl Notice {
     fn in_form(&self, form: Form) -> Json {
         let text = harmless_line(&self.text);
         match form {
-            // What stands between these becomes a link or a mention there.
+            // Text between these becomes a link or a mention there.
             Form::Slack => {
                 let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
                 json!({"text": format!("berth: {text}")})

@@ -68,7 +68,7 @@ impl LeaseStore for LeaseRef {
             Err(error) if error.is_race() => return Ok(None),
             Err(error) => return Err(words_of(&error)),
         }
-        // What no ref leads to is dropped.
+        // Objects that no ref leads to are dropped.
         if let Some(step) = upkeep::due(self.copy.path()) {
             let _ = self.transport.tidy(self.copy.path(), step);
         }
