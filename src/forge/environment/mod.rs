@@ -230,19 +230,18 @@ fn check(pull_request: &PullRequest) -> Result<(), EnvironmentError> {
     ];
     let commits =
         commits.into_iter().filter_map(|(field, commit)| Some((field, commit?, is_commit(commit?))));
-    let others = [
-        (Field::Api, &pull_request.api, is_address(&pull_request.api)),
-        (Field::Repository, &pull_request.repository, is_repository(forge, &pull_request.repository)),
-        (Field::Base, &pull_request.base, is_branch(&pull_request.base)),
-    ];
-    match others.into_iter().chain(commits).find(|(.., is_right)| !is_right) {
-        // An address may hold a password, which nothing prints.
-        Some((field, value, _)) => {
-            let value = value.rsplit('@').next().unwrap_or_default().to_owned();
-            Err(EnvironmentError::Wrong { field, value, forge })
-        }
+    let base = (Field::Base, &pull_request.base, is_branch(&pull_request.base));
+    Repository::new(forge, Some(&pull_request.api), &pull_request.repository)?;
+    match [base].into_iter().chain(commits).find(|(.., is_right)| !is_right) {
+        Some((field, value, _)) => Err(wrong(field, value, forge)),
         None => Ok(()),
     }
+}
+
+/// The error for a value that does not fit. An address may hold a password, which nothing prints.
+fn wrong(field: Field, value: &str, forge: Forge) -> EnvironmentError {
+    let value = value.rsplit('@').next().unwrap_or_default().to_owned();
+    EnvironmentError::Wrong { field, value, forge }
 }
 
 fn is_address(text: &str) -> bool {

@@ -1,6 +1,6 @@
 //! A repository on a forge that flags name.
 
-use super::{EnvironmentError, Field, Forge, is_address, is_repository};
+use super::{EnvironmentError, Field, Forge, is_address, is_repository, wrong};
 
 /// A repository on a forge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,16 +17,11 @@ impl Repository {
     pub fn new(forge: Forge, api: Option<&str>, name: &str) -> Result<Repository, EnvironmentError> {
         let api = api.or(forge.public_api()).ok_or(EnvironmentError::missing(Field::Api, None))?;
         let (api, name) = (api.trim_end_matches('/').to_owned(), name.to_owned());
-        let wrong = |field, value: &str| {
-            // An address may hold a password, which nothing prints.
-            let value = value.rsplit('@').next().unwrap_or_default().to_owned();
-            Err(EnvironmentError::Wrong { field, value, forge })
-        };
         if !is_address(&api) {
-            return wrong(Field::Api, &api);
+            return Err(wrong(Field::Api, &api, forge));
         }
         if !is_repository(forge, &name) {
-            return wrong(Field::Repository, &name);
+            return Err(wrong(Field::Repository, &name, forge));
         }
         Ok(Repository { forge, api, name })
     }
