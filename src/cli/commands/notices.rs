@@ -15,6 +15,7 @@ use berth_forge::environment::Repository;
 use berth_forge::{Client, Forge, Hook, State, Status, Token};
 use berth_git::CommitId;
 use berth_hub::daemon::{PassEnd, PassOutcome, PassResult};
+use berth_hub::publish::summary::copies_in_words;
 
 /// The messages of a daemon
 #[derive(Debug, clap::Args)]
@@ -152,11 +153,9 @@ impl NoticeArgs {
 impl Notices {
     /// Tells of the end of a pass.
     pub(crate) fn tell(&mut self, end: PassEnd<'_>) {
-        let mut messages: Vec<Message> = self.told.notices(end).into_iter().map(Message::Notice).collect();
-        messages.retain(|message| match message {
-            Message::Notice(notice) => self.topics.contains(&notice.topic),
-            Message::Status(..) => true,
-        });
+        let mut notices = self.told.notices(end);
+        notices.retain(|notice| self.topics.contains(&notice.topic));
+        let mut messages: Vec<Message> = notices.into_iter().map(Message::Notice).collect();
         if let (true, PassEnd::Done(passed)) = (self.sets_status, end) {
             messages.extend(self.told.status(passed));
         }
@@ -268,15 +267,7 @@ impl Told {
 fn published(passed: &PassResult) -> Option<Notice> {
     let PassOutcome::Published { commit, seq } = passed.outcome else { return None };
     let counts = passed.plan.counts();
-    let sorts = [(counts.removed, "removed"), (counts.changed, "changed"), (counts.added, "added")];
-    let sorts: Vec<String> =
-        sorts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
-    if sorts.is_empty() {
-        return None;
-    }
-    let clusters = counted(counts.clusters, "cluster");
-    let text =
-        format!("published number {seq} of {}: {} in {clusters}", passed.source.short(), sorts.join(", "));
+    let text = format!("published number {seq} of {}: {}", passed.source.short(), copies_in_words(&counts)?);
     let facts = json!({
         "sequence": seq, "commit": commit.to_string(), "source": passed.source.to_string(),
         "removed": counts.removed, "changed": counts.changed, "added": counts.added, "clusters": counts.clusters,

@@ -295,14 +295,13 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         }
         PassOutcome::Unchanged => ui.out("nothing to publish"),
     }
+    let mut exit = exit_for(&passed.diagnostics);
     if !passed.held.is_empty() {
         ui.out(&held_text(&passed.held, verbose, ui));
+        exit = exit.worst(Exit::Held);
     }
     show_previews(&settings, now, mirror.as_mut(), ui)?;
-    if passed.held.is_empty() {
-        return Ok(exit_for(&passed.diagnostics));
-    }
-    Ok(exit_for(&passed.diagnostics).worst(Exit::Held))
+    Ok(exit)
 }
 
 /// Brings the previews up to date, and says what was done.

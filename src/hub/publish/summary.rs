@@ -215,7 +215,7 @@ impl Change {
 }
 
 /// `1 removed, 2 added in 3 clusters`; `None` where nothing is.
-fn copies_in_words(copies: &Counts) -> Option<String> {
+pub fn copies_in_words(copies: &Counts) -> Option<String> {
     let sorts = [(copies.removed, "removed"), (copies.changed, "changed"), (copies.added, "added")];
     let sorts = sorts.into_iter().filter(|(count, _)| *count > 0);
     let words = sorts.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ");

@@ -56,10 +56,10 @@ pub(super) fn draft(
         Merged::Unrelated => (before, "There is no state to show: no commit is in common\n".to_owned()),
     };
     let identity = Identity { signer: None, ..settings.identity.clone() };
-    let seconds = [head, onto].map(|one| repo.commit(one.commit).map(|info| info.seconds));
-    let [head_seconds, onto_seconds] = seconds;
-    let base_seconds = base.current.as_ref().map_or(i64::MIN, |current| current.seconds);
-    let seconds = head_seconds?.max(onto_seconds?).max(base_seconds);
+    let mut seconds = base.current.as_ref().map_or(i64::MIN, |current| current.seconds);
+    for one in [head, onto] {
+        seconds = seconds.max(repo.commit(one.commit)?.seconds);
+    }
     let parents: Vec<CommitId> = base.current.iter().map(|current| current.commit).collect();
     let message = format!(
         "Preview of {} ({}) merged into {} ({})\n\n{story}",
