@@ -5,9 +5,9 @@ use berth_base::model::release::Health;
 use berth_base::model::rollout::{Amount, Stage, StageTask, Strategy};
 use berth_base::model::selector::Labels;
 use berth_base::model::staged::{Run, RunState, Side, StageApproval, StageGate, StageStrategy};
-use berth_base::model::{Cluster, Key, Requirement, Selector};
+use berth_base::model::{Cluster, ClusterStatus, Key, Requirement, Selector};
 
-use super::world::{World, key};
+use super::world::{World, at, key};
 
 fn stages() -> Vec<Stage> {
     let stage = |ring: &str, after: &[StageTask]| Stage {
@@ -139,6 +139,27 @@ fn a_run_goes_stage_by_stage_with_waits_and_approvals() {
     world.edit("3");
     go_on(&mut world);
     assert_eq!(world.shown(), "a=2 b=2 c=2");
+}
+
+/// Argo CD once rolled production before development: the status that it went by was about something else.
+#[test]
+fn production_does_not_go_before_the_canary_by_a_stale_status() {
+    let mut world = proven();
+    let of_old = (*world.statuses["a"]).clone();
+    begin(&mut world, "2");
+    for _ in 0..5 {
+        world.now += 700;
+        let late = ClusterStatus { reported: Some(at(world.now)), ..of_old.clone() };
+        world.statuses.insert("a".to_owned(), late.into());
+        world.settle();
+        assert_eq!(world.shown(), "a=2 b=1 c=1", "success with version 1 says nothing of version 2");
+    }
+    world.report("a", Health::Succeeded, "");
+    world.settle();
+    assert_eq!(world.shown(), "a=2 b=1 c=1", "the wait begins with the success");
+    world.now += 600;
+    world.settle();
+    assert_eq!(world.shown(), "a=2 b=2 c=1");
 }
 
 #[test]
