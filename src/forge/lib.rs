@@ -29,6 +29,8 @@ pub mod environment;
 mod testing;
 pub mod token;
 
-pub use client::{Client, ForgeError, Hook, Marker, PutComment, State, Status, Written};
+pub use client::{
+    Client, ForgeError, Hook, Marker, Protection, Pushers, PutComment, State, Status, Written, server_time,
+};
 pub use environment::{EnvironmentError, Forge, Given, Links, PullRequest, Repository};
 pub use token::Token;

@@ -28,6 +28,8 @@ mod daemon;
 mod deadlines;
 mod describing;
 mod differing;
+#[cfg(unix)]
+mod doctor;
 mod drift;
 mod edges;
 mod editors;

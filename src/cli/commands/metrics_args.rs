@@ -16,6 +16,10 @@ pub(crate) struct MetricsArgs {
 }
 
 impl MetricsArgs {
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.metrics
+    }
+
     /// Makes a meter that answers for as long as the process lives, if somebody wants one.
     pub fn meter<M>(
         &self,

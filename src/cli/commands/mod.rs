@@ -44,6 +44,7 @@ mod describe;
 mod diff;
 mod disable;
 mod division;
+mod doctor;
 mod enable;
 mod explain;
 mod federate;
@@ -135,6 +136,7 @@ enum Command {
     Resume(suspend::ResumeArgs),
     Status(status::StatusArgs),
     Verify(verify::VerifyArgs),
+    Doctor(Box<doctor::DoctorArgs>),
     Import(import::ImportArgs),
     Federate(federate::FederateArgs),
     Join(join::JoinArgs),
@@ -213,6 +215,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Resume(args) => suspend::cmd_resume(args, ui),
         Command::Status(args) => status::cmd_status(args, ui),
         Command::Verify(args) => verify::cmd_verify(args, ui),
+        Command::Doctor(args) => doctor::cmd_doctor(args, ui),
         Command::Import(args) => import::cmd_import(args, ui),
         Command::Federate(args) => federate::cmd_federate(args, ui),
         Command::Join(args) => join::cmd_join(args, ui),

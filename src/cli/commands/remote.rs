@@ -62,6 +62,22 @@ impl RemoteArgs {
         self.remote.is_some()
     }
 
+    /// The address, with all that it holds.
+    pub fn url(&self) -> Option<&str> {
+        self.remote.as_deref()
+    }
+
+    /// The files with credentials.
+    pub fn secret_files(&self) -> impl Iterator<Item = &Path> {
+        [&self.token_file, &self.ssh_key].into_iter().flatten().map(PathBuf::as_path)
+    }
+
+    /// The folder of the working copy for this use, which may not exist.
+    pub fn folder(&self, repo: Option<&Path>, usage: &str) -> Option<PathBuf> {
+        let url = RemoteUrl::parse(self.remote.as_deref()?, self.allow_plain).ok()?;
+        repo.map(Path::to_owned).or_else(|| default_folder(&url, usage).ok())
+    }
+
     /// The remote at an address, with these credentials.
     pub fn reach(&self, url: &str) -> Result<GitTransport, CommandError> {
         if std::env::args().any(|argument| shows_password(&argument)) {

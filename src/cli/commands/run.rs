@@ -143,16 +143,18 @@ impl RunArgs {
     }
 
     fn signer(&self) -> Result<Option<Signer>, CommandError> {
-        let Some(file) = &self.signing_key else { return Ok(None) };
-        let unusable = |why: String| {
-            CommandError::usage(format!("the signing key `{}` cannot be used: {why}", file.display()))
-        };
-        let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
-        let signer = Signer::read(&text).map_err(|error| {
-            unusable(error.to_string()).hint("make one: ssh-keygen -t ed25519 -N '' -f FILE")
-        })?;
-        Ok(Some(signer))
+        self.signing_key.as_deref().map(read_signer).transpose()
     }
+}
+
+/// Reads the key that signs.
+pub(super) fn read_signer(file: &Path) -> Result<Signer, CommandError> {
+    let unusable = |why: String| {
+        CommandError::usage(format!("the signing key `{}` cannot be used: {why}", file.display()))
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
+    Signer::read(&text)
+        .map_err(|error| unusable(error.to_string()).hint("make one: ssh-keygen -t ed25519 -N '' -f FILE"))
 }
 
 /// The settings of a daemon, and the files that they were read from.

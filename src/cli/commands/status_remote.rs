@@ -1,10 +1,10 @@
 //! The flags of a repository for members' reports alone.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::exit::CommandError;
 use super::remote::RemoteArgs;
-use berth_git::transport::{Cancel, Transport, WorkingCopy};
+use berth_git::transport::{Cancel, GitTransport, Transport, WorkingCopy};
 
 /// A remote for reports, with its own credentials.
 #[derive(Debug, clap::Args)]
@@ -29,6 +29,29 @@ pub(crate) struct StatusRemoteArgs {
 }
 
 impl StatusRemoteArgs {
+    pub(crate) fn is_given(&self) -> bool {
+        self.status_remote.is_some()
+    }
+
+    /// The files with credentials.
+    pub(crate) fn secret_files(&self) -> impl Iterator<Item = &Path> {
+        [&self.status_token_file, &self.status_ssh_key].into_iter().flatten().map(PathBuf::as_path)
+    }
+
+    /// Opens it in a working copy of its own, if it is named.
+    pub(crate) fn open_apart(
+        &self,
+        remote: &RemoteArgs,
+        folder: &Path,
+        cancel: &Cancel,
+    ) -> Result<Option<(GitTransport, WorkingCopy)>, CommandError> {
+        let Some(url) = &self.status_remote else { return Ok(None) };
+        let (token, key) = (self.status_token_file.as_deref(), self.status_ssh_key.as_deref());
+        let access = remote.access_to_other(url, token, key)?;
+        let copy = WorkingCopy::open(folder, &access.url)?;
+        Ok(Some((RemoteArgs::transport_in(&copy, access, cancel)?, copy)))
+    }
+
     /// Opens it in the working copy of the remote itself, where one is named.
     pub(crate) fn open(
         &self,

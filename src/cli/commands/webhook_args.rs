@@ -1,7 +1,7 @@
 //! The flags of the daemon's webhooks: where they are heard, and who may send them.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tracing::info;
 
@@ -22,6 +22,11 @@ pub(crate) struct WebhookArgs {
 }
 
 impl WebhookArgs {
+    /// Returns the address and the file of secrets, if somebody wants webhooks.
+    pub fn given(&self) -> Option<(SocketAddr, &Path)> {
+        self.webhook.zip(self.webhook_secret_file.as_deref())
+    }
+
     /// Listens for as long as the process lives, if somebody wants that.
     pub fn listen(&self, meter: Option<&PassMeter>) -> Result<Option<Webhooks>, CommandError> {
         let (Some(address), Some(file)) = (self.webhook, &self.webhook_secret_file) else { return Ok(None) };

@@ -26,7 +26,9 @@ const SET_STATUS: &str = "set a commit's status";
 #[derive(Debug)]
 pub(super) struct Api {
     http: Http,
-    forge: Forge,
+    pub(super) forge: Forge,
+    /// The path of the repository.
+    repository: String,
     /// The path of the pull request's comments.
     comments: String,
     /// The path of the pull request.
@@ -79,23 +81,43 @@ impl Api {
         // Without a pull request nothing asks for its paths.
         let number = pull_request.map(|one| one.number).unwrap_or_default();
         let is_gitlab = *forge == Forge::GitLab;
-        let (pull, comments, comment, statuses) = if is_gitlab {
-            let project = format!("projects/{}", repository.replace('/', "%2F"));
-            let pull = format!("{project}/merge_requests/{number}");
-            let comments = format!("{pull}/notes");
-            (pull, comments.clone(), comments, format!("{project}/statuses"))
+        let repository = if is_gitlab {
+            format!("projects/{}", repository.replace('/', "%2F"))
         } else {
-            let repository = format!("repos/{repository}");
+            format!("repos/{repository}")
+        };
+        let (pull, comments, comment) = if is_gitlab {
+            let pull = format!("{repository}/merge_requests/{number}");
+            let comments = format!("{pull}/notes");
+            (pull, comments.clone(), comments)
+        } else {
             let (pull, comments) =
                 (format!("{repository}/pulls/{number}"), format!("{repository}/issues/{number}/comments"));
-            (pull, comments, format!("{repository}/issues/comments"), format!("{repository}/statuses"))
+            (pull, comments, format!("{repository}/issues/comments"))
         };
+        let statuses = format!("{repository}/statuses");
         let user = if is_gitlab && token.is_of_job() { "job" } else { "user" };
         // Of GitHub's own servers, the APIs are `/api/v3` and `/api/graphql`.
         let graphql = format!("{}/graphql", api.strip_suffix("/v3").unwrap_or(api));
         let page = pull_request.and_then(|one| one.links.pull_request.clone());
         let http = Http::new(*forge, api, token);
-        Api { http, forge: *forge, pull_request: pull, comments, comment, statuses, graphql, page, user }
+        Api {
+            http,
+            forge: *forge,
+            repository,
+            pull_request: pull,
+            comments,
+            comment,
+            statuses,
+            graphql,
+            page,
+            user,
+        }
+    }
+
+    /// Reads what is at a path below the repository's. `action` completes "no right to …".
+    pub fn read_of_repository(&self, path: &str, action: &'static str) -> Result<Json, ForgeError> {
+        Ok(self.http.send(&Method::Get, &format!("{}/{path}", self.repository), action)?.json)
     }
 
     /// Returns the tip of the pull request's branch.

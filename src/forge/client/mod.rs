@@ -1,6 +1,7 @@
 //! A pull request and a token → one comment that is kept up to date, and a commit status.
 //!
 //! - [`api`]: the forges' requests, and the parts of their answers that matter. [`http`]: one request, within limits.
+//! - [`protection`]: the rules for a branch. [`clock`]: the time of a server.
 //! - [`hook`]: a message to a webhook of somebody else.
 //! - [`marker`]: the line that finds the comment again. [`status`]: a commit's status. [`error`]: what can fail.
 //!
@@ -8,10 +9,12 @@
 //! that an earlier try may have written.
 
 mod api;
+mod clock;
 mod error;
 mod hook;
 mod http;
 mod marker;
+mod protection;
 mod status;
 
 use std::time::Duration;
@@ -21,9 +24,11 @@ use berth_base::backoff::{Backoff, chance};
 use crate::environment::{PullRequest, Repository};
 use crate::token::Token;
 use api::{Api, Comment};
+pub use clock::server_time;
 pub use error::ForgeError;
 pub use hook::Hook;
 pub use marker::Marker;
+pub use protection::{Protection, Pushers};
 pub use status::{State, Status};
 
 /// The tries of one step.
@@ -117,6 +122,12 @@ impl Client {
     /// Without the right to do so, the error is [`ForgeError::NoRight`].
     pub fn set_status(&self, commit: &str, status: &Status) -> Result<(), ForgeError> {
         self.with_retries(|| self.api.set_status(commit, status))
+    }
+
+    /// Returns the rules for a branch, or none where it has none. Without the right to read them the error is
+    /// [`ForgeError::NoRight`], or [`ForgeError::NotFound`], as where the branch is missing.
+    pub fn protection(&self, branch: &str) -> Result<Option<Protection>, ForgeError> {
+        self.with_retries(|| self.api.protection(branch))
     }
 
     fn with_retries<T>(&self, attempt: impl Fn() -> Result<T, ForgeError>) -> Result<T, ForgeError> {

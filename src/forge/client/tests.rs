@@ -25,7 +25,7 @@ fn pull_request(forge: Forge, api: &str) -> PullRequest {
     }
 }
 
-fn client(forge: Forge, recorder: &Recorder) -> Client {
+pub(super) fn client(forge: Forge, recorder: &Recorder) -> Client {
     client_with(forge, recorder, Token::new("s3cret"))
 }
 

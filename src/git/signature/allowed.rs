@@ -85,11 +85,23 @@ impl AllowedSigners {
     pub fn check(&self, raw: &[u8], at: Timestamp) -> Result<&str, String> {
         let signed = commit::split(raw).ok_or("it is not signed")?;
         let key = sshsig::verify(&signed.payload, &signed.signature, super::GIT)?;
-        let mut why = format!("it is signed by the key {key}, which is not allowed");
-        for one in self.0.iter().filter(|one| one.key == key) {
+        let allowed =
+            self.allowance(&key, at).map_err(|why| format!("it is signed by the key {key}, {why}"))?;
+        Ok(&allowed.principals)
+    }
+
+    /// Checks that a commit of this date may be signed with a key. Returns the moment from which it no longer may be, if
+    /// there is one; otherwise the reason, as the end of a sentence.
+    pub fn allows(&self, key: &PublicKey, at: Timestamp) -> Result<Option<Timestamp>, String> {
+        Ok(self.allowance(key, at)?.before)
+    }
+
+    fn allowance(&self, key: &PublicKey, at: Timestamp) -> Result<&Allowed, String> {
+        let mut why = "which is not allowed".to_owned();
+        for one in self.0.iter().filter(|one| one.key == *key) {
             match one.refusal(at) {
-                None => return Ok(&one.principals),
-                Some(refusal) => why = format!("it is signed by the key {key}, {refusal}"),
+                None => return Ok(one),
+                Some(refusal) => why = refusal,
             }
         }
         Err(why)

@@ -94,8 +94,7 @@ impl GitTransport {
         if self.checked.get().is_some() {
             return Ok(());
         }
-        let said = self.run(None, &["version".to_owned()])?;
-        let number = said.out.split_whitespace().nth(2).unwrap_or_default();
+        let number = self.version()?;
         let mut parts = number.split('.').map(|part| part.parse::<u32>().unwrap_or_default());
         let version = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
         if version < OLDEST {
@@ -104,6 +103,12 @@ impl GitTransport {
         }
         let _ = self.checked.set(());
         Ok(())
+    }
+
+    /// Returns the version of `git`, which may be too old.
+    pub fn version(&self) -> Result<String, TransportError> {
+        let said = self.run(None, &["version".to_owned()])?;
+        Ok(said.out.split_whitespace().nth(2).unwrap_or_default().to_owned())
     }
 
     fn push_some(&self, from: &Path, moves: &[RefPush], atomic: bool) -> Result<(), TransportError> {
@@ -128,6 +133,24 @@ impl GitTransport {
     }
 
     fn try_push(&self, from: &Path, moves: &[RefPush], atomic: bool) -> Result<(), TransportError> {
+        let said = self.push_once(from, moves, atomic)?;
+        if said.good {
+            return Ok(());
+        }
+        if atomic && said.err.contains("does not support --atomic") {
+            let _ = self.one_by_one.set(());
+            return self.push_one_by_one(from, moves);
+        }
+        Err(verdict::of_push(&self.shown, &said.out, &said.err).unwrap_or_else(|| self.fault(&said)))
+    }
+
+    /// Runs one push, and reads nothing of its result.
+    pub(super) fn push_once(
+        &self,
+        from: &Path,
+        moves: &[RefPush],
+        atomic: bool,
+    ) -> Result<Said, TransportError> {
         let mut args: Vec<String> = [
             "push",
             "--porcelain",
@@ -149,15 +172,7 @@ impl GitTransport {
         for RefPush { name, new, .. } in moves {
             args.push(format!("{}:{name}", new.map(|id| id.to_string()).unwrap_or_default()));
         }
-        let said = self.git(Some(from), &args)?;
-        if said.good {
-            return Ok(());
-        }
-        if atomic && said.err.contains("does not support --atomic") {
-            let _ = self.one_by_one.set(());
-            return self.push_one_by_one(from, moves);
-        }
-        Err(verdict::of_push(&self.shown, &said.out, &said.err).unwrap_or_else(|| self.fault(&said)))
+        self.git(Some(from), &args)
     }
 
     /// In order, so that what others are derived from moves first.
@@ -167,15 +182,16 @@ impl GitTransport {
         if rest.is_empty() { Ok(()) } else { self.push_some(from, rest, false) }
     }
 
-    fn fault(&self, said: &Said) -> TransportError {
+    pub(super) fn fault(&self, said: &Said) -> TransportError {
         verdict::of(&self.shown, &said.err)
     }
 }
 
-struct Said {
-    good: bool,
-    out: String,
-    err: String,
+/// What a `git` said, without secrets.
+pub(super) struct Said {
+    pub good: bool,
+    pub out: String,
+    pub err: String,
 }
 
 impl Transport for GitTransport {

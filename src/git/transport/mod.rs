@@ -10,6 +10,7 @@
 //! - [`git`]: the implementation, by the `git` executable. `process`: running it with an end.
 //! - [`error`]: the meaning of a fault to the caller. [`working_copy`]: the local repository.
 //! - [`upkeep`]: packing repositories of this machine anew.
+//! - [`probe`]: the rights of an account, asked for without a move of any ref.
 //! - `orphans`: a `git` that outlived its berth.
 
 mod access;
@@ -18,6 +19,7 @@ mod environment;
 pub mod error;
 pub mod git;
 mod orphans;
+pub mod probe;
 mod process;
 pub mod remote;
 pub mod upkeep;

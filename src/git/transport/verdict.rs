@@ -155,17 +155,21 @@ fn is_full_disk(line: &str) -> bool {
     !line.starts_with("remote:") && WORDS.iter().any(|word| line.contains(word))
 }
 
+/// The words for a ref that stays where it is because another one does.
+pub(super) const ALONG: &str = "atomic push fail";
+
+/// Reads the refs that did not move, and why, from the `--porcelain` lines of a push.
+pub(super) fn rejections(out: &str) -> Vec<(&str, &str)> {
+    let lines = out.lines().filter_map(|line| line.strip_prefix("!\t")?.split_once('\t'));
+    lines.map(|(refs, why)| (refs.rsplit_once(':').map_or(refs, |(_, to)| to), why)).collect()
+}
+
 /// Reads the result of a push from its `--porcelain` lines: a line `!<tab>from:to<tab>[who] (why)` for each ref that
 /// did not move. `None` where there is no such line.
 pub(super) fn of_push(remote: &str, out: &str, said: &str) -> Option<TransportError> {
-    let rejected: Vec<(&str, &str)> = out
-        .lines()
-        .filter_map(|line| line.strip_prefix("!\t"))
-        .filter_map(|line| line.split_once('\t'))
-        .map(|(refs, why)| (refs.rsplit_once(':').map_or(refs, |(_, to)| to), why))
-        .collect();
+    let rejected = rejections(out);
     // Where all or none move, most are refused for the sake of one.
-    let along = |why: &str| why.contains("atomic push fail");
+    let along = |why: &str| why.contains(ALONG);
     let (name, why) = rejected.iter().find(|(_, why)| !along(why)).or(rejected.first())?;
     let (remote, name) = (remote.to_owned(), (*name).to_owned());
     let theirs = why.starts_with("[remote rejected]");

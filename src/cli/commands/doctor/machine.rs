@@ -1,0 +1,159 @@
+//! This machine: its files, its clock, its working copy, and the addresses that a daemon listens at.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use super::finding::Findings;
+use berth_base::model::Timestamp;
+use berth_forge::server_time;
+use berth_git::Repo;
+use berth_hub::daemon::webhooks::SecretFile;
+
+/// The seconds by which a clock may be wrong. Webhooks and leases stand five minutes; a commit's date tells all.
+const TOLERANCE: i64 = 30;
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Checks that only its owner may read a file with a secret.
+pub(super) fn check_secret_file(file: &Path, to: &mut Findings) {
+    let shown = file.display();
+    match std::fs::metadata(file) {
+        Err(error) => {
+            to.fault(format!("`{shown}` cannot be read: {error}"), "create the file, or name another");
+        }
+        Ok(about) if others_may_read(&about) => {
+            to.warning(
+                format!("everybody on this machine may read `{shown}`"),
+                format!("chmod o-rwx {shown}"),
+            );
+        }
+        Ok(_) => to.good(format!("`{shown}` is for its owner and group")),
+    }
+}
+
+#[cfg(unix)]
+fn others_may_read(about: &std::fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::mode(about) & 0o004 != 0
+}
+
+#[cfg(not(unix))]
+fn others_may_read(_: &std::fs::Metadata) -> bool {
+    false
+}
+
+/// Compares the clock with a web server's.
+pub(super) fn check_clock(url: Option<&str>, now: Timestamp, to: &mut Findings) {
+    let web = url.filter(|url| url.starts_with("http"));
+    let Some(web) = web else {
+        to.not_known("whether this machine's clock is right: the remote does not speak HTTP");
+        return;
+    };
+    let Some(time) = server_time(&without_user(web)) else {
+        to.not_known(
+            "whether this machine's clock is right: the server does not tell its time, or its certificate is not \
+             among those of this machine or `SSL_CERT_FILE`",
+        );
+        return;
+    };
+    let off = time.as_second() - now.as_second();
+    if off.abs() > TOLERANCE {
+        to.fault(
+            format!("this machine's clock and the server's differ by {} seconds", off.abs()),
+            "set both by NTP",
+        );
+    } else {
+        to.good("this machine's clock agrees with the server's");
+    }
+}
+
+fn without_user(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    format!("{scheme}://{}/{path}", host.rsplit('@').next().unwrap_or(host))
+}
+
+/// Checks the working copy of a daemon or member that works on this machine.
+pub(super) fn check_working_copy(folder: &Path, to: &mut Findings) {
+    let shown = folder.display();
+    if !folder.exists() {
+        to.good(format!("the working copy `{shown}` does not exist yet"));
+        return;
+    }
+    match (Repo::open(folder), is_writable(folder)) {
+        (Err(error), _) => to.fault(
+            format!("the working copy `{shown}` cannot be opened: {error}"),
+            "stop what uses it and delete the folder: berth makes it anew",
+        ),
+        (Ok(_), Err(error)) => to.fault(
+            format!("the working copy `{shown}` cannot be written: {error}"),
+            "run berth as the folder's owner, and free disk space",
+        ),
+        (Ok(_), Ok(())) => to.good(format!("the working copy `{shown}` can be read and written")),
+    }
+    match std::fs::metadata(folder) {
+        Ok(about) if others_may_read(&about) => to.warning(
+            format!("everybody on this machine may read the working copy `{shown}`, and the Secrets in it"),
+            format!("chmod 700 {shown}"),
+        ),
+        _ => {}
+    }
+}
+
+/// Writes a file and removes it again.
+fn is_writable(folder: &Path) -> std::io::Result<()> {
+    let place = folder.join(format!("berth-doctor-{}", std::process::id()));
+    std::fs::write(&place, "berth doctor\n")?;
+    std::fs::remove_file(place)
+}
+
+/// Checks the secrets of webhooks, and what listens at their address.
+pub(super) fn check_webhooks(address: SocketAddr, secrets: &Path, to: &mut Findings) {
+    match SecretFile::new(secrets) {
+        Ok(_) => to.good(format!("the webhook secrets in `{}` can be used", secrets.display())),
+        Err(why) => to.fault(
+            format!("the webhook secrets in `{}` cannot be used: {why}", secrets.display()),
+            "write one secret a line; make one: openssl rand -hex 32",
+        ),
+    }
+    // Without a signature berth answers 401.
+    check_listener(address, "POST /webhook", "401", "webhooks", to);
+}
+
+/// Checks what listens at the address of the numbers.
+pub(super) fn check_metrics(address: SocketAddr, to: &mut Findings) {
+    check_listener(address, "GET /healthz", "200", "the page of numbers", to);
+}
+
+fn check_listener(address: SocketAddr, request: &str, expected: &str, what: &str, to: &mut Findings) {
+    match TcpListener::bind(address) {
+        Ok(_) => to.good(format!("the address {address} is free for {what}")),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => match status(address, request) {
+            Some(status) if status == expected => to.good(format!("berth answers for {what} at {address}")),
+            Some(status) => to.fault(
+                format!("{what} at {address} should answer {expected} to `{request}`, and answers {status}"),
+                "see the log of the berth that runs, or find out what else listens there",
+            ),
+            None => to.fault(
+                format!("something at {address} does not answer as {what} of berth would"),
+                "find out what listens there, or name another address",
+            ),
+        },
+        Err(error) => to.fault(
+            format!("berth cannot listen at {address} for {what}: {error}"),
+            "name an address of this machine, with a port that this user may use",
+        ),
+    }
+}
+
+/// Returns the status of an answer.
+fn status(address: SocketAddr, request: &str) -> Option<String> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    let whole =
+        format!("{request} HTTP/1.1\r\nHost: berth\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    stream.write_all(whole.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.take(1024).read_to_string(&mut answer).ok()?;
+    Some(answer.split(' ').nth(1)?.to_owned())
+}

@@ -1,0 +1,327 @@
+//! `berth doctor`: a setup is checked, and everything that is wrong is said at once.
+//!
+//! - [`finding`]: the results. [`rights`]: what an account may and may not do at the remote.
+//! - [`protections`]: the forge's rules for branches. [`keys`]: signatures. [`machine`]: files, clock, addresses.
+
+mod finding;
+mod keys;
+mod machine;
+mod protections;
+mod rights;
+
+use std::path::{Path, PathBuf};
+
+use super::exit::{CommandError, Outcome};
+use super::fleet::Format;
+use super::metrics_args::MetricsArgs;
+use super::remote::RemoteArgs;
+use super::run::read_signer;
+use super::status_remote::StatusRemoteArgs;
+use super::ui::Ui;
+use super::webhook_args::WebhookArgs;
+use berth_base::backoff::chance;
+use berth_base::model::Timestamp;
+use berth_git::protocol::Refs;
+use berth_git::signature::AllowedSigners;
+use berth_git::transport::probe::Probe;
+use berth_git::transport::{Cancel, GitTransport, Listing, Transport as _, Want, WorkingCopy};
+use berth_git::{Identity, Repo};
+use berth_hub::inputs::current_state::short;
+use berth_member::sync::commit_trust;
+use finding::Findings;
+use protections::ForgeApiArgs;
+use rights::Tips;
+
+/// Check a setup: rights, protections, keys and machine, with what would be right
+///
+/// Takes the flags and environment variables of the process that it checks. Nothing is changed: to learn whether an
+/// account may move a ref, berth pushes it together with two refs that a repository cannot both have, all or none, so that the
+/// server asks its hooks and rules and then refuses. What cannot be known so is said to be not known. Faults and
+/// warnings end with 1, and with 6 where the remote cannot be reached.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth doctor daemon --remote https://git.example.com/fleet.git --token-file /run/secrets/token\n  berth doctor member --cluster oslo --remote https://git.example.com/fleet.git --token-file oslo-token\n  berth doctor daemon --remote … --forge gitea --api https://git.example.com/api/v1 --repository team/fleet --forge-token-file admin-token"
+)]
+pub(crate) struct DoctorArgs {
+    /// The part that the account plays
+    #[arg(value_name = "ROLE", value_enum, default_value = "daemon")]
+    role: RoleName,
+    /// The member's cluster
+    #[arg(long, value_name = "NAME", env = "BERTH_CLUSTER", required_if_eq("role", "member"))]
+    cluster: Option<String>,
+    /// The working copy of the daemon or member on this machine
+    #[arg(long, value_name = "PATH", env = "BERTH_REPO")]
+    repo: Option<PathBuf>,
+    /// Branch that people edit; default: the one that the remote's HEAD names
+    #[arg(long, value_name = "REF", env = "BERTH_SOURCE")]
+    source: Option<String>,
+    /// Push nothing, not even what must be refused: rights are not known then
+    #[arg(long)]
+    no_push: bool,
+    /// The key with which the daemon signs
+    #[arg(long, value_name = "FILE", env = "BERTH_SIGNING_KEY", help_heading = "Trust")]
+    signing_key: Option<PathBuf>,
+    /// The keys that members allow: a file in the format of `ssh-keygen -Y verify`
+    #[arg(long, value_name = "FILE", env = "BERTH_ALLOWED_SIGNERS", help_heading = "Trust")]
+    allowed_signers: Option<PathBuf>,
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+    #[command(flatten)]
+    metrics: MetricsArgs,
+    #[command(flatten)]
+    webhook: WebhookArgs,
+    #[command(flatten)]
+    remote: RemoteArgs,
+    #[command(flatten)]
+    status_remote: StatusRemoteArgs,
+    #[command(flatten)]
+    forge: ForgeApiArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum RoleName {
+    /// Publishes: `berth run`
+    Daemon,
+    /// Applies one cluster's folder: `berth sync`
+    Member,
+    /// Reads: `berth plan` and `berth review` in CI
+    Reviewer,
+}
+
+/// The part that an account plays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Role {
+    Daemon,
+    Member {
+        cluster: String,
+        /// Reports are in the fleet repository, too.
+        reports_here: bool,
+    },
+    Reviewer,
+}
+
+pub(crate) fn cmd_doctor(args: &DoctorArgs, ui: &Ui) -> Outcome {
+    if !args.remote.is_given() {
+        return Err(CommandError::usage("no remote is named").hint("name it with `--remote`"));
+    }
+    let mut findings = Findings::default();
+    ui.watching("checking the setup", || args.check(&mut findings))?;
+    match args.output {
+        Format::Text => ui.out(&findings.text(ui)),
+        format => format.write(&findings.json(), ui),
+    }
+    Ok(findings.exit())
+}
+
+impl DoctorArgs {
+    fn role(&self) -> Role {
+        match (self.role, &self.cluster) {
+            (RoleName::Member, Some(cluster)) => {
+                Role::Member { cluster: cluster.clone(), reports_here: !self.status_remote.is_given() }
+            }
+            (RoleName::Reviewer, _) => Role::Reviewer,
+            (RoleName::Daemon | RoleName::Member, _) => Role::Daemon,
+        }
+    }
+
+    fn check(&self, to: &mut Findings) -> Result<(), CommandError> {
+        let (now, role) = (Timestamp::now(), self.role());
+        to.begin("machine");
+        let secrets = self.remote.secret_files().chain(self.status_remote.secret_files());
+        let secrets = secrets.chain(self.signing_key.as_deref()).chain(self.forge.secret_file());
+        secrets.for_each(|file| machine::check_secret_file(file, to));
+        machine::check_clock(self.remote.url(), now, to);
+        let usage = if role == Role::Daemon { "run" } else { "sync" };
+        if let Some(folder) =
+            self.remote.folder(self.repo.as_deref(), usage).filter(|_| role != Role::Reviewer)
+        {
+            machine::check_working_copy(&folder, to);
+        }
+        if let Some((address, file)) = self.webhook.given() {
+            machine::check_webhooks(address, file, to);
+        }
+        if let Some(address) = self.metrics.address() {
+            machine::check_metrics(address, to);
+        }
+        to.begin("keys");
+        let signer = match self.signing_key.as_deref().map(read_signer).transpose() {
+            Ok(signer) => signer,
+            Err(error) => {
+                to.push(finding::Level::Fault, error.message, error.hint);
+                None
+            }
+        };
+        let allowed = self.allowed(to);
+        if role == Role::Daemon {
+            let key = signer.as_ref().map(|signer| signer.public());
+            keys::check_signing_key(key, allowed.as_ref(), now, to);
+        }
+        to.begin("remote");
+        let folder = OwnFolder::make()?;
+        let cancel = Cancel::default();
+        let Some((transport, copy)) = self.remote.open(Some(&folder.0.join("fleet")), "doctor", &cancel)?
+        else {
+            return Ok(());
+        };
+        let Some(listing) = self.reach(&transport, to) else { return Ok(()) };
+        let source = self.source(&listing);
+        let tips = Tips { listed: &listing.refs, source, refs: Refs::default() };
+        let repo = Repo::open(copy.path())?;
+        let identity = Identity { signer, ..Identity::default() };
+        let followed = match &role {
+            Role::Member { cluster, .. } => tips.refs.cluster(cluster),
+            Role::Daemon | Role::Reviewer => tips.refs.rendered.clone(),
+        };
+        let wanted = [tips.source.as_ref(), Some(&tips.refs.rendered), Some(&followed)];
+        if !fetch(&transport, &copy, wanted, &listing, to) {
+            return Ok(());
+        }
+        to.begin("trust");
+        match listing.refs.get(&followed) {
+            Some(tip) => {
+                let allowed = allowed.as_ref().map(|(allowed, _)| allowed);
+                keys::check_tip(&repo, short(&followed), *tip, allowed, now, to)?;
+            }
+            None => {
+                to.not_known(format!("the trust in `{}`, which nobody has published yet", short(&followed)));
+            }
+        }
+        to.begin("rights");
+        if let Some(probe) = self.probe(&transport, &copy, &listing, to) {
+            rights::check(&role, &tips, &repo, &identity, &probe, to)?;
+        }
+        if let (Role::Member { cluster, reports_here: false }, Some((transport, copy))) =
+            (&role, self.status_remote.open_apart(&self.remote, &folder.0.join("reports"), &cancel)?)
+        {
+            self.check_status_remote(cluster, &transport, &copy, &identity, to)?;
+        }
+        to.begin("protections");
+        self.forge.check(&tips.refs.rendered, tips.source.as_deref(), to)
+    }
+
+    /// Reads the allowed signers, with their file.
+    fn allowed(&self, to: &mut Findings) -> Option<(AllowedSigners, &Path)> {
+        let file = self.allowed_signers.as_deref()?;
+        match commit_trust::read_allowed_signers(file) {
+            Ok(allowed) => Some((allowed, file)),
+            Err(why) => {
+                to.fault(why, "correct the file");
+                None
+            }
+        }
+    }
+
+    /// The branch that people edit, as a full name, where the remote has it.
+    fn source(&self, listing: &Listing) -> Option<String> {
+        let full = |name: &String| {
+            if name.starts_with("refs/") { name.clone() } else { format!("refs/heads/{name}") }
+        };
+        let named = self.source.as_ref().map(full).or_else(|| listing.head.clone())?;
+        listing.refs.contains_key(&named).then_some(named)
+    }
+
+    /// Lists the refs of a remote.
+    fn reach(&self, transport: &GitTransport, to: &mut Findings) -> Option<Listing> {
+        match transport.version().and_then(|version| Ok((version, transport.list("")?))) {
+            Ok((version, listing)) => {
+                to.good(format!(
+                    "git {version} reaches `{}`, which has {} refs",
+                    transport.shown(),
+                    listing.refs.len()
+                ));
+                Some(listing)
+            }
+            Err(error) => {
+                to.unreachable(&error);
+                None
+            }
+        }
+    }
+
+    /// Prepares questions to a remote. Whatever commit it has does.
+    fn probe<'t>(
+        &self,
+        transport: &'t GitTransport,
+        copy: &WorkingCopy,
+        listing: &Listing,
+        to: &mut Findings,
+    ) -> Option<Probe<'t>> {
+        if self.no_push {
+            to.not_known("the rights of the account: `--no-push` asks for none");
+            return None;
+        }
+        let here = Repo::open(copy.path()).ok()?;
+        let Some(known) = listing.refs.values().find(|id| here.has_commit(**id)) else {
+            to.not_known("the rights of the account: the repository has no commit");
+            return None;
+        };
+        match Probe::begin(transport, copy.path(), *known, listing) {
+            Ok(probe) => Some(probe),
+            Err(error) => {
+                to.not_known(format!("the rights of the account: {error}"));
+                None
+            }
+        }
+    }
+
+    fn check_status_remote(
+        &self,
+        cluster: &str,
+        transport: &GitTransport,
+        copy: &WorkingCopy,
+        identity: &Identity,
+        to: &mut Findings,
+    ) -> Result<(), CommandError> {
+        let Some(listing) = self.reach(transport, to) else { return Ok(()) };
+        let some = listing.refs.keys().next();
+        if !fetch(transport, copy, [some, None, None], &listing, to) {
+            return Ok(());
+        }
+        let Some(probe) = self.probe(transport, copy, &listing, to) else { return Ok(()) };
+        let tips = Tips { listed: &listing.refs, source: None, refs: Refs::default() };
+        let repo = Repo::open(copy.path())?;
+        Ok(rights::check_status_remote(cluster, &tips, &repo, identity, &probe, to)?)
+    }
+}
+
+/// Fetches the newest commits of refs that the remote has.
+fn fetch(
+    transport: &GitTransport,
+    copy: &WorkingCopy,
+    names: [Option<&String>; 3],
+    listing: &Listing,
+    to: &mut Findings,
+) -> bool {
+    let mut names: Vec<&String> =
+        names.into_iter().flatten().filter(|name| listing.refs.contains_key(*name)).collect();
+    names.sort();
+    names.dedup();
+    let wants: Vec<Want> = names.into_iter().map(|name| Want::same(name)).collect();
+    if wants.is_empty() {
+        return true;
+    }
+    let fetched = transport.fetch(copy.path(), &wants, Some(1));
+    fetched.map_err(|error| to.unreachable(&error)).is_ok()
+}
+
+/// A folder for this process, removed at its end.
+struct OwnFolder(PathBuf);
+
+impl OwnFolder {
+    fn make() -> Result<OwnFolder, CommandError> {
+        let folder = std::env::temp_dir().join(format!("berth-doctor-{:016x}", chance()));
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        // Fails where somebody else made it.
+        let made = builder.create(&folder);
+        made.map_err(|error| CommandError::io(format!("making {}", folder.display()), &error))?;
+        Ok(OwnFolder(folder))
+    }
+}
+
+impl Drop for OwnFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

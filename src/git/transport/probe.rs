@@ -1,0 +1,143 @@
+//! Questions to a remote: may this account move this ref? No ref moves.
+//!
+//! A dry run asks no hook and no rule of the server. So each question is a push, all or none, of the ref together
+//! with two refs of which a repository can have only one, `refs/berth/doctor/ref` and `refs/berth/doctor/ref/below`.
+//! A server asks its hooks and rules first and moves refs last, and there this push fails, whatever the rules say.
+//! First these two are pushed alone: the words with which that fails are those of a push that the rules allow.
+//! Any other words are the rules' own.
+//!
+//! The server may keep a small commit that no ref leads to, until it next collects what is useless.
+
+use std::path::{Path, PathBuf};
+
+use super::git::{GitTransport, Said};
+use super::verdict::{ALONG, gist, rejections};
+use super::{Listing, RefPush, Transport as _, TransportError};
+use crate::CommitId;
+
+/// The folder of the refs that cannot be made.
+pub const PROBES: &str = "refs/berth/doctor/";
+const IMPOSSIBLE: [&str; 2] = ["refs/berth/doctor/ref", "refs/berth/doctor/ref/below"];
+
+/// Words of servers whose hooks or rules say no.
+const RULES: [&str; 6] = ["declined", "denied", "prohibited", "not allowed", "hidden ref", "not permitted"];
+
+/// The right of an account to move a ref.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Right {
+    Granted,
+    /// The server says no, in these words.
+    Refused(String),
+    /// The reason why the answer does not tell.
+    NotKnown(String),
+}
+
+/// A remote that answers questions.
+#[derive(Debug)]
+pub struct Probe<'t> {
+    transport: &'t GitTransport,
+    from: PathBuf,
+    impossible: [RefPush; 2],
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The server fails with these words after it asked its rules.
+    Asks(String),
+    /// The answer to every question.
+    Same(Right),
+}
+
+impl<'t> Probe<'t> {
+    /// Finds out how the remote, which has these refs, answers. `known` is any commit that the remote and the repository
+    /// `from` have.
+    pub fn begin(
+        transport: &'t GitTransport,
+        from: &Path,
+        known: CommitId,
+        listed: &Listing,
+    ) -> Result<Probe<'t>, TransportError> {
+        let impossible =
+            IMPOSSIBLE.map(|name| RefPush { name: name.to_owned(), old: None, new: Some(known) });
+        let mut probe = Probe {
+            transport,
+            from: from.to_owned(),
+            impossible,
+            state: State::Same(Right::NotKnown(String::new())),
+        };
+        probe.state = match listed.refs.keys().find(|name| name.starts_with(PROBES)) {
+            Some(name) => {
+                State::Same(Right::NotKnown(format!("the remote has `{name}`, which nobody needs")))
+            }
+            None => probe.first_question()?,
+        };
+        Ok(probe)
+    }
+
+    fn first_question(&self) -> Result<State, TransportError> {
+        let not_known = |why: &str| Ok(State::Same(Right::NotKnown(why.to_owned())));
+        let said = self.transport.push_once(&self.from, &self.impossible, true)?;
+        let made = self.transport.list(PROBES)?.refs;
+        if said.good || !made.is_empty() {
+            let moves: Vec<RefPush> =
+                made.into_iter().map(|(name, old)| RefPush { name, old: Some(old), new: None }).collect();
+            self.transport.push(&self.from, &moves, false)?;
+            return not_known("the server does not move all refs of a push or none");
+        }
+        if said.err.contains("does not support --atomic") {
+            return not_known("the server cannot move all refs of a push or none");
+        }
+        let rejected = rejections(&said.out);
+        let Some((_, why)) = rejected.iter().find(|(_, why)| !why.contains(ALONG)) else {
+            let fault = self.transport.fault(&said);
+            return match fault {
+                TransportError::Denied { message, .. } => Ok(State::Same(Right::Refused(message))),
+                fault => Err(fault),
+            };
+        };
+        if !why.starts_with("[remote rejected]") || is_of_rules(why) {
+            let words = words(why, &said);
+            return not_known(&format!("the server does not let this account ask with `{PROBES}*`: {words}"));
+        }
+        Ok(State::Asks((*why).to_owned()))
+    }
+
+    /// Asks whether the account may make this move.
+    pub fn ask(&self, one: &RefPush) -> Right {
+        let allowed = match &self.state {
+            State::Asks(allowed) => allowed,
+            State::Same(right) => return right.clone(),
+        };
+        let moves: Vec<RefPush> = std::iter::once(one).chain(&self.impossible).cloned().collect();
+        let said = match self.transport.push_once(&self.from, &moves, true) {
+            Ok(said) => said,
+            Err(error) => return Right::NotKnown(error.to_string()),
+        };
+        let rejected = rejections(&said.out);
+        match rejected.iter().find(|(name, _)| *name == one.name) {
+            Some((_, why)) if why == allowed => Right::Granted,
+            Some((_, why)) if why.starts_with("[remote rejected]") && !why.contains(ALONG) => {
+                Right::Refused(words(why, &said))
+            }
+            Some((_, why)) => Right::NotKnown(words(why, &said)),
+            None => match self.transport.fault(&said) {
+                TransportError::Denied { message, .. } => Right::Refused(message),
+                fault => Right::NotKnown(fault.to_string()),
+            },
+        }
+    }
+}
+
+fn is_of_rules(why: &str) -> bool {
+    let why = why.to_lowercase();
+    RULES.iter().any(|word| why.contains(word))
+}
+
+/// Returns the server's words for a refusal: its hooks say more than its result.
+fn words(why: &str, said: &Said) -> String {
+    let told = said.err.lines().filter_map(|line| line.strip_prefix("remote:")).map(str::trim);
+    let told: Vec<&str> = told.filter(|line| !line.is_empty()).collect();
+    let why = why.split_once('(').map_or(why, |(_, reason)| reason.trim_end_matches(')'));
+    gist(&[&told[..], &[why]].concat().join("\n"))
+}
