@@ -29,7 +29,7 @@ fn text(path: &str) -> String {
 
 fn promtool(args: &[&str]) -> Option<Ran> {
     static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    match FOUND.get_or_init(|| made(&["promtool/ready"], "promtool")) {
+    match FOUND.get_or_init(|| made(&["prometheus/ready"], "prometheus")) {
         Ok(folder) => {
             Some(Ran::of(hermetic(folder.join("promtool").to_str().expect("a text path")).args(args)))
         }

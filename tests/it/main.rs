@@ -63,6 +63,8 @@ mod kubefed_edits;
 mod kubefleet;
 mod lifecycle;
 mod looping;
+#[cfg(target_os = "linux")]
+mod many_faults;
 mod marking;
 mod member;
 mod member_counts;

@@ -1,6 +1,6 @@
 //! Faults on the way to a remote, one at a time: what each leads to, and that the next run is well again.
 
-use crate::support::remote::{Cutter, Fleet, Https, PASSWORD, Plain, Running, Server, Ssh, WebProxy};
+use crate::support::remote::{Fleet, Harm, Https, PASSWORD, Plain, Running, Server, Ssh, WebProxy, Wire};
 use crate::support::wait::until;
 use crate::support::{RENDERED, Ran, hermetic};
 
@@ -169,8 +169,9 @@ fn connections_cut_anywhere_leave_nothing_half_done() {
     let fleet = Fleet::new();
     let server = Plain::new(fleet.root());
     for most in [0, 60, 200, 500, 1_000, 1_700] {
-        let cutter = Cutter::start(server.port, most);
-        let ran = fleet.run_from(&format!("cut-{most}"), &At(cutter.port), &["--git-timeout", "20"]);
+        let wire = Wire::to(server.port);
+        wire.harm(Some(Harm::Cut(most)));
+        let ran = fleet.run_from(&format!("cut-{most}"), &wire.server(&server), &["--git-timeout", "20"]);
         let copy = fleet.root().join("copies").join(format!("cut-{most}"));
         let checked = Ran::of(hermetic("git").arg("--git-dir").arg(copy).args(["fsck", "--no-dangling"]));
         assert_eq!(checked.code, 0, "after {most}: {}", checked.err);

@@ -2,9 +2,7 @@
 //! between and comes back.
 
 use crate::support::member::Member;
-use crate::support::remote::{
-    ByteCounter, Cutter, Fleet, Folder, Https, PASSWORD, Plain, Running, Server, Spy, Ssh,
-};
+use crate::support::remote::{Fleet, Folder, Harm, Https, PASSWORD, Plain, Running, Server, Spy, Ssh, Wire};
 use crate::support::wait::until;
 use crate::support::{RENDERED, Ran, berth, config_map, hermetic, namespace};
 
@@ -120,12 +118,12 @@ fn a_poll_costs_the_same_however_many_clusters_there_are() {
     let fleet = Fleet::new();
     let server = Plain::new(fleet.root());
     fleet.run_once(&server, &[]).expect(0);
-    let counter = ByteCounter::start(server.port);
-    let counted = Cut(&server, server.port, counter.port);
+    let wire = Wire::to(server.port);
+    let counted = wire.server(&server);
     let poll = || {
-        counter.take();
+        wire.take_bytes();
         fleet.sync_once("a", &counted, &[]).expect(0);
-        counter.take()
+        wire.take_bytes()
     };
     let change = |value: &str| {
         fleet.edit(value);
@@ -158,33 +156,19 @@ fn the_binary_itself_works_on_a_path() {
     assert!(again.out.contains("nothing to publish"), "{}", again.out);
 }
 
-/// A server whose connections end after so many bytes, where it is one that can be gone around.
-struct Cut<'a>(&'a dyn Server, u16, u16);
-
-impl Server for Cut<'_> {
-    fn access(&self) -> Vec<String> {
-        let (from, to) = (format!(":{}", self.1), format!(":{}", self.2));
-        self.0.access().into_iter().map(|word| word.replace(&from, &to)).collect()
-    }
-    fn set_secrets(&self, command: &mut std::process::Command) {
-        self.0.set_secrets(command);
-    }
-    fn start(&mut self) {}
-    fn stop(&mut self) {}
-}
-
 /// A daemon and two members, while pushes are refused, connections are cut and the server goes away.
 fn every_fault_is_outlived(fleet: &Fleet, server: &mut dyn Server, port: u16) {
     fleet.run_once(server, &[]).expect(0);
     // A host is known by its port, so that a proxy's is made known, too.
     let known = fleet.root().join("known_hosts");
     for most in [0, 300, 2_000, 4_000] {
-        let cutter = Cutter::start(port, most);
+        let wire = Wire::to(port);
+        wire.harm(Some(Harm::Cut(most)));
         if let Ok(text) = std::fs::read_to_string(&known) {
-            let more = text.replace(&format!("]:{port} "), &format!("]:{} ", cutter.port));
+            let more = text.replace(&format!("]:{port} "), &format!("]:{} ", wire.port));
             std::fs::write(&known, format!("{text}{more}")).unwrap();
         }
-        let cut = Cut(server, port, cutter.port);
+        let cut = wire.server(server);
         // A working copy is of one address.
         let _ = std::fs::remove_dir_all(fleet.root().join("copies/b"));
         for ran in [

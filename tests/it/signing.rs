@@ -22,7 +22,7 @@ impl Keys {
         Some(keys)
     }
 
-    fn make(&self, name: &str, kind: &[&str]) {
+    pub fn make(&self, name: &str, kind: &[&str]) {
         let mut command = hermetic("ssh-keygen");
         command.args(["-q", "-C", name, "-f"]).arg(self.path(name)).args(kind);
         Ran::of(&mut command).expect(0);

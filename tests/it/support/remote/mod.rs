@@ -6,7 +6,7 @@ mod running;
 mod servers;
 mod spy;
 
-pub use proxy::{ByteCounter, Cutter, WebProxy};
+pub use proxy::{Harm, WebProxy, Wire};
 pub use running::Running;
 pub use servers::{Folder, Https, Plain, Server, Ssh};
 pub use spy::Spy;

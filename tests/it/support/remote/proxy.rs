@@ -1,93 +1,130 @@
-//! Proxies: one that cuts a connection after so many bytes of answers, one that counts bytes, and one for the web that
-//! wants a password.
+//! Proxies: a wire that counts bytes and can be bad in several ways, and one for the web that wants a password.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-/// Listens for as long as the test runs.
-pub struct Cutter {
-    pub port: u16,
+use super::Server;
+use crate::support::wait::PAUSE;
+
+/// What happens to the answers that come over a wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Harm {
+    /// The connection ends after so many bytes of them.
+    Cut(usize),
+    /// So many bytes of them come in a second.
+    Slow(usize),
+    /// Nothing comes, and the connection stays.
+    Mute,
+    /// One bit in each part of them is another one.
+    Garbled,
 }
 
-impl Cutter {
-    /// In front of a port, closing each connection after `most` bytes came back.
-    pub fn start(to: u16, most: usize) -> Cutter {
+/// A port in front of another one, for as long as the test runs.
+pub struct Wire {
+    pub port: u16,
+    to: u16,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    harm: Mutex<Option<Harm>>,
+    bytes: AtomicUsize,
+}
+
+impl State {
+    fn harm(&self) -> Option<Harm> {
+        *self.harm.lock().expect("a harm")
+    }
+}
+
+impl Wire {
+    pub fn to(to: u16) -> Wire {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
+        let state: Arc<State> = Arc::default();
+        let shared = state.clone();
         std::thread::spawn(move || {
             for asked in listener.incoming().map_while(Result::ok) {
                 if let Ok(answers) = TcpStream::connect(("127.0.0.1", to)) {
-                    pass(asked, answers, most);
+                    pass(asked, answers, &shared);
                 }
             }
         });
-        Cutter { port }
+        Wire { port, to, state }
+    }
+
+    /// From now on this harm is done, to connections that are open as well.
+    pub fn harm(&self, harm: Option<Harm>) {
+        *self.state.harm.lock().expect("a harm") = harm;
+    }
+
+    /// The bytes that went over it, both ways, since the last call.
+    pub fn take_bytes(&self) -> usize {
+        self.state.bytes.swap(0, Ordering::SeqCst)
+    }
+
+    /// The server at the other end, reached over this wire.
+    pub fn server<'s>(&self, server: &'s dyn Server) -> Wired<'s> {
+        Wired { server, port: self.to, wire: self.port }
     }
 }
 
-/// Counts the bytes that go to a port and come back.
-pub struct ByteCounter {
-    pub port: u16,
-    bytes: Arc<AtomicUsize>,
+/// A server at the other end of a wire.
+pub struct Wired<'s> {
+    server: &'s dyn Server,
+    port: u16,
+    wire: u16,
 }
 
-impl ByteCounter {
-    pub fn start(to: u16) -> ByteCounter {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("an address").port();
-        let bytes = Arc::new(AtomicUsize::new(0));
-        let counted = bytes.clone();
-        std::thread::spawn(move || {
-            for asked in listener.incoming().map_while(Result::ok) {
-                let Ok(answers) = TcpStream::connect(("127.0.0.1", to)) else { continue };
-                for (from, to) in [(&asked, &answers), (&answers, &asked)] {
-                    let ends = (from.try_clone().expect("a clone"), to.try_clone().expect("a clone"));
-                    let counted = counted.clone();
-                    std::thread::spawn(move || copy_counted(ends, &counted));
-                }
-            }
-        });
-        ByteCounter { port, bytes }
+impl Server for Wired<'_> {
+    fn access(&self) -> Vec<String> {
+        let (from, to) = (format!(":{}", self.port), format!(":{}", self.wire));
+        self.server.access().into_iter().map(|word| word.replace(&from, &to)).collect()
     }
-
-    /// The bytes since the last call.
-    pub fn take(&self) -> usize {
-        self.bytes.swap(0, Ordering::SeqCst)
+    fn set_secrets(&self, command: &mut Command) {
+        self.server.set_secrets(command);
     }
+    fn start(&mut self) {}
+    fn stop(&mut self) {}
 }
 
-fn copy_counted((mut from, mut to): (TcpStream, TcpStream), counted: &AtomicUsize) {
-    let mut part = [0; 4096];
-    while let Ok(length @ 1..) = from.read(&mut part) {
-        // Counted before it is passed on, so that nothing arrives uncounted.
-        counted.fetch_add(length, Ordering::SeqCst);
-        if to.write_all(&part[..length]).is_err() {
-            break;
-        }
-    }
-    let _ = to.shutdown(Shutdown::Write);
-}
-
-fn pass(asked: TcpStream, answers: TcpStream, most: usize) {
+fn pass(asked: TcpStream, answers: TcpStream, state: &Arc<State>) {
     let (mut from, mut to) = (asked.try_clone().expect("a clone"), answers.try_clone().expect("a clone"));
+    let (up, down) = (state.clone(), state.clone());
     std::thread::spawn(move || {
-        let _ = std::io::copy(&mut from, &mut to);
+        let mut part = [0; 4096];
+        while let Ok(length @ 1..) = from.read(&mut part) {
+            // Counted before they are passed on, so that nothing arrives uncounted.
+            up.bytes.fetch_add(length, Ordering::SeqCst);
+            if to.write_all(&part[..length]).is_err() {
+                break;
+            }
+        }
         let _ = to.shutdown(Shutdown::Write);
     });
     std::thread::spawn(move || {
-        let (mut back, mut left, mut part) = (&asked, most, [0; 4096]);
-        while left > 0 {
-            match (&answers).read(&mut part) {
-                Ok(length) if length > 0 => {
-                    let length = length.min(left);
-                    left -= length;
-                    if back.write_all(&part[..length]).is_err() {
-                        break;
-                    }
+        let (mut back, mut passed, mut part) = (&asked, 0, [0; 4096]);
+        while let Ok(mut length @ 1..) = (&answers).read(&mut part) {
+            while down.harm() == Some(Harm::Mute) {
+                std::thread::sleep(PAUSE);
+            }
+            match down.harm() {
+                Some(Harm::Cut(most)) => length = length.min(most.saturating_sub(passed)),
+                Some(Harm::Slow(bytes)) => {
+                    std::thread::sleep(Duration::from_secs_f64(length as f64 / bytes as f64));
                 }
-                _ => break,
+                Some(Harm::Garbled) => part[length / 2] ^= 1,
+                Some(Harm::Mute) | None => {}
+            }
+            passed += length;
+            down.bytes.fetch_add(length, Ordering::SeqCst);
+            if length == 0 || back.write_all(&part[..length]).is_err() {
+                break;
             }
         }
         let _ = asked.shutdown(Shutdown::Both);
@@ -113,7 +150,7 @@ impl WebProxy {
                     Some(answers) => {
                         count.fetch_add(1, Ordering::SeqCst);
                         let _ = asked.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
-                        pass(asked, answers, usize::MAX);
+                        pass(asked, answers, &Arc::default());
                     }
                     None => {
                         let _ = asked.write_all(

@@ -33,10 +33,22 @@ impl Running {
     }
 
     pub fn member(fleet: &Fleet, cluster: &str, server: &dyn Server, more: &[&str]) -> Running {
+        let target = format!("dir:{}", fleet.target(cluster).display());
+        Running::member_of(&target, fleet, cluster, server, more)
+    }
+
+    /// The same with a target of any kind.
+    pub fn member_of(
+        target: &str,
+        fleet: &Fleet,
+        cluster: &str,
+        server: &dyn Server,
+        more: &[&str],
+    ) -> Running {
         let mut command = berth();
         command.args(["sync", "--cluster", cluster, "--log-format", "json", "--interval", "1"]);
         command.args(["--fetch-interval", "1", "--repo"]).arg(fleet.root().join("copies").join(cluster));
-        command.arg("--target").arg(format!("dir:{}", fleet.target(cluster).display())).args(more);
+        command.args(["--target", target]).args(more);
         Running::start(command, server)
     }
 

@@ -91,6 +91,13 @@ impl Plain {
         server.start();
         server
     }
+
+    /// Goes on with the repositories of another folder, on its port.
+    pub fn move_to(&mut self, root: &Path) {
+        self.stop();
+        self.root = root.to_owned();
+        self.start();
+    }
 }
 
 impl Server for Plain {
