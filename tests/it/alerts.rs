@@ -204,6 +204,37 @@ fn the_alerts_of_a_member_fire_for_their_faults() {
 }
 
 #[test]
+fn the_alerts_of_a_members_remote_fire_for_their_faults() {
+    let fleet = Fleet::new();
+    let mut server = Plain::new(fleet.root());
+    fleet.run_once(&server, &[]).expect(0);
+    let first = fleet.bare(&["rev-parse", "refs/berth/clusters/a"]);
+    fleet.edit("two");
+    fleet.run_once(&server, &[]).expect(0);
+    let member = Running::member(&fleet, "a", &server, &["--metrics", "0"]);
+    let address = member.address("serving /metrics");
+    let daemon = "berth_run_passes_total{result=\"published\"} 1\n";
+    let see = |line: &str| page_with(&address, line) + daemon;
+    let calm = see("berth_sync_folder{state=\"newest\"} 1");
+    fires(&calm, &calm, 60, &[]);
+
+    server.stop();
+    let away = see("berth_sync_folder{state=\"unreachable\"} 1");
+    fires(&calm, &away, 30, &["BerthMemberIsCutOff"]);
+    server.start();
+
+    let back = see("berth_sync_folder{state=\"newest\"} 1");
+    let newest = fleet.bare(&["rev-parse", "refs/berth/clusters/a"]);
+    fleet.bare(&["update-ref", "refs/berth/clusters/a", &first]);
+    let refused = see("berth_sync_folder{state=\"refused\"} 1");
+    fires(&back, &refused, 30, &["BerthMemberRefusesItsFolder"]);
+    // Where the daemon has put it right before anybody looked, it was counted.
+    fleet.bare(&["update-ref", "refs/berth/clusters/a", &newest]);
+    let over = see("berth_sync_folder{state=\"newest\"} 1");
+    fires(&back, &over, 10, &["BerthMemberRefusesItsFolder"]);
+}
+
+#[test]
 fn promtool_takes_the_rules_and_their_own_tests_pass() {
     for args in [
         ["check", "rules", "deploy/monitoring/alerts.yaml"],

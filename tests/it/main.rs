@@ -133,6 +133,7 @@ mod ugly;
 #[cfg(target_os = "linux")]
 mod units;
 mod unreadable;
+mod upgrades;
 mod upkeep;
 mod verify;
 mod watching;

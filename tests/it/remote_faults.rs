@@ -376,3 +376,18 @@ fn refs_that_went_back_or_away_are_refused_and_nothing_is_deleted() {
     );
     ends(fleet.sync_once("nowhere", &server, &[]), 6, &["has no `refs/berth/clusters/nowhere`"]);
 }
+
+#[test]
+fn a_daemon_that_stops_in_an_exchange_warns_of_nothing() {
+    let fleet = Fleet::new();
+    let server = Plain::new(fleet.root());
+    let wire = Wire::to(server.port);
+    let daemon = Running::daemon(&fleet, &wire.server(&server), &[]);
+    daemon.wait_for(&["\"pass done\""]);
+    wire.harm(Some(Harm::Mute));
+    wire.take_bytes();
+    until("an exchange is under way", || wire.take_bytes() > 0);
+    let (code, log) = daemon.stop();
+    assert_eq!(code, 0, "{log}");
+    assert!(!log.contains("\"WARN\"") && !log.contains("\"ERROR\""), "{log}");
+}

@@ -75,6 +75,11 @@ impl PassError {
         matches!(self, PassError::Remote(error) if error.is_passing())
     }
 
+    /// Reports whether it failed because the process was asked to stop.
+    pub(super) fn is_stop(&self) -> bool {
+        matches!(self, PassError::Remote(TransportError::Cancelled { .. }))
+    }
+
     /// Reports whether a damaged repository is one explanation.
     pub(super) fn may_be_damage(&self) -> bool {
         use TransportError::{Failed, Truncated};

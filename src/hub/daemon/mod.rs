@@ -232,6 +232,7 @@ impl LoopState {
             ended
         });
         let end = match &ended {
+            Ok(Err(problem)) if problem.is_stop() => return Event::Done,
             Ok(Ok(Work::Nothing)) => PassEnd::Spared,
             Ok(Ok(Work::OfAnother)) => PassEnd::StoodBy,
             Ok(Ok(Work::Passed(passed))) => PassEnd::Done(passed),

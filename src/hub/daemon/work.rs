@@ -46,6 +46,7 @@ pub(super) fn first_fetch(
     let mut mirror = mirror.lock().unwrap_or_else(PoisonError::into_inner);
     info!(remote = mirror.shown(), "connecting");
     match mirror.fetch(settings) {
+        Err(problem) if problem.is_stop() => Ok(()),
         Err(problem) if is_patient || problem.is_passing() || matches!(problem, PassError::NoSource(_)) => {
             warn!(error = %problem, hint = problem.hint(), "the remote cannot be used yet, retrying");
             Ok(())

@@ -81,6 +81,8 @@ pub enum Freshness {
 #[derive(Debug)]
 pub struct Sync {
     pub result: Result<SyncOutcome, SyncError>,
+    /// Whether it worked on the newest folder.
+    pub freshness: Freshness,
     /// True if a status was written.
     pub reported: Result<bool, GitError>,
 }
@@ -203,11 +205,11 @@ impl<'a> Syncer<'a> {
         }
         let now = self.hooks.now();
         if dry {
-            return Sync { result, reported: Ok(false) };
+            return Sync { result, freshness: refreshed, reported: Ok(false) };
         }
         let reported = self.report(&result, &refreshed, now);
         self.backend.tell_events(&sync_events::of(&result), now);
-        Sync { result, reported }
+        Sync { result, freshness: refreshed, reported }
     }
 
     /// Ends a sync without the lease. It is reported only if no other holder is known: the cluster may be down.
@@ -215,7 +217,7 @@ impl<'a> Syncer<'a> {
         let is_trouble = matches!(why, NotAdmitted::Trouble(_));
         let (result, now) = (Err(why.into()), self.hooks.now());
         let reported = if is_trouble { self.report(&result, &Freshness::Newest, now) } else { Ok(false) };
-        Sync { result, reported }
+        Sync { result, freshness: Freshness::Newest, reported }
     }
 
     fn apply(&mut self, refreshed: &mut Freshness) -> Result<SyncOutcome, SyncError> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::backends::NotAdmitted;
 use super::cluster_folder::FolderError;
-use super::sync_loop::Sync;
+use super::sync_loop::{Freshness, Sync};
 use super::{ApplyError, SyncError};
 use berth_base::model::Timestamp;
 use berth_metrics::meter::{ByLabel, Counter, Histogram, Later, Moment, Number, Registry, SECONDS, registry};
@@ -22,6 +22,7 @@ pub struct SyncMeter {
     failures: ByLabel<Counter>,
     seconds: Histogram,
     objects: ByLabel<Number>,
+    folder: ByLabel<Number>,
     writes: Counter,
     removals: Counter,
     corrections: Counter,
@@ -49,6 +50,7 @@ impl SyncMeter {
             failures: ByLabel::default(),
             seconds: Histogram::new(SECONDS),
             objects: ByLabel::default(),
+            folder: ByLabel::default(),
             writes: Counter::default(),
             removals: Counter::default(),
             corrections: Counter::default(),
@@ -67,9 +69,16 @@ impl SyncMeter {
         }
         let sync = registry.sub_registry_with_prefix("berth_sync");
         sync.register("rounds", "Rounds by result", meter.rounds.clone());
-        sync.register("failures", "Rounds without work by reason", meter.failures.clone());
+        sync.register(
+            "failures",
+            "Rounds without work, or with a refused folder, by reason",
+            meter.failures.clone(),
+        );
         sync.register("round_seconds", "Duration of rounds", meter.seconds.clone());
         sync.register("objects", "Objects by state after the last round", meter.objects.clone());
+        let help = "1 for what the last round worked on: the newest folder, or the last good one, because the newest \
+                    one is unreachable or refused";
+        sync.register("folder", help, meter.folder.clone());
         sync.register("writes", "Objects written", meter.writes.clone());
         sync.register("removals", "Objects removed", meter.removals.clone());
         let help = "Objects written although the folder was unchanged";
@@ -97,6 +106,7 @@ impl SyncMeter {
         let ended = |result: &'static str| {
             self.rounds.get_or_create(&[("result", result)]).inc();
         };
+        self.look_at(&sync.freshness);
         let outcome = match &sync.result {
             Ok(outcome) => outcome,
             Err(SyncError::NotAdmitted(NotAdmitted::Standby(_))) => {
@@ -111,6 +121,9 @@ impl SyncMeter {
                 return;
             }
         };
+        if matches!(sync.freshness, Freshness::Refused(_)) {
+            self.failures.get_or_create(&[("reason", "refused")]).inc();
+        }
         let (applied, problems) = (&outcome.applied, outcome.applied.problems.len());
         ended(if problems == 0 { "done" } else { "problems" });
         self.writes.inc_by(number(outcome.written));
@@ -133,6 +146,17 @@ impl SyncMeter {
             self.last_success.known().set(now.as_duration().as_secs_f64());
         }
         self.health.ended(true);
+    }
+
+    fn look_at(&self, freshness: &Freshness) {
+        let present = match freshness {
+            Freshness::Newest => "newest",
+            Freshness::Unreachable(_) => "unreachable",
+            Freshness::Refused(_) => "refused",
+        };
+        for state in ["newest", "unreachable", "refused"] {
+            self.folder.get_or_create(&[("state", state)]).set(u64::from(state == present));
+        }
     }
 }
 
@@ -178,7 +202,11 @@ mod tests {
         outcome.applied.sequence = 7;
         let mut count = |result| {
             let took = Some(Duration::from_millis(200));
-            meter.count(&Sync { result, reported: Ok(false) }, took, Timestamp::UNIX_EPOCH);
+            meter.count(
+                &Sync { result, freshness: Freshness::Newest, reported: Ok(false) },
+                took,
+                Timestamp::UNIX_EPOCH,
+            );
         };
         count(Ok(outcome));
         count(Err(SyncError::Refused("forged".to_owned())));

@@ -84,9 +84,9 @@ pub const ALL: &[Fault] = &[
         begin: |world| world.harm(Some(Harm::Mute)),
         end: |world| world.harm(None),
         alerts: &[
-            "BerthMemberDoesNotSync a",
-            "BerthMemberDoesNotSync b",
-            "BerthMemberDoesNotSync c",
+            "BerthMemberIsCutOff a",
+            "BerthMemberIsCutOff b",
+            "BerthMemberIsCutOff c",
             "BerthPassesFail daemon-1",
             "BerthPassesFail daemon-2",
         ],
@@ -112,9 +112,9 @@ pub const ALL: &[Fault] = &[
             world.plain.start();
         },
         alerts: &[
-            "BerthMemberDoesNotSync a",
-            "BerthMemberDoesNotSync b",
-            "BerthMemberDoesNotSync c",
+            "BerthMemberIsCutOff a",
+            "BerthMemberIsCutOff b",
+            "BerthMemberIsCutOff c",
             "BerthPassesFail daemon-1",
             "BerthPassesFail daemon-2",
         ],
