@@ -147,6 +147,11 @@ fn cases(hosts: &str, signers: &str) -> Vec<Case> {
             json!({"gitSecret": "", "env": {"BERTH_USERNAME": "yes", "BERTH_HEARTBEAT": 6_000_000}}),
         ),
         case("berth-hub", &["hub", "--standby"], json!({"standby": true})),
+        case(
+            "berth-hub",
+            &["hub", "--git-secret", "", "--webhook-secret", "hooks", "--notify-secret", "chat"],
+            json!({"gitSecret": "", "webhookSecret": "hooks", "notifySecret": "chat"}),
+        ),
         case("berth-system", &member(&[]), json!({"cluster": "oslo", "kinds": kinds})),
         case(
             "berth-system",

@@ -61,6 +61,7 @@ pub fn unwanted(install: &Install) -> Vec<Json> {
     match &install.role {
         Role::Hub(_) => {
             optional.extend(["RoleBinding", "Role"].map(|kind| named(&rbac, kind, install.metadata())));
+            optional.push(named("v1", "Service", install.metadata()));
         }
         Role::Member(_) => {
             optional.push(named(&rbac, "ClusterRoleBinding", member::objects_binding(install)));

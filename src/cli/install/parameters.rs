@@ -50,6 +50,10 @@ pub struct Hub {
     pub standby: bool,
     /// The Secret with `key`, which signs commits.
     pub signing_secret: Option<String>,
+    /// The Secret with `secret`, which those who send webhooks know.
+    pub webhook_secret: Option<String>,
+    /// The Secret with `address`, to which messages go.
+    pub notify_secret: Option<String>,
 }
 
 /// The settings of a syncer.

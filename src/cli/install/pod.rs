@@ -11,11 +11,11 @@ const USER: u32 = 65532;
 
 /// The folders in which the pod finds its Secrets' content, and its ConfigMap's.
 const CREDENTIALS: &str = "/etc/berth/git";
-const SIGNING: &str = "/etc/berth/signing";
 const TRUST: &str = "/etc/berth/trust";
 
-/// The port of the metrics page.
+/// The ports of the metrics page and of webhooks.
 const METRICS: u16 = 9090;
+const WEBHOOK: u16 = 8080;
 
 /// The folder of caches, and the one in it that is berth's own.
 const CACHES: &str = "/var/cache";
@@ -77,17 +77,47 @@ pub fn about(install: &Install) -> Vec<String> {
     if let Some(secret) = install.remote.secret.as_ref().filter(|_| !install.remote.deploy_key) {
         create(secret, "the credentials for the repository", &secret_keys(install));
     }
-    match &install.role {
-        Role::Hub(Hub { signing_secret: Some(secret), .. }) => {
-            create(secret, "the key that signs commits", &["key"]);
-        }
-        Role::Hub(Hub { signing_secret: None, .. }) => lines.push(
+    for own in own_secrets(install) {
+        create(own.secret, own.about, &[own.key]);
+    }
+    if let Role::Hub(Hub { signing_secret: None, .. }) = &install.role {
+        lines.push(
             "Its disk is empty when it starts, so that it trusts the newest commits anew: --signing-secret signs them."
                 .to_owned(),
-        ),
-        Role::Member(_) => {}
+        );
     }
     lines
+}
+
+/// A Secret with one file for the process.
+struct OwnSecret<'a> {
+    secret: &'a str,
+    about: &'static str,
+    volume: &'static str,
+    key: &'static str,
+    /// The variable with the file's path.
+    variable: &'static str,
+}
+
+impl OwnSecret<'_> {
+    fn folder(&self) -> String {
+        format!("/etc/berth/{}", self.volume)
+    }
+}
+
+/// Returns the Secrets of a daemon beside the one for its repository.
+fn own_secrets(install: &Install) -> Vec<OwnSecret<'_>> {
+    let Role::Hub(hub) = &install.role else { return Vec::new() };
+    let all = [
+        (&hub.signing_secret, "the key that signs commits", "signing", "key", "BERTH_SIGNING_KEY"),
+        (&hub.webhook_secret, "the secret of webhooks", "webhook", "secret", "BERTH_WEBHOOK_SECRET_FILE"),
+        (&hub.notify_secret, "the address for messages", "notify", "address", "BERTH_NOTIFY_FILE"),
+    ];
+    all.into_iter()
+        .filter_map(|(secret, about, volume, key, variable)| {
+            Some(OwnSecret { secret: secret.as_deref()?, about, volume, key, variable })
+        })
+        .collect()
 }
 
 /// The keys that the Secret for the repository needs.
@@ -99,7 +129,8 @@ fn secret_keys(install: &Install) -> Vec<&'static str> {
     keys
 }
 
-/// Returns the ConfigMap of trusted hosts and keys, if there are some, the Deployment, and its disruption budget.
+/// Returns the ConfigMap of trusted hosts and keys, if there are some, the Deployment, its Service for webhooks, and its
+/// disruption budget.
 pub fn objects(install: &Install) -> Vec<Json> {
     let mut objects = Vec::new();
     let trust = trust(install);
@@ -108,6 +139,7 @@ pub fn objects(install: &Install) -> Vec<Json> {
             "metadata": install.metadata_of(&trust_name(install)), "data": trust}));
     }
     objects.push(deployment(install));
+    objects.extend(service(install));
     // Of one replica too, one may always be away: no drain of a node waits for berth, whose state is in Git.
     objects.push(
         json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": install.metadata(),
@@ -148,7 +180,10 @@ fn deployment(install: &Install) -> Json {
             "capabilities": {"drop": ["ALL"]},
         },
         // A process that waits for the lease is as ready as its holder.
-        "ports": [{"name": "metrics", "containerPort": METRICS}],
+        "ports": ports(install)
+            .iter()
+            .map(|(name, port)| json!({"name": name, "containerPort": port}))
+            .collect::<Vec<Json>>(),
         "livenessProbe": {"httpGet": {"path": "/healthz", "port": "metrics"}, "initialDelaySeconds": 30, "periodSeconds": 30},
         "readinessProbe": {"httpGet": {"path": "/readyz", "port": "metrics"}, "periodSeconds": 10},
         "resources": {
@@ -216,8 +251,8 @@ fn volumes(install: &Install, shape: &Shape) -> (Vec<Json>, Vec<Json>) {
     if let Some(name) = &install.remote.secret {
         mount("git", CREDENTIALS, secret(name));
     }
-    if let Role::Hub(Hub { signing_secret: Some(name), .. }) = &install.role {
-        mount("signing", SIGNING, secret(name));
+    for own in own_secrets(install) {
+        mount(own.volume, &own.folder(), secret(own.secret));
     }
     if !trust(install).is_empty() {
         mount("trust", TRUST, json!({"configMap": {"name": trust_name(install)}}));
@@ -259,14 +294,16 @@ pub fn own_environment(install: &Install) -> BTreeMap<&'static str, String> {
         Role::Hub(hub) => {
             let events = hub.events.then(|| format!("deployment/{}/{}", install.namespace, install.name));
             let standby = hub.standby.then(|| format!("lease/{}/{}", install.namespace, install.name));
-            let signing = hub.signing_secret.is_some().then(|| format!("{SIGNING}/key"));
+            let webhook = hub.webhook_secret.is_some().then(|| format!("0.0.0.0:{WEBHOOK}"));
             let given = [
                 ("BERTH_SOURCE", hub.source.clone()),
                 ("BERTH_FLEET", hub.fleet.clone()),
                 ("BERTH_EVENTS", events),
                 ("BERTH_STANDBY", standby),
-                ("BERTH_SIGNING_KEY", signing),
+                ("BERTH_WEBHOOK", webhook),
             ];
+            let secrets = own_secrets(install).into_iter();
+            set.extend(secrets.map(|own| (own.variable, format!("{}/{}", own.folder(), own.key))));
             set.extend(given.into_iter().filter_map(|(name, value)| Some((name, value?))));
         }
         Role::Member(member) => set.extend(of_member(install, member)),
@@ -289,13 +326,29 @@ fn of_member(install: &Install, member: &Member) -> Vec<(&'static str, String)> 
     set
 }
 
-/// Returns the NetworkPolicy: in, the metrics port only; out, DNS, the Git server, and the API server where the
-/// process asks it. To which hosts, no policy can say: it knows no names.
+/// Returns the ports on which the process listens, by name.
+fn ports(install: &Install) -> Vec<(&'static str, u16)> {
+    let webhook = service(install).map(|_| ("webhook", WEBHOOK));
+    std::iter::once(("metrics", METRICS)).chain(webhook).collect()
+}
+
+/// Returns the Service through which webhooks come, for an ingress before it.
+fn service(install: &Install) -> Option<Json> {
+    let Role::Hub(Hub { webhook_secret: Some(_), .. }) = &install.role else { return None };
+    Some(json!({"apiVersion": "v1", "kind": "Service", "metadata": install.metadata(), "spec": {
+        "selector": install.labels(),
+        "ports": [{"name": "webhook", "port": 80, "targetPort": "webhook", "protocol": "TCP"}],
+    }}))
+}
+
+/// Returns the NetworkPolicy: in, the ports on which the process listens; out, DNS, the Git server, the API server where
+/// the process asks it, and https where messages go. To which hosts, no policy can say: it knows no names.
 pub fn network_policy(install: &Install, more: &BTreeSet<u16>) -> Json {
     let port = |protocol: &str, port: u16| json!({"protocol": protocol, "port": port});
     let git = install.remote.port.unwrap_or(if install.remote.ssh { 22 } else { 443 });
     let api: &[u16] = if install.asks_the_api_server() { &[443, 6443] } else { &[] };
-    let out: BTreeSet<u16> = more.iter().chain(api).copied().chain([53, git]).collect();
+    let messages = matches!(&install.role, Role::Hub(Hub { notify_secret: Some(_), .. })).then_some(443);
+    let out: BTreeSet<u16> = more.iter().chain(api).copied().chain([53, git]).chain(messages).collect();
     let out = std::iter::once(port("UDP", 53)).chain(out.into_iter().map(|one| port("TCP", one)));
     json!({
         "apiVersion": "networking.k8s.io/v1",
@@ -304,7 +357,7 @@ pub fn network_policy(install: &Install, more: &BTreeSet<u16>) -> Json {
         "spec": {
             "podSelector": {"matchLabels": install.labels()},
             "policyTypes": ["Ingress", "Egress"],
-            "ingress": [{"ports": [port("TCP", METRICS)]}],
+            "ingress": [{"ports": ports(install).iter().map(|(_, one)| port("TCP", *one)).collect::<Vec<Json>>()}],
             "egress": [{"ports": out.collect::<Vec<Json>>()}],
         },
     })

@@ -42,12 +42,25 @@ pub(crate) struct HubArgs {
     /// Secret with `key`, the Ed25519 key of OpenSSH that signs commits
     #[arg(long, value_name = "NAME", help_heading = "Hub")]
     signing_secret: Option<String>,
+    /// Secret with `secret`, which the senders of webhooks know; a Service takes them
+    #[arg(long, value_name = "NAME", help_heading = "Hub")]
+    webhook_secret: Option<String>,
+    /// Secret with `address`, to which the daemon's messages go
+    #[arg(long, value_name = "NAME", help_heading = "Hub")]
+    notify_secret: Option<String>,
 }
 
 pub(super) fn cmd_hub(args: &HubArgs, ui: &Ui) -> Outcome {
     fits("--name", &args.name, is_dns_label(&args.name) && args.name.len() <= LONGEST)?;
-    if let Some(secret) = &args.signing_secret {
-        fits("--signing-secret", secret, is_dns_subdomain(secret))?;
+    let secrets = [
+        ("--signing-secret", &args.signing_secret),
+        ("--webhook-secret", &args.webhook_secret),
+        ("--notify-secret", &args.notify_secret),
+    ];
+    for (flag, secret) in secrets {
+        if let Some(secret) = secret {
+            fits(flag, secret, is_dns_subdomain(secret))?;
+        }
     }
     if let Some(source) = &args.source {
         let full = if source.starts_with("refs/") { source.clone() } else { format!("refs/heads/{source}") };
@@ -65,6 +78,8 @@ pub(super) fn cmd_hub(args: &HubArgs, ui: &Ui) -> Outcome {
         events: args.events,
         standby: args.standby,
         signing_secret: args.signing_secret.clone(),
+        webhook_secret: args.webhook_secret.clone(),
+        notify_secret: args.notify_secret.clone(),
     };
     let install = args.common.parameters(&args.name, &args.namespace, Role::Hub(hub))?;
     place(&install, &args.place, ui)
