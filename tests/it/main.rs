@@ -55,6 +55,7 @@ mod import_ocm;
 mod import_odd;
 mod install;
 mod installing;
+mod key_rotation;
 #[cfg(target_os = "linux")]
 mod killed_pushes;
 mod kube_smoke;
@@ -115,6 +116,8 @@ mod roots;
 mod scores;
 #[cfg(unix)]
 mod several_fleets;
+#[cfg(unix)]
+mod signers;
 mod signing;
 mod silence;
 mod slips;

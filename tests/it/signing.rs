@@ -45,7 +45,7 @@ impl Keys {
     }
 }
 
-fn publish(repo: &Repo, key: Option<&Path>) -> Ran {
+pub fn publish(repo: &Repo, key: Option<&Path>) -> Ran {
     let mut command = berth();
     command.args(["run", "--once", "--repo", repo.arg()]);
     if let Some(key) = key {
@@ -54,17 +54,17 @@ fn publish(repo: &Repo, key: Option<&Path>) -> Ran {
     Ran::of(&mut command)
 }
 
-fn sync(repo: &Repo, target: &Path, allowed: &Path) -> Ran {
+pub fn sync(repo: &Repo, target: &Path, allowed: &Path) -> Ran {
     repo.sync("a", target, &["--allowed-signers", allowed.to_str().expect("a text path")])
 }
 
 /// The tree without anything.
 const EMPTY: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
-const REF: &str = "refs/berth/clusters/a";
+pub const REF: &str = "refs/berth/clusters/a";
 
 /// `git verify-commit`, which asks OpenSSH.
-fn git_says(repo: &Repo, allowed: &Path, revision: &str) -> i32 {
+pub fn git_says(repo: &Repo, allowed: &Path, revision: &str) -> i32 {
     let file = format!("gpg.ssh.allowedSignersFile={}", allowed.display());
     let mut command = hermetic("git");
     command.current_dir(repo.path()).args(["-c", "gpg.format=ssh", "-c", &file, "verify-commit", revision]);

@@ -59,6 +59,7 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("objects", &["signature"]),
             ("transport", &["objects"]),
             ("protocol", &["objects", "signature"]),
+            ("signer", &["signature", "transport"]),
         ],
     ),
     ("lease", &[("turn", &[]), ("fence", &[]), ("holder", &[]), ("keeper", &["fence", "holder", "turn"])]),

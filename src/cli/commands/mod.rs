@@ -72,6 +72,7 @@ mod rollout_events;
 mod run;
 mod schema;
 mod several_fleets;
+mod signing_args;
 mod since;
 mod state;
 mod status;

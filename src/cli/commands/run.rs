@@ -12,6 +12,7 @@ use super::notices::{NoticeArgs, Notices};
 use super::remote::RemoteArgs;
 use super::rollout_events::{EventArgs, RolloutEvents};
 use super::several_fleets;
+use super::signing_args::SigningArgs;
 use super::standby_args::StandbyArgs;
 use super::status_remote::StatusRemoteArgs;
 use super::summary::{Length, plan_of_length};
@@ -25,7 +26,6 @@ use berth_engine::gate::limits::Limit;
 use berth_engine::gate::{Limits, Percent};
 use berth_engine::plan::Plan;
 use berth_git::protocol::Refs;
-use berth_git::signature::Signer;
 use berth_git::transport::Cancel;
 use berth_git::{CommitId, Identity};
 use berth_hub::daemon::pass_metrics::PassMeter;
@@ -58,9 +58,6 @@ pub(crate) struct RunArgs {
     /// Author of generated commits
     #[arg(long, value_name = "NAME <EMAIL>", default_value = "berth <berth@berth.dev>", env = "BERTH_IDENTITY", value_parser = identity)]
     identity: Identity,
-    /// Sign commits with this Ed25519 key of OpenSSH, so that members can require signatures
-    #[arg(long, value_name = "FILE", env = "BERTH_SIGNING_KEY")]
-    signing_key: Option<PathBuf>,
     /// Let the clusters' refs say this often, in seconds, that they are the newest, so that `sync --max-age` notices a
     /// server that hides commits. Each time writes every cluster's ref
     #[arg(long, value_name = "SECONDS", env = "BERTH_HEARTBEAT", value_parser = clap::value_parser!(i64).range(60..))]
@@ -84,6 +81,8 @@ pub(crate) struct RunArgs {
         help_heading = "Previews"
     )]
     most_previews: usize,
+    #[command(flatten)]
+    signing: SigningArgs,
     #[command(flatten)]
     log: logging::LogArgs,
     #[command(flatten)]
@@ -141,20 +140,6 @@ impl RunArgs {
         let reports = self.status_remote.open(&self.remote, &copy, cancel)?;
         Ok(Some(Mirror::new(Box::new(transport), copy).hearing_from(reports)))
     }
-
-    fn signer(&self) -> Result<Option<Signer>, CommandError> {
-        self.signing_key.as_deref().map(read_signer).transpose()
-    }
-}
-
-/// Reads the key that signs.
-pub(super) fn read_signer(file: &Path) -> Result<Signer, CommandError> {
-    let unusable = |why: String| {
-        CommandError::usage(format!("the signing key `{}` cannot be used: {why}", file.display()))
-    };
-    let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
-    Signer::read(&text)
-        .map_err(|error| unusable(error.to_string()).hint("make one: ssh-keygen -t ed25519 -N '' -f FILE"))
 }
 
 /// The settings of a daemon, and the files that they were read from.
@@ -163,13 +148,20 @@ struct SettingsFiles<'a> {
     settings: Settings,
     /// The content of each file when it was read last.
     contents: Vec<Option<Vec<u8>>>,
+    /// Ends a program that signs.
+    cancel: Cancel,
 }
 
 impl<'a> SettingsFiles<'a> {
     /// Reads the settings. `repo` is the working copy, if there is a remote.
-    fn read(args: &'a RunArgs, copy: Option<&Path>, progress: Progress) -> Result<Self, CommandError> {
+    fn read(
+        args: &'a RunArgs,
+        copy: Option<&Path>,
+        cancel: &Cancel,
+        progress: Progress,
+    ) -> Result<Self, CommandError> {
         let contents = Self::contents(args);
-        let signer = args.signer()?;
+        let signer = args.signing.signer(cancel)?;
         let anchors = args.trust.anchors(signer.as_ref())?;
         let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
         let settings = Settings {
@@ -189,11 +181,11 @@ impl<'a> SettingsFiles<'a> {
             previews: PreviewRule::new(&args.preview, args.most_previews),
             progress,
         };
-        Ok(SettingsFiles { args, settings, contents })
+        Ok(SettingsFiles { args, settings, contents, cancel: cancel.clone() })
     }
 
     fn contents(args: &RunArgs) -> Vec<Option<Vec<u8>>> {
-        let files = [args.signing_key.as_deref(), args.trust.signers_file()];
+        let files = [args.signing.file(), args.trust.signers_file()];
         files.into_iter().flatten().map(|file| std::fs::read(file).ok()).collect()
     }
 
@@ -205,7 +197,7 @@ impl<'a> SettingsFiles<'a> {
         }
         let Settings { repo, is_copy, progress, .. } = &self.settings;
         let copy = is_copy.then_some(repo.as_path());
-        match Self::read(self.args, copy, progress.clone()) {
+        match Self::read(self.args, copy, &self.cancel, progress.clone()) {
             Ok(read) => *self = read,
             Err(error) => {
                 self.contents = contents;
@@ -239,7 +231,7 @@ pub(super) fn watch(
     let cancel = Cancel::default();
     let mirror = args.mirror(&cancel)?;
     let copy = mirror.as_ref().map(Mirror::path);
-    let mut files = SettingsFiles::read(args, copy, Progress::default())?;
+    let mut files = SettingsFiles::read(args, copy, &cancel, Progress::default())?;
     let settings = files.settings.clone();
     ready();
     let standby = args.standby.open(&args.remote, copy, &settings.identity, args.events.access())?;
@@ -258,7 +250,7 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     let mut mirror = args.mirror(&cancel)?;
     let progress = ui.progress().clone();
     let SettingsFiles { settings, .. } =
-        SettingsFiles::read(args, mirror.as_ref().map(Mirror::path), progress)?;
+        SettingsFiles::read(args, mirror.as_ref().map(Mirror::path), &cancel, progress)?;
     if args.events.are_wanted() || args.notices.are_wanted() {
         // The threads that write them tell their troubles in the log.
         logging::start(&args.log, verbose, ui);

@@ -21,6 +21,9 @@ pub enum GitError {
     /// Somebody else is moving the ref right now, or died while doing so.
     #[error("`{name}` is locked by another process")]
     Locked { name: String },
+    /// Nothing is published without its signature.
+    #[error("the commit is not signed by the key {key}: {why}")]
+    Unsigned { key: String, why: String },
     #[error("{doing} failed: {message}")]
     Failed { doing: String, message: String },
 }
@@ -58,6 +61,9 @@ impl GitError {
             GitError::Raced { .. } => Some("try again".to_owned()),
             GitError::Locked { name } => {
                 Some(format!("try again; if no process uses the repository, remove `{name}.lock` in it"))
+            }
+            GitError::Unsigned { .. } => {
+                Some("see the agent of `--signing-agent`, or the program of `--signer-command`".to_owned())
             }
             GitError::Failed { .. } => None,
         }

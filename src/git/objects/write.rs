@@ -222,7 +222,8 @@ impl<'r> Writer<'r> {
         bytes.push(b'\n');
         bytes.extend(message.bytes());
         if let Some(signer) = &identity.signer {
-            bytes = signature::commit::sign(&bytes, signer);
+            bytes = signature::commit::sign(&bytes, signer)
+                .map_err(|why| GitError::Unsigned { key: signer.public().to_string(), why })?;
         }
         let (id, new) = self.object(ObjectType::Commit, &bytes)?;
         self.counts.commits += usize::from(new);

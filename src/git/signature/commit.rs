@@ -36,13 +36,13 @@ pub fn split(raw: &[u8]) -> Option<Signed> {
     Some(Signed { payload, signature: signature? })
 }
 
-/// The same commit with a signature.
-pub fn sign(raw: &[u8], signer: &Signer) -> Vec<u8> {
-    let Some(end) = raw.windows(2).position(|pair| pair == b"\n\n") else { return raw.to_vec() };
-    let signature = sshsig::sign(signer, raw, super::GIT);
+/// Returns the same commit with a signature, or the reason why there is none.
+pub fn sign(raw: &[u8], signer: &Signer) -> Result<Vec<u8>, String> {
+    let end = raw.windows(2).position(|pair| pair == b"\n\n").ok_or("it is no commit")?;
+    let signature = sshsig::sign(signer, raw, super::GIT)?;
     let lines = signature.trim_end().replace('\n', "\n ");
     let (header, rest) = raw.split_at(end + 1);
-    [header, HEADER.as_bytes(), lines.as_bytes(), b"\n", rest].concat()
+    Ok([header, HEADER.as_bytes(), lines.as_bytes(), b"\n", rest].concat())
 }
 
 /// The key that a commit says it is signed by. Proves nothing.

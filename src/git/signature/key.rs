@@ -36,6 +36,14 @@ impl PublicKey {
         PublicKey(bytes.to_vec())
     }
 
+    /// Reads a line of `authorized_keys`, as a `.pub` file has it.
+    pub fn read(line: &str) -> Option<PublicKey> {
+        let mut words = line.split_whitespace();
+        let (kind, text) = (words.next()?, words.next()?);
+        let key = PublicKey(base64::decode_exactly(text)?);
+        (key.algorithm() == Some(kind)).then_some(key)
+    }
+
     /// Returns the key as a line of `authorized_keys`, without a comment.
     pub fn line(&self) -> String {
         format!("{} {}", self.algorithm().unwrap_or_default(), base64::encode(&self.0))

@@ -12,11 +12,11 @@ pub mod commit;
 mod key;
 pub mod private;
 mod sshsig;
-mod wire;
+pub(crate) mod wire;
 
 pub use allowed::AllowedSigners;
 pub use key::PublicKey;
-pub use private::Signer;
+pub use private::{KeyError, Signer, Signs};
 pub use sshsig::verify;
 
 /// The namespace of signatures of commits and tags, in SSH's words.

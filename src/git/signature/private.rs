@@ -1,7 +1,7 @@
-//! An OpenSSH private key ↔ a signer.
+//! A signer: an OpenSSH private key, or somebody else who has the key.
 //!
 //! Ed25519 only: its signatures are a function of the key and the message, so that two daemons with one
-//! key still make the same commits. No message quotes the key.
+//! key still make the same commits. No message quotes the key. What somebody else signs is checked before it is used.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,8 +21,21 @@ const BLOCK: usize = 8;
 /// A key that signs.
 #[derive(Clone)]
 pub struct Signer {
-    pair: Arc<Ed25519KeyPair>,
+    holder: Holder,
     public: PublicKey,
+}
+
+#[derive(Clone)]
+enum Holder {
+    /// This process.
+    Own(Arc<Ed25519KeyPair>),
+    Other(Arc<dyn Signs>),
+}
+
+/// Somebody else who has a key, and signs with it.
+pub trait Signs: Send + Sync {
+    /// Returns the 64 bytes of an Ed25519 signature of these bytes, or the reason why there is none.
+    fn sign(&self, key: &PublicKey, bytes: &[u8]) -> Result<Vec<u8>, String>;
 }
 
 impl fmt::Debug for Signer {
@@ -79,19 +92,34 @@ impl Signer {
         let mut wire = Vec::new();
         put(&mut wire, ED25519.as_bytes());
         put(&mut wire, point);
-        Ok(Signer { pair: Arc::new(pair), public: PublicKey::from_wire(&wire) })
+        Ok(Signer { holder: Holder::Own(Arc::new(pair)), public: PublicKey::from_wire(&wire) })
+    }
+
+    /// A key that somebody else has.
+    pub fn held_by(public: PublicKey, holder: Arc<dyn Signs>) -> Result<Signer, KeyError> {
+        let is_fit = public.algorithm() == Some(ED25519);
+        if is_fit { Ok(Signer { holder: Holder::Other(holder), public }) } else { Err(KeyError::Kind) }
     }
 
     pub fn public(&self) -> &PublicKey {
         &self.public
     }
 
-    /// A signature in SSH's form.
-    pub(super) fn sign(&self, bytes: &[u8]) -> Vec<u8> {
+    /// Returns a signature in SSH's form, or the reason why there is none.
+    pub(super) fn sign(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
+        let signature = match &self.holder {
+            Holder::Own(pair) => pair.sign(bytes).as_ref().to_vec(),
+            Holder::Other(holder) => holder.sign(&self.public, bytes)?,
+        };
         let mut made = Vec::new();
         put(&mut made, ED25519.as_bytes());
-        put(&mut made, self.pair.sign(bytes).as_ref());
-        made
+        put(&mut made, &signature);
+        match &self.holder {
+            Holder::Other(_) if !self.public.verify(bytes, &made) => {
+                Err(format!("what it gave is no signature by the key {}", self.public))
+            }
+            _ => Ok(made),
+        }
     }
 }
 
@@ -116,7 +144,7 @@ pub(crate) fn write(seed: &[u8; 32], check: u32, comment: &str) -> Option<(Signe
     whole.extend(1u32.to_be_bytes());
     put(&mut whole, &public);
     put(&mut whole, &section);
-    let signer = Signer { pair: Arc::new(pair), public: PublicKey::from_wire(&public) };
+    let signer = Signer { holder: Holder::Own(Arc::new(pair)), public: PublicKey::from_wire(&public) };
     Some((signer, armor::wrap(&whole, LABEL)))
 }
 

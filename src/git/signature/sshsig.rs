@@ -65,9 +65,9 @@ pub fn claimed(signature: &str) -> Option<PublicKey> {
 }
 
 /// Signs bytes for a use. The same bytes give the same signature.
-pub fn sign(signer: &Signer, message: &[u8], namespace: &str) -> String {
+pub fn sign(signer: &Signer, message: &[u8], namespace: &str) -> Result<String, String> {
     const HASH: &str = "sha512";
-    let made = signer.sign(&signed(namespace, HASH, message).unwrap_or_default());
+    let made = signer.sign(&signed(namespace, HASH, message).unwrap_or_default())?;
     let mut bytes = MAGIC.to_vec();
     bytes.extend(VERSION.to_be_bytes());
     put(&mut bytes, signer.public().wire());
@@ -75,5 +75,5 @@ pub fn sign(signer: &Signer, message: &[u8], namespace: &str) -> String {
     put(&mut bytes, b"");
     put(&mut bytes, HASH.as_bytes());
     put(&mut bytes, &made);
-    armor::wrap(&bytes, LABEL)
+    Ok(armor::wrap(&bytes, LABEL))
 }

@@ -20,7 +20,7 @@ pub mod error;
 pub mod git;
 mod orphans;
 pub mod probe;
-mod process;
+pub(crate) mod process;
 pub mod remote;
 pub mod upkeep;
 mod verdict;

@@ -27,7 +27,7 @@ impl Cancel {
 
 /// The end of a program.
 #[derive(Debug)]
-pub(super) enum ProcessEnd {
+pub(crate) enum ProcessEnd {
     Done {
         status: ExitStatus,
         out: Vec<u8>,
@@ -47,7 +47,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The time that a program and its helpers have to end after they are asked to.
 const ENDING: Duration = Duration::from_secs(10);
 
-pub(super) fn run(mut command: Command, patience: Duration, cancel: &Cancel) -> std::io::Result<ProcessEnd> {
+pub(crate) fn run(mut command: Command, patience: Duration, cancel: &Cancel) -> std::io::Result<ProcessEnd> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);

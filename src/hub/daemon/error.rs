@@ -66,6 +66,11 @@ impl PassError {
         if let PassError::NextCommit(error) = self { error.git() } else { None }
     }
 
+    /// Reports whether somebody who signs for the daemon did not.
+    pub(super) fn is_unsigned(&self) -> bool {
+        matches!(self.git(), Some(GitError::Unsigned { .. }))
+    }
+
     pub(super) fn is_locked(&self) -> bool {
         matches!(self.git(), Some(GitError::Locked { .. }))
     }
@@ -85,7 +90,7 @@ impl PassError {
         use TransportError::{Failed, Truncated};
         match self {
             PassError::Remote(error) => matches!(error, Failed { .. } | Truncated { .. }),
-            PassError::NextCommit(error) => !self.is_race() && !error.is_refusal(),
+            PassError::NextCommit(error) => !self.is_race() && !self.is_unsigned() && !error.is_refusal(),
             PassError::Proof(_) => true,
             _ => false,
         }

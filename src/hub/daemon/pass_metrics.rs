@@ -242,13 +242,15 @@ fn number(count: usize) -> u64 {
 }
 
 /// All that [`reason`] gives, and the one of a pass that gives no error.
-const REASONS: [&str; 8] = ["race", "remote", "source", "refused", "git", "publication", "lease", CRASH];
+const REASONS: [&str; 9] =
+    ["race", "remote", "source", "refused", "git", "publication", "signer", "lease", CRASH];
 const CRASH: &str = "crash";
 
 /// The reason of a failure, for the one who has to mend it.
 fn reason(error: &PassError) -> &'static str {
     match error {
         _ if error.is_race() => "race",
+        _ if error.is_unsigned() => "signer",
         PassError::Remote(_) => "remote",
         PassError::NoSource(_) | PassError::NoSuchSource { .. } | PassError::SourceIsRendered(_) => "source",
         PassError::RenderedRewound { .. } | PassError::Untrusted(_) | PassError::Proof(_) => "refused",

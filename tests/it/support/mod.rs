@@ -241,7 +241,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 33] = [
+pub const COMMANDS: [&str; 34] = [
     "demo",
     "init",
     "validate",
@@ -260,6 +260,7 @@ pub const COMMANDS: [&str; 33] = [
     "resume",
     "status",
     "verify",
+    "doctor",
     "import",
     "federate",
     "join",

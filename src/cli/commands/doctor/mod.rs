@@ -15,7 +15,7 @@ use super::exit::{CommandError, Outcome};
 use super::fleet::Format;
 use super::metrics_args::MetricsArgs;
 use super::remote::RemoteArgs;
-use super::run::read_signer;
+use super::signing_args::SigningArgs;
 use super::status_remote::StatusRemoteArgs;
 use super::ui::Ui;
 use super::webhook_args::WebhookArgs;
@@ -58,14 +58,13 @@ pub(crate) struct DoctorArgs {
     /// Push nothing, not even what must be refused: rights are not known then
     #[arg(long)]
     no_push: bool,
-    /// The key with which the daemon signs
-    #[arg(long, value_name = "FILE", env = "BERTH_SIGNING_KEY", help_heading = "Trust")]
-    signing_key: Option<PathBuf>,
     /// The keys that members allow: a file in the format of `ssh-keygen -Y verify`
     #[arg(long, value_name = "FILE", env = "BERTH_ALLOWED_SIGNERS", help_heading = "Trust")]
     allowed_signers: Option<PathBuf>,
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
+    #[command(flatten)]
+    signing: SigningArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
     #[command(flatten)]
@@ -125,10 +124,10 @@ impl DoctorArgs {
     }
 
     fn check(&self, to: &mut Findings) -> Result<(), CommandError> {
-        let (now, role) = (Timestamp::now(), self.role());
+        let (now, role, cancel) = (Timestamp::now(), self.role(), Cancel::default());
         to.begin("machine");
         let secrets = self.remote.secret_files().chain(self.status_remote.secret_files());
-        let secrets = secrets.chain(self.signing_key.as_deref()).chain(self.forge.secret_file());
+        let secrets = secrets.chain(self.signing.secret_file()).chain(self.forge.secret_file());
         secrets.for_each(|file| machine::check_secret_file(file, to));
         machine::check_clock(self.remote.url(), now, to);
         let usage = if role == Role::Daemon { "run" } else { "sync" };
@@ -144,7 +143,7 @@ impl DoctorArgs {
             machine::check_metrics(address, to);
         }
         to.begin("keys");
-        let signer = match self.signing_key.as_deref().map(read_signer).transpose() {
+        let signer = match self.signing.signer(&cancel) {
             Ok(signer) => signer,
             Err(error) => {
                 to.push(finding::Level::Fault, error.message, error.hint);
@@ -158,7 +157,6 @@ impl DoctorArgs {
         }
         to.begin("remote");
         let folder = OwnFolder::make()?;
-        let cancel = Cancel::default();
         let Some((transport, copy)) = self.remote.open(Some(&folder.0.join("fleet")), "doctor", &cancel)?
         else {
             return Ok(());
