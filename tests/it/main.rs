@@ -126,6 +126,10 @@ mod snapshots;
 mod standby;
 #[cfg(unix)]
 mod standing;
+#[cfg(target_os = "linux")]
+mod status_load;
+#[cfg(unix)]
+mod status_posts;
 mod strategy;
 mod support;
 mod takeover;

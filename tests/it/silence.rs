@@ -5,7 +5,15 @@ use crate::support::{RENDERED, Repo, cluster, namespace, run};
 
 #[test]
 fn a_workload_moves_after_the_toleration_and_not_before() {
-    let mut world = World::of(8, 2, Some(3_600));
+    moves_after_the_toleration(World::of(8, 2, Some(3_600)));
+}
+
+#[test]
+fn a_workload_moves_in_the_same_minute_where_members_send_their_reports() {
+    moves_after_the_toleration(World::by_post(8, 2, Some(3_600)));
+}
+
+fn moves_after_the_toleration(mut world: World) {
     world.minutes(20);
     assert_eq!(world.placed(), ["c00", "c01"]);
     let before = world.tip();

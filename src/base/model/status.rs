@@ -37,6 +37,13 @@ pub struct ClusterStatus {
 }
 
 impl ClusterStatus {
+    /// Reports whether both say the same, whenever they say it.
+    pub fn says_the_same(&self, other: &ClusterStatus) -> bool {
+        let timeless =
+            |status: &ClusterStatus| ClusterStatus { reported: None, next_due: None, ..status.clone() };
+        timeless(self) == timeless(other)
+    }
+
     /// Forgets the scores that ran out before a moment, and when the others will.
     pub fn keep_scores(&mut self, now: Timestamp) {
         self.scores.retain(|_, score| score.valid_until.is_none_or(|until| until >= now));

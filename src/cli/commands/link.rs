@@ -97,7 +97,7 @@ impl PacedLink {
         }
         match pushed {
             Ok(_) => (self.pushing.next, self.pushing.failures) = (None, 0),
-            Err(RemoteError::Transport(problem)) if problem.is_refusal() => {
+            Err(problem) if problem.refuses_status() => {
                 if self.pushing.failures == 0 {
                     let hint = problem.hint();
                     warn!(error = %problem, hint, "the status is kept in the local repository for now");
@@ -115,7 +115,7 @@ impl PacedLink {
     /// [`PacedLink::push`] for a single round.
     pub(crate) fn push_once(&mut self) -> PushedReport {
         let failure = self.link.push_status().err().map(|problem| {
-            let lacks_rights = matches!(&problem, RemoteError::Transport(problem) if problem.is_refusal());
+            let lacks_rights = problem.refuses_status();
             let message = problem.to_string();
             (CommandError { message, ..problem.into() }, lacks_rights)
         });
@@ -130,6 +130,7 @@ impl From<RemoteError> for CommandError {
         let mut made = match error {
             RemoteError::Transport(error) => CommandError::from(error),
             RemoteError::Git(error) => error.into(),
+            RemoteError::Send(_) => CommandError::new(Exit::Unreachable, message),
             RemoteError::NotOurs { .. } | RemoteError::Refused { .. } | RemoteError::Rewound { .. } => {
                 CommandError::new(Exit::Held, message)
             }

@@ -76,6 +76,8 @@ mod signing_args;
 mod since;
 mod state;
 mod status;
+mod status_post;
+mod status_posts_args;
 mod status_remote;
 mod suspend;
 mod sync;

@@ -119,11 +119,30 @@ impl RemoteArgs {
         patience: Duration,
     ) -> Result<(GitTransport, WorkingCopy), CommandError> {
         let url = RemoteUrl::parse(self.remote.as_deref().unwrap_or_default(), self.allow_plain)?;
-        let copy = WorkingCopy::open(&copy.join("berth").join(usage), &url)?;
-        let mut access = self.access(url, self.token()?, self.ssh_key.as_deref());
+        Self::beside(copy, usage, self.access(url, self.token()?, self.ssh_key.as_deref()), patience)
+    }
+
+    /// The remote that an access leads to, with such a working copy.
+    pub(crate) fn beside(
+        copy: &Path,
+        usage: &str,
+        mut access: Access,
+        patience: Duration,
+    ) -> Result<(GitTransport, WorkingCopy), CommandError> {
+        let copy = WorkingCopy::open(&copy.join("berth").join(usage), &access.url)?;
         access.timeout = access.timeout.min(patience);
         access.stall = access.stall.min(patience);
         Ok((Self::transport_in(&copy, access, &Cancel::default())?, copy))
+    }
+
+    /// The file with the key for ssh.
+    pub(crate) fn ssh_key(&self) -> Option<&Path> {
+        self.ssh_key.as_deref()
+    }
+
+    /// Reports whether traffic may be plain.
+    pub(crate) fn allows_plain(&self) -> bool {
+        self.allow_plain
     }
 
     fn access(&self, url: RemoteUrl, token: Token, ssh_key: Option<&Path>) -> Access {

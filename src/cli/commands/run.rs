@@ -14,6 +14,7 @@ use super::rollout_events::{EventArgs, RolloutEvents};
 use super::several_fleets;
 use super::signing_args::SigningArgs;
 use super::standby_args::StandbyArgs;
+use super::status_posts_args::StatusPostsArgs;
 use super::status_remote::StatusRemoteArgs;
 use super::summary::{Length, plan_of_length};
 use super::trust::TrustArgs;
@@ -89,6 +90,8 @@ pub(crate) struct RunArgs {
     metrics: MetricsArgs,
     #[command(flatten)]
     webhook: WebhookArgs,
+    #[command(flatten)]
+    status_posts: StatusPostsArgs,
     #[command(flatten)]
     standby: StandbyArgs,
     #[command(flatten)]
@@ -235,9 +238,16 @@ pub(super) fn watch(
     let settings = files.settings.clone();
     ready();
     let standby = args.standby.open(&args.remote, copy, &settings.identity, args.events.access())?;
-    let remote = mirror.map(|mirror| Remote { mirror, cancel, standby, is_patient });
     let poll = Duration::from_secs(args.poll);
     let meter = args.metrics.meter(|address| PassMeter::serve(address, poll))?;
+    let statuses = match copy {
+        Some(copy) => {
+            let identity = &settings.identity;
+            args.status_posts.listen(&args.remote, &args.status_remote, copy, identity, meter.as_ref())?
+        }
+        None => None,
+    };
+    let remote = mirror.map(|mirror| Remote { mirror, cancel, standby, statuses, is_patient });
     let webhooks = args.webhook.listen(meter.as_ref())?;
     let mut watchers = Watchers { meter, events: args.events.start()?, notices: args.notices.start()? };
     daemon::run(settings, &mut || files.changed(), poll, remote, webhooks, &mut watchers, stop)?;

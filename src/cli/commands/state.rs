@@ -42,6 +42,7 @@ fn fetch(repo: &Path, address: &str) -> Result<Search, CommandError> {
         rendered: format!("{GIVEN}rendered"),
         clusters: under(&own.clusters),
         status: under(&own.status),
+        statuses: under(&own.statuses),
         processed: under(&own.processed),
         report: under(&own.report),
         leader: under(&own.leader),

@@ -1,10 +1,11 @@
 //! The flags of a repository for members' reports alone.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::exit::CommandError;
 use super::remote::RemoteArgs;
-use berth_git::transport::{Cancel, GitTransport, Transport, WorkingCopy};
+use berth_git::transport::{Access, Cancel, GitTransport, Transport, WorkingCopy};
 
 /// A remote for reports, with its own credentials.
 #[derive(Debug, clap::Args)]
@@ -45,9 +46,7 @@ impl StatusRemoteArgs {
         folder: &Path,
         cancel: &Cancel,
     ) -> Result<Option<(GitTransport, WorkingCopy)>, CommandError> {
-        let Some(url) = &self.status_remote else { return Ok(None) };
-        let (token, key) = (self.status_token_file.as_deref(), self.status_ssh_key.as_deref());
-        let access = remote.access_to_other(url, token, key)?;
+        let Some(access) = self.access(remote)? else { return Ok(None) };
         let copy = WorkingCopy::open(folder, &access.url)?;
         Ok(Some((RemoteArgs::transport_in(&copy, access, cancel)?, copy)))
     }
@@ -59,9 +58,27 @@ impl StatusRemoteArgs {
         copy: &WorkingCopy,
         cancel: &Cancel,
     ) -> Result<Option<Box<dyn Transport>>, CommandError> {
+        let Some(access) = self.access(remote)? else { return Ok(None) };
+        Ok(Some(Box::new(RemoteArgs::transport_in(copy, access, cancel)?)))
+    }
+
+    /// Opens it, or the remote itself, with a small working copy of its own inside of `copy`.
+    pub(crate) fn open_beside(
+        &self,
+        remote: &RemoteArgs,
+        copy: &Path,
+        usage: &str,
+        patience: Duration,
+    ) -> Result<(GitTransport, WorkingCopy), CommandError> {
+        match self.access(remote)? {
+            Some(access) => RemoteArgs::beside(copy, usage, access, patience),
+            None => remote.open_beside(copy, usage, patience),
+        }
+    }
+
+    fn access(&self, remote: &RemoteArgs) -> Result<Option<Access>, CommandError> {
         let Some(url) = &self.status_remote else { return Ok(None) };
         let (token, key) = (self.status_token_file.as_deref(), self.status_ssh_key.as_deref());
-        let access = remote.access_to_other(url, token, key)?;
-        Ok(Some(Box::new(RemoteArgs::transport_in(copy, access, cancel)?)))
+        remote.access_to_other(url, token, key).map(Some)
     }
 }

@@ -252,11 +252,11 @@ fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<MemberRemote>, C
     let usage = format!("sync-{}", path::encode(&args.cluster));
     let remote = args.remote.open(args.repo.as_deref(), &usage, cancel)?;
     let Some((transport, copy)) = remote else { return Ok(None) };
-    let elsewhere = args.telling.status_remote.open(&args.remote, &copy, cancel)?;
+    let statuses = args.telling.place(&args.remote, &copy, cancel)?;
     Ok(Some(
         MemberRemote::new(Box::new(transport), copy, Refs::default(), &args.cluster, args.allow_rewind)
             .trusting(args.follow.vouching(&args.cluster, &args.fleet))
-            .reporting_to(elsewhere),
+            .reporting_to(statuses),
     ))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! - [`api`]: the forges' requests, and the parts of their answers that matter. [`http`]: one request, within limits.
 //! - [`protection`]: the rules for a branch. [`clock`]: the time of a server.
-//! - [`hook`]: a message to a webhook of somebody else.
+//! - [`hook`]: a message to a webhook of somebody else. [`post`]: a status to a daemon of berth.
 //! - [`marker`]: the line that finds the comment again. [`status`]: a commit's status. [`error`]: what can fail.
 //!
 //! Every step can be repeated: after a failure that may pass, the whole step runs again, and finds the comment
@@ -14,6 +14,7 @@ mod error;
 mod hook;
 mod http;
 mod marker;
+mod post;
 mod protection;
 mod status;
 
@@ -28,6 +29,7 @@ pub use clock::server_time;
 pub use error::ForgeError;
 pub use hook::Hook;
 pub use marker::Marker;
+pub use post::{StatusDesk, StatusPostError};
 pub use protection::{Protection, Pushers};
 pub use status::{State, Status};
 

@@ -1,5 +1,6 @@
 //! The names of the refs berth keeps. Set by the daemon's flags, never by the fleet repository.
 
+use super::gathered;
 use berth_base::model::path;
 
 /// Full ref names; those of families end in a slash.
@@ -11,6 +12,8 @@ pub struct Refs {
     pub clusters: String,
     /// The prefix of the members' last reports, one ref per cluster.
     pub status: String,
+    /// The statuses that members sent by POST, gathered.
+    pub statuses: String,
     /// The last source commit seen, and what came of it.
     pub processed: String,
     /// The fleet's live status.
@@ -29,6 +32,7 @@ impl Default for Refs {
             rendered: "refs/heads/berth/rendered".to_owned(),
             clusters: "refs/berth/clusters/".to_owned(),
             status: "refs/berth/status/".to_owned(),
+            statuses: "refs/berth/statuses".to_owned(),
             processed: "refs/berth/processed".to_owned(),
             report: "refs/berth/report".to_owned(),
             leader: "refs/berth/leader".to_owned(),
@@ -45,6 +49,11 @@ impl Refs {
 
     pub fn status_of(&self, cluster: &str) -> String {
         format!("{}{}", self.status, path::ref_part(cluster))
+    }
+
+    /// Returns the place of a cluster's gathered status, as Git writes a file of a commit.
+    pub fn gathered_status_of(&self, cluster: &str) -> String {
+        format!("{}:{}", self.statuses, gathered::path_of(cluster))
     }
 }
 

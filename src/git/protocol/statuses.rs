@@ -1,31 +1,42 @@
-//! The members' last reports, from their status refs. A status counts only for its own name.
+//! The members' last reports: from their status refs, and from the commit that gathers what they sent by POST. A status
+//! counts only for its own name, and of two the newer one.
 
-use berth_base::model::{Map, Shared};
 use std::collections::BTreeSet;
 
-use super::file_ref;
 use super::refs::Refs;
+use super::{file_ref, gathered};
 use crate::{CommitId, GitError, Repo};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
-use berth_base::model::ClusterStatus;
+use berth_base::model::{ClusterStatus, ContentId, Map, Shared};
 
 /// The one file of a status commit.
 pub const STATUS_FILE: &str = "status.yaml";
 
-/// The statuses that were read last, and the refs that they come from.
+/// The statuses that were read last, and the places that they come from.
 #[derive(Clone, Debug, Default)]
 pub struct StatusCache {
-    listed: Map<String, CommitId>,
-    /// By the name of the ref.
+    places: Map<String, Content>,
+    /// By place.
     read: Map<String, Result<Shared<ClusterStatus>, Fault>>,
     by_cluster: Map<String, Shared<ClusterStatus>>,
+    /// The commit of gathered statuses, and its files.
+    gathered: Option<(CommitId, Map<String, ContentId>)>,
+}
+
+/// The content of a place: a status ref, or a file of the gathered ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Content {
+    Commit(CommitId),
+    File(ContentId),
+    /// The gathered statuses, which cannot be listed.
+    Unlisted,
 }
 
 #[derive(Clone, Debug)]
 enum Fault {
-    /// It stays for as long as the commit does.
+    /// It stays for as long as the content does.
     Lasting(String),
-    /// Reading may go well another time, when the commit has arrived.
+    /// Reading may go well another time, when the objects have arrived.
     Passing(String),
 }
 
@@ -35,65 +46,129 @@ pub struct Statuses {
     pub by_cluster: Map<String, Shared<ClusterStatus>>,
     /// The statuses that cannot be used.
     pub diagnostics: Diagnostics,
+    /// The places whose statuses cannot be used.
+    faulty: BTreeSet<String>,
+}
+
+impl Statuses {
+    /// Reports whether a cluster may have a status that cannot be used.
+    pub fn may_hide(&self, repo: &Repo, refs: &Refs, cluster: &str) -> Result<bool, GitError> {
+        let is_faulty = self.faulty.contains(&refs.statuses)
+            || !self.faulty.is_empty() && self.faulty.contains(&refs.gathered_status_of(cluster));
+        // A ref that points nowhere is in no list.
+        Ok(is_faulty || repo.has_ref(&refs.status_of(cluster))?)
+    }
+}
+
+/// Lists the refs with statuses.
+pub fn list_statuses(repo: &Repo, refs: &Refs) -> Result<Map<String, CommitId>, GitError> {
+    let mut listed = repo.list_refs(&refs.status)?;
+    if let Some(commit) = repo.list_refs(&refs.statuses)?.get(&refs.statuses) {
+        listed.insert(refs.statuses.clone(), *commit);
+    }
+    Ok(listed)
 }
 
 /// Reads all statuses.
 pub fn read_statuses(repo: &Repo, refs: &Refs) -> Result<Statuses, GitError> {
-    Ok(read_listed(repo, refs, &repo.list_refs(&refs.status)?, &mut StatusCache::default()))
+    Ok(read_listed(repo, refs, &list_statuses(repo, refs)?, &mut StatusCache::default()))
 }
 
-/// Reads the statuses that these refs point to: those of refs that moved since the last call.
+/// Reads the statuses that these refs lead to: those that changed since the last call.
 pub fn read_listed(
     repo: &Repo,
     refs: &Refs,
     listed: &Map<String, CommitId>,
     cache: &mut StatusCache,
 ) -> Statuses {
-    let StatusCache { listed: before, read, by_cluster } = cache;
-    let moved = before.changes(listed).map(|one| one.key.clone());
+    let places = cache.places_of(repo, refs, listed);
+    let StatusCache { places: before, read, by_cluster, .. } = cache;
+    let moved = before.changes(&places).map(|one| one.key.clone());
     let passing = read.iter().filter(|(_, read)| matches!(read, Err(Fault::Passing(_))));
     let names: BTreeSet<String> = moved.chain(passing.map(|(name, _)| name.clone())).collect();
+    let mut clusters: BTreeSet<String> = BTreeSet::new();
     for name in names {
         if let Some(Ok(before)) = read.remove(&name) {
-            by_cluster.remove(&before.cluster);
+            clusters.insert(before.cluster.clone());
         }
-        let Some(commit) = listed.get(&name) else { continue };
-        let status = match read_commit(repo, *commit) {
+        let Some(content) = places.get(&name) else { continue };
+        let status = match read_content(repo, *content) {
             Ok(read) => read.and_then(|status| checked(refs, &name, status)).map_err(Fault::Lasting),
             Err(error) => Err(Fault::Passing(error.to_string())),
         };
         let status = status.map(Shared::from);
-        if let Ok(status) = &status {
-            by_cluster.insert(status.cluster.clone(), status.clone());
-        }
+        clusters.extend(status.as_ref().ok().map(|status| status.cluster.clone()));
         read.insert(name, status);
     }
-    *before = listed.clone();
+    for cluster in clusters {
+        let places = [refs.status_of(&cluster), refs.gathered_status_of(&cluster)];
+        let found = places.iter().filter_map(|place| read.get(place)?.as_ref().ok());
+        match found.max_by_key(|status| status.reported).cloned() {
+            Some(newest) => drop(by_cluster.insert(cluster, newest)),
+            None => drop(by_cluster.remove(&cluster)),
+        }
+    }
+    *before = places;
     let warning = |(name, read): (&String, &Result<Shared<ClusterStatus>, Fault>)| {
         let (Fault::Lasting(fault) | Fault::Passing(fault)) = read.as_ref().err()?;
         Some(Diagnostic::warning(Pos::file(name.clone()), format!("this status is ignored: {fault}")))
     };
     let mut diagnostics = Diagnostics::new();
     diagnostics.extend(read.iter().filter_map(warning));
-    Statuses { by_cluster: by_cluster.clone(), diagnostics }
+    let faulty = read.iter().filter(|(_, read)| read.is_err()).map(|(name, _)| name.clone()).collect();
+    Statuses { by_cluster: by_cluster.clone(), diagnostics, faulty }
 }
 
-/// Reads a member's last report, if it is readable.
+impl StatusCache {
+    /// Returns the places that these refs lead to.
+    fn places_of(
+        &mut self,
+        repo: &Repo,
+        refs: &Refs,
+        listed: &Map<String, CommitId>,
+    ) -> Map<String, Content> {
+        let mut places: Map<String, Content> = Map::new();
+        for (name, commit) in listed.iter().filter(|(name, _)| **name != refs.statuses) {
+            places.insert(name.clone(), Content::Commit(*commit));
+        }
+        let Some(commit) = listed.get(&refs.statuses).copied() else { return places };
+        if self.gathered.as_ref().is_none_or(|(of, _)| *of != commit) {
+            self.gathered = gathered::list(repo, commit).ok().map(|files| (commit, files));
+        }
+        match &self.gathered {
+            None => drop(places.insert(refs.statuses.clone(), Content::Unlisted)),
+            Some((_, files)) => {
+                for (path, id) in files {
+                    places.insert(format!("{}:{path}", refs.statuses), Content::File(*id));
+                }
+            }
+        }
+        places
+    }
+}
+
+/// Reads a member's last report from its ref, if it is readable.
 pub fn read_status(repo: &Repo, refs: &Refs, cluster: &str) -> Result<Option<ClusterStatus>, GitError> {
     let Some(commit) = repo.read_ref(&refs.status_of(cluster))? else { return Ok(None) };
-    Ok(read_commit(repo, commit)?.ok().filter(|status| status.cluster == cluster))
+    Ok(read_content(repo, Content::Commit(commit))?.ok().filter(|status| status.cluster == cluster))
 }
 
 fn checked(refs: &Refs, name: &str, status: ClusterStatus) -> Result<ClusterStatus, String> {
-    if refs.status_of(&status.cluster) != name {
-        return Err(format!("it is a status of `{}`", status.cluster));
+    let own = [refs.status_of(&status.cluster), refs.gathered_status_of(&status.cluster)];
+    if own.iter().any(|own| own == name) {
+        return Ok(status);
     }
-    Ok(status)
+    Err(format!("it is a status of `{}`", status.cluster))
 }
 
-/// Reads the status, or returns the reason why the commit has none.
-fn read_commit(repo: &Repo, commit: CommitId) -> Result<Result<ClusterStatus, String>, GitError> {
-    Ok(match file_ref::file(repo, commit, STATUS_FILE)? {
+/// Reads the status, or returns the reason why the content is none.
+fn read_content(repo: &Repo, content: Content) -> Result<Result<ClusterStatus, String>, GitError> {
+    let bytes = match content {
+        Content::Commit(commit) => file_ref::file(repo, commit, STATUS_FILE)?,
+        Content::File(id) => Some(repo.blob(id)?),
+        Content::Unlisted => return Ok(Err("its commit cannot be read".to_owned())),
+    };
+    Ok(match bytes {
         Some(bytes) => berth_base::status::read_status(&bytes),
         None => Err(format!("it has no `{STATUS_FILE}`")),
     })

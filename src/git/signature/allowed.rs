@@ -6,7 +6,7 @@
 use std::fmt;
 
 use super::key::PublicKey;
-use super::{commit, sshsig};
+use super::{commit, of_status, sshsig};
 use berth_base::model::Timestamp;
 use berth_base::text::base64;
 
@@ -96,10 +96,35 @@ impl AllowedSigners {
         Ok(self.allowance(key, at)?.before)
     }
 
+    /// Reports whether some line has this key.
+    pub fn has(&self, key: &PublicKey) -> bool {
+        self.0.iter().any(|one| one.key == *key)
+    }
+
+    /// Checks that a key speaks for a cluster now: a line's principals are the clusters that its key speaks for.
+    pub fn may_report(&self, key: &PublicKey, cluster: &str, now: Timestamp) -> Result<(), String> {
+        let checked = self.first(key, |one| {
+            if !is_match(&one.principals, cluster) {
+                return Some(format!("which does not speak for `{cluster}`"));
+            }
+            one.refusal(of_status::STATUS, ["statuses", "the status"], now)
+        });
+        checked.map(drop).map_err(|why| format!("it is signed by the key {key}, {why}"))
+    }
+
     fn allowance(&self, key: &PublicKey, at: Timestamp) -> Result<&Allowed, String> {
+        self.first(key, |one| one.refusal(super::GIT, ["commits", "the commit"], at))
+    }
+
+    /// Returns the first line of a key that nothing refuses; otherwise the last reason, as the end of a sentence.
+    fn first(
+        &self,
+        key: &PublicKey,
+        refusal: impl Fn(&Allowed) -> Option<String>,
+    ) -> Result<&Allowed, String> {
         let mut why = "which is not allowed".to_owned();
         for one in self.0.iter().filter(|one| one.key == *key) {
-            match one.refusal(at) {
+            match refusal(one) {
                 None => return Ok(one),
                 Some(refusal) => why = refusal,
             }
@@ -109,15 +134,16 @@ impl AllowedSigners {
 }
 
 impl Allowed {
-    fn refusal(&self, at: Timestamp) -> Option<String> {
-        if self.namespaces.as_deref().is_some_and(|namespaces| !is_match(namespaces, super::GIT)) {
-            return Some("which is not allowed to sign commits".to_owned());
+    /// Returns the reason why the key does not count for what has this namespace and moment.
+    fn refusal(&self, namespace: &str, [all, what]: [&str; 2], at: Timestamp) -> Option<String> {
+        if self.namespaces.as_deref().is_some_and(|namespaces| !is_match(namespaces, namespace)) {
+            return Some(format!("which is not allowed to sign {all}"));
         }
         if let Some(after) = self.after.filter(|after| at < *after) {
-            return Some(format!("which is not valid before {after}, but the commit is of {at}"));
+            return Some(format!("which is not valid before {after}, but {what} is of {at}"));
         }
         let before = self.before.filter(|before| at >= *before)?;
-        Some(format!("which was valid until {before}, but the commit is of {at}"))
+        Some(format!("which was valid until {before}, but {what} is of {at}"))
     }
 }
 

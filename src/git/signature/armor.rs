@@ -2,6 +2,9 @@
 
 use berth_base::text::base64;
 
+/// The label of a signature.
+pub(super) const SIGNATURE: &str = "SSH SIGNATURE";
+
 /// The length of a line in SSH's armor.
 const LINE: usize = 70;
 

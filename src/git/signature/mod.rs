@@ -2,7 +2,8 @@
 //!
 //! - `wire`, `armor`: SSH's binary form and its text. `key`: public keys and their checks. [`private`]: the
 //!   key that signs. `sshsig`: the signature itself, as `ssh-keygen -Y sign` makes it. [`allowed`]: who may
-//!   sign, as `ssh-keygen -Y verify` reads it. [`commit`]: the signature in a commit's header.
+//!   sign, as `ssh-keygen -Y verify` reads it. [`commit`]: the signature in a commit's header. [`of_status`]: that of a
+//!   status.
 //!
 //! Pure: a moment is an argument, files are read elsewhere. Whatever is not understood is not valid.
 
@@ -10,6 +11,7 @@ pub mod allowed;
 mod armor;
 pub mod commit;
 mod key;
+pub mod of_status;
 pub mod private;
 mod sshsig;
 pub(crate) mod wire;

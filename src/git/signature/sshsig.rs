@@ -2,12 +2,11 @@
 
 use ring::digest::{SHA256, SHA512, digest};
 
-use super::armor;
+use super::armor::{self, SIGNATURE as LABEL};
 use super::key::PublicKey;
 use super::private::Signer;
 use super::wire::{Reader, put};
 
-const LABEL: &str = "SSH SIGNATURE";
 const MAGIC: &[u8] = b"SSHSIG";
 const VERSION: u32 = 1;
 

@@ -5,6 +5,7 @@
 //! with a fetch and ends with a push; its refs are polled, or webhooks tell of them, and only exchanges with it are
 //! broken off to stop.
 
+mod allowance;
 mod cache;
 mod cache_file;
 mod error;
@@ -18,12 +19,14 @@ mod previews;
 mod ref_moves;
 mod ref_watch;
 mod remote;
+mod remote_pass;
 mod schedule;
 mod settings;
 mod signals;
 mod source_branch;
 mod standby;
 mod standing;
+pub mod status_posts;
 mod tip_check;
 mod upkeep;
 pub mod webhooks;
@@ -42,6 +45,7 @@ use berth_git::transport::Cancel;
 use schedule::{Action, Event, Schedule};
 use signals::Hangup;
 use standby::{PublishRight, Turn};
+use status_posts::StatusPosts;
 use webhooks::Webhooks;
 use work::{Part, Passed, Work};
 
@@ -50,7 +54,8 @@ pub use error::PassError;
 pub use hooks::{PassEnd, PassHooks};
 pub use pass::{PassOutcome, PassResult, pass, pass_with_cache};
 pub use previews::{PreviewChange, PreviewRule, Previews};
-pub use remote::{Mirror, Once, pass_once};
+pub use remote::Mirror;
+pub use remote_pass::{Once, pass_once};
 pub use settings::Settings;
 pub use signals::{Stop, on_stop};
 pub use standby::{LeaseRef, Standby, lease_within};
@@ -74,6 +79,8 @@ pub struct Remote {
     pub cancel: Cancel,
     /// Without one, this daemon publishes whoever else does.
     pub standby: Option<Standby>,
+    /// The statuses that members send, if any may.
+    pub statuses: Option<StatusPosts>,
     /// Goes on trying also where the first fetch fails for good, for daemons that share their process.
     pub is_patient: bool,
 }
@@ -110,11 +117,14 @@ async fn run_loop(
 ) -> Result<(), DaemonError> {
     let mut hangup = Hangup::new()?;
     let (wake, mut woken) = mpsc::channel(1);
-    let (mirror, cancel, standby, is_patient) = match remote {
-        Some(Remote { mirror, cancel, standby, is_patient }) => {
-            (Some(Arc::new(Mutex::new(mirror))), cancel, standby, is_patient)
+    let (mirror, cancel, standby, mut statuses, is_patient) = match remote {
+        Some(Remote { mut mirror, cancel, standby, statuses, is_patient }) => {
+            if let Some(statuses) = &statuses {
+                mirror.listen_to(statuses.deafness());
+            }
+            (Some(Arc::new(Mutex::new(mirror))), cancel, standby, statuses, is_patient)
         }
-        None => (None, Cancel::default(), None, false),
+        None => (None, Cancel::default(), None, None, false),
     };
     let _watch = match &mirror {
         Some(mirror) => {
@@ -144,6 +154,9 @@ async fn run_loop(
     }
     let turn = standby.map(|standby| standby.start(wake.clone())).transpose()?;
     let right = turn.as_ref().map(|turn| turn.right.clone()).unwrap_or_default();
+    if let Some(statuses) = &mut statuses {
+        statuses.begin(right.clone(), wake.clone())?;
+    }
     let mut ticks = tokio::time::interval(poll);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut schedule = Schedule::default();
@@ -166,6 +179,9 @@ async fn run_loop(
                 running = None;
                 if mirror.is_none() {
                     upkeep.begin(&settings.repo);
+                }
+                if let (Some(statuses), Ok((Ok(Work::Passed(passed)), _))) = (&statuses, &ended) {
+                    statuses.know(&passed.clusters);
                 }
                 state.ended(ended, hooks)
             }

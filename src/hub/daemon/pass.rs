@@ -1,6 +1,8 @@
 //! A pass: read the source's newest commit, decide, render, publish, and update the derived refs.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::cache::Cache;
 use super::error::PassError;
@@ -21,7 +23,7 @@ use berth_base::model::{Map, Timestamp};
 use berth_engine::gate::Held;
 use berth_engine::plan::Plan;
 use berth_engine::report::SummaryInputs;
-use berth_git::protocol::read_listed;
+use berth_git::protocol::{list_statuses, read_listed};
 use berth_git::{CommitId, GitError, Repo};
 
 /// The result of a pass.
@@ -33,6 +35,8 @@ pub struct PassResult {
     /// The steps of rollouts that were published.
     pub rollout_steps: Vec<RolloutStep>,
     pub standing: FleetStanding,
+    /// The clusters of the fleet.
+    pub(super) clusters: Arc<BTreeSet<String>>,
     /// The workloads that keep their last good form until somebody approves.
     pub held: Vec<Held>,
     pub diagnostics: Diagnostics,
@@ -133,7 +137,7 @@ pub(crate) fn git_folders(settings: &Settings) -> Result<[PathBuf; 2], PassError
 pub(crate) fn snapshot_refs(settings: &Settings) -> Result<RefSnapshot, PassError> {
     let repo = Repo::open(&settings.repo)?;
     let (name, source) = find_source(&repo, settings)?;
-    let statuses = repo.list_refs(&settings.refs.status)?;
+    let statuses = list_statuses(&repo, &settings.refs)?;
     Ok(RefSnapshot { source: (name, source), statuses, own: OwnRefs::read(&repo, settings)? })
 }
 
@@ -175,7 +179,7 @@ fn attempt_pass(
     // The state before the source: a source read earlier could be older than the state's own.
     let current = cache.take_current(&repo, &refs.rendered)?;
     let (name, source) = find_source(&repo, settings)?;
-    let asked = repo.list_refs(&refs.status)?;
+    let asked = list_statuses(&repo, refs)?;
     let believed = trust::believes(&repo, refs, &refs.processed, &settings.anchors)?;
     let before = publish::read_processed(&repo, refs)?.filter(|_| believed);
     settings.progress.begin("proving the current state");
@@ -277,6 +281,7 @@ fn attempt_pass(
         cache.forgive(clock);
     }
     let standing = FleetStanding::of(rendered.as_ref(), &inputs, &built, cache, clock);
+    let clusters = built.fleet.clusters.keys().cloned().collect::<BTreeSet<String>>().into();
     let next_silence = inputs.silences.next;
     cache.keep(inputs.into_cache(), rendered);
     let timed = built.next_change.into_iter().chain(next_silence);
@@ -288,6 +293,7 @@ fn attempt_pass(
         plan,
         rollout_steps,
         standing,
+        clusters,
         held,
         diagnostics,
         next_change,

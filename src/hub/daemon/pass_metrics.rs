@@ -10,7 +10,7 @@ use super::PassError;
 use super::hooks::PassEnd;
 use super::pass::PassOutcome;
 use super::standing::{FleetStanding, MemberStanding};
-use super::webhooks;
+use super::{status_posts, webhooks};
 use crate::next_commit::NextCommitError;
 use berth_base::diag::Severity;
 use berth_base::model::{Key, Timestamp};
@@ -38,6 +38,7 @@ pub struct PassMeter {
     passes: ByLabel<Counter>,
     failures: ByLabel<Counter>,
     webhooks: ByLabel<Counter>,
+    statuses: ByLabel<Counter>,
     seconds: Histogram,
     sequence: Later<Number>,
     last_success: Later<Moment>,
@@ -72,6 +73,7 @@ impl PassMeter {
             passes: ByLabel::default(),
             failures: ByLabel::default(),
             webhooks: ByLabel::default(),
+            statuses: ByLabel::default(),
             seconds: Histogram::new(SECONDS),
             sequence: Later::default(),
             last_success: Later::default(),
@@ -97,10 +99,14 @@ impl PassMeter {
         for result in webhooks::RESULTS {
             drop(meter.webhooks.get_or_create(&[("result", result)]));
         }
+        for result in status_posts::RESULTS {
+            drop(meter.statuses.get_or_create(&[("result", result)]));
+        }
         let run = registry.sub_registry_with_prefix("berth_run");
         run.register("passes", "Passes by result", meter.passes.clone());
         run.register("failures", "Failed passes by reason", meter.failures.clone());
         run.register("webhooks", "Deliveries of webhooks by result", meter.webhooks.clone());
+        run.register("statuses", "Statuses that members sent by POST, by result", meter.statuses.clone());
         run.register("pass_seconds", "Duration of passes", meter.seconds.clone());
         run.register("sequence", "The number of the last publication", meter.sequence.clone());
         let help = "Time of the last pass that did its work";
@@ -129,6 +135,11 @@ impl PassMeter {
     /// The counts of webhooks, for those who hear them.
     pub fn webhooks(&self) -> ByLabel<Counter> {
         self.webhooks.clone()
+    }
+
+    /// The counts of statuses, for those who take them.
+    pub fn statuses(&self) -> ByLabel<Counter> {
+        self.statuses.clone()
     }
 
     /// Hears that the loop goes on.

@@ -1,25 +1,21 @@
-//! A pass over a remote repository: fetch, make the pass here, push.
+//! A remote repository, its local copy, and its refs as far as known.
 //!
 //! The local repository is a cache. Whatever it holds that the remote has not is overwritten by the next
 //! fetch, so that a push that failed is simply made again; and refs move there only from what was fetched.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tracing::{debug, warn};
 
-use super::cache::Cache;
 use super::error::PassError;
-use super::idle_pass;
-use super::pass::{ATTEMPTS, PassResult, cleared, pass_with_cache};
 use super::previews;
 use super::ref_moves::{is_below, refuse_backwards};
 use super::settings::Settings;
-use super::standby::PublishRight;
-use berth_base::backoff::{self, Backoff};
-use berth_base::diag::{Diagnostic, Diagnostics, Pos, did_you_mean};
-use berth_base::model::Timestamp;
-use berth_git::transport::{Cancel, RefPush, Transport, TransportError, Want, WorkingCopy, upkeep};
+use berth_base::diag::{Diagnostic, Pos, did_you_mean};
+use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy, upkeep};
 use berth_git::{CommitId, Repo, is_valid_ref};
 
 const BRANCHES: &str = "refs/heads/";
@@ -42,6 +38,8 @@ pub struct Mirror {
     reports: Option<Box<dyn Transport>>,
     /// The reason why the newest reports are not known.
     deaf: Option<TransportError>,
+    /// Set while the statuses that members send cannot be kept.
+    refuses_posts: Arc<AtomicBool>,
     /// The source's full name, once known.
     source: Option<String>,
     /// The remote's refs, as far as known.
@@ -59,6 +57,7 @@ impl Mirror {
             copy,
             reports: None,
             deaf: None,
+            refuses_posts: Arc::default(),
             source: None,
             there: BTreeMap::new(),
             checked: None,
@@ -74,7 +73,12 @@ impl Mirror {
 
     /// Reports whether the newest reports are known, so that a member may be found silent.
     pub(super) fn hears(&self) -> bool {
-        self.deaf.is_none()
+        self.deaf.is_none() && !self.refuses_posts.load(Ordering::SeqCst)
+    }
+
+    /// Takes the sign that is set while the statuses that members send cannot be kept.
+    pub(super) fn listen_to(&mut self, refuses_posts: Arc<AtomicBool>) {
+        self.refuses_posts = refuses_posts;
     }
 
     /// Returns the path of the local repository.
@@ -94,8 +98,9 @@ impl Mirror {
         let source = self.source_name(settings)?;
         let mut wants = vec![Want::same(&source)];
         wants.extend([&refs.rendered, &refs.processed].map(|prefix| Want::all(prefix)));
+        let of_members = [&refs.status, &refs.statuses].map(|prefix| Want::all(prefix));
         if self.reports.is_none() {
-            wants.push(Want::all(&refs.status));
+            wants.extend(of_members.clone());
         }
         let all = self.checked.is_none_or(|at| at.elapsed() > CHECK_ALL);
         if all {
@@ -116,7 +121,7 @@ impl Mirror {
         }
         // Without new reports the last ones count: edits go on.
         let reports = self.reports.as_ref();
-        let heard = reports.map(|reports| reports.fetch(self.copy.path(), &[Want::all(&refs.status)], None));
+        let heard = reports.map(|reports| reports.fetch(self.copy.path(), &of_members, None));
         self.deaf = heard.and_then(Result::err);
         let repo = Repo::open(self.copy.path())?;
         let known = [&refs.rendered, &refs.processed, &refs.preview];
@@ -178,7 +183,7 @@ impl Mirror {
     }
 
     /// Says why the newest reports are not known.
-    fn deafness(&self) -> Option<Diagnostic> {
+    pub(super) fn deafness(&self) -> Option<Diagnostic> {
         let (reports, problem) = (self.reports.as_ref()?, self.deaf.as_ref()?);
         let message = format!("the members' reports could not be fetched, so the last ones count: {problem}");
         Some(Diagnostic::warning(Pos::file(reports.shown()), message).maybe_hint(problem.hint()))
@@ -201,7 +206,7 @@ impl Mirror {
     }
 
     /// Pushes the result of the pass: the state first, then the refs derived from it.
-    fn push(&mut self, settings: &Settings) -> Result<(), PassError> {
+    pub(super) fn push(&mut self, settings: &Settings) -> Result<(), PassError> {
         settings.progress.begin("pushing");
         let refs = &settings.refs;
         let repo = Repo::open(self.copy.path())?;
@@ -301,92 +306,17 @@ impl Mirror {
         self.copy.renew().inspect_err(|error| warn!(%error, "the working copy cannot be made anew")).is_ok()
     }
 
+    /// Returns the stale locks that were removed at the remote since the last call.
+    pub(super) fn cleared_locks(&self) -> Vec<String> {
+        self.transport.cleared_locks()
+    }
+
     /// Packs the local repository anew when it has become slow. Failing does no harm.
     pub(super) fn tidy(&self) {
         if let Some(step) = upkeep::due(self.copy.path())
             && let Err(error) = self.transport.tidy(self.copy.path(), step)
         {
             debug!(%error, "the local repository could not be packed");
-        }
-    }
-}
-
-/// Pauses before a pass that lost a race is made again.
-const PAUSES: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
-
-/// The one pass of a process.
-#[derive(Debug)]
-pub enum Once {
-    Passed(Box<PassResult>),
-    /// Nothing has changed since a pass that had nothing to do, and said this.
-    Idle {
-        source: CommitId,
-        diagnostics: Diagnostics,
-    },
-}
-
-/// Makes the one pass of a process, over the remote if there is one.
-pub fn pass_once(
-    settings: &Settings,
-    clock: Timestamp,
-    mut mirror: Option<&mut Mirror>,
-) -> Result<Once, PassError> {
-    if let Some(mirror) = &mut mirror {
-        mirror.fetch(settings)?;
-    }
-    settings.progress.begin("comparing with the last run");
-    let hears = mirror.as_ref().is_none_or(|mirror| mirror.hears());
-    if let Some((source, diagnostics)) = idle_pass::known(settings, clock).filter(|_| hears) {
-        return Ok(Once::Idle { source, diagnostics });
-    }
-    let mut cache = Cache::default();
-    let is_local = mirror.is_none();
-    let passed = match mirror {
-        Some(mirror) => pass_fetched(settings, clock, &mut cache, mirror, &PublishRight::default()),
-        None => pass_with_cache(settings, clock, &mut cache),
-    }?;
-    if is_local {
-        settings.progress.begin("packing the repository");
-        super::upkeep::take_step(&settings.repo, &Cancel::default());
-    }
-    cache.store(settings);
-    idle_pass::note(settings, clock, &passed);
-    // The process ends soon: taking it all apart would only take time.
-    std::mem::forget(cache);
-    Ok(Once::Passed(Box::new(passed)))
-}
-
-/// Makes a pass right after a fetch, and pushes while the right holds; again where somebody else was quicker.
-pub(super) fn pass_fetched(
-    settings: &Settings,
-    clock: Timestamp,
-    cache: &mut Cache,
-    mirror: &mut Mirror,
-    right: &PublishRight,
-) -> Result<PassResult, PassError> {
-    let mut attempt: u32 = 1;
-    loop {
-        let mut passed = pass_with_cache(settings, clock, cache)?;
-        if !right.holds() {
-            mirror.doubt_all();
-            return Err(PassError::LeaseEnded);
-        }
-        match mirror.push(settings) {
-            Err(error) if error.is_race() && attempt < ATTEMPTS => {
-                debug!(%error, attempt, "somebody else was quicker");
-                std::thread::sleep(PAUSES.jittered(attempt, backoff::chance()));
-                attempt += 1;
-                mirror.fetch(settings)?;
-            }
-            Err(error) => return Err(error),
-            Ok(()) => {
-                mirror.tidy();
-                let cleared_locks = mirror.transport.cleared_locks();
-                passed.is_steady &= cleared_locks.is_empty() && mirror.hears();
-                passed.diagnostics.extend(mirror.deafness());
-                passed.diagnostics.extend(cleared_locks.into_iter().map(cleared));
-                return Ok(passed);
-            }
         }
     }
 }

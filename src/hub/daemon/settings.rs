@@ -81,7 +81,8 @@ impl Settings {
         let Settings {
             repo: _,
             source,
-            refs: Refs { rendered, clusters, status, processed, report, leader: _, preview: _, root },
+            refs:
+                Refs { rendered, clusters, status, statuses, processed, report, leader: _, preview: _, root },
             identity: Identity { name, email, signer, fleet },
             limits,
             max_silent,
@@ -95,7 +96,7 @@ impl Settings {
             previews: _,
             progress: _,
         } = self;
-        for text in [rendered, clusters, status, processed, report, root, name, email] {
+        for text in [rendered, clusters, status, statuses, processed, report, root, name, email] {
             encoder.text(text);
         }
         for text in [source, fleet, trusted] {

@@ -10,7 +10,8 @@ use super::cache::Cache;
 use super::error::PassError;
 use super::pass::{self, PassResult, RefSnapshot, pass_with_cache};
 use super::pass_log;
-use super::remote::{self, Mirror};
+use super::remote::Mirror;
+use super::remote_pass::pass_fetched;
 use super::settings::Settings;
 use super::standby::PublishRight;
 use super::{LoopState, SharedMirror};
@@ -115,7 +116,7 @@ fn look(
     } else {
         info!("pass started");
         let passed = match &mut mirror {
-            Some(mirror) => remote::pass_fetched(settings, now, cache, mirror, right),
+            Some(mirror) => pass_fetched(settings, now, cache, mirror, right),
             None => pass_with_cache(settings, now, cache),
         };
         Work::Passed(Box::new(passed?))

@@ -78,10 +78,9 @@ impl Reports {
         labels: &LabelKeys,
         current: Option<&CurrentState>,
     ) -> Result<Reports, GitError> {
-        let Statuses { by_cluster: mut statuses, diagnostics } = read;
+        let mut statuses = read.by_cluster.clone();
         for (cluster, fact) in current.iter().flat_map(|current| &current.state.facts) {
-            // A ref that points nowhere is in no list.
-            if !statuses.contains_key(cluster) && repo.has_ref(&refs.status_of(cluster))? {
+            if !statuses.contains_key(cluster) && read.may_hide(repo, refs, cluster)? {
                 statuses.insert(cluster.clone(), fact.clone());
             }
         }
@@ -104,7 +103,7 @@ impl Reports {
             (status.silent, status.frozen, status.heard) = standing;
             Some(status)
         });
-        Ok(Reports { statuses, odd: diagnostics, hearing: None })
+        Ok(Reports { statuses, odd: read.diagnostics, hearing: None })
     }
 }
 

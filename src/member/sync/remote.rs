@@ -7,13 +7,39 @@ use berth_git::protocol::Refs;
 use std::path::Path;
 
 use crate::sync::commit_trust::CommitTrust;
-use berth_git::protocol::read_cluster_ref;
+use berth_git::protocol::{STATUS_FILE, file_ref, read_cluster_ref};
 use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy, upkeep};
 use berth_git::{CommitId, GitError, RefMove, Repo};
 
 /// The local refs into which the remote's refs are fetched.
 const FETCHED_REF: &str = "refs/berth-local/cluster";
 const FETCHED_STATUS_REF: &str = "refs/berth-local/status";
+
+/// A way to send statuses other than Git's.
+pub trait StatusSender: std::fmt::Debug + Send {
+    /// Sends the bytes of a status. It is kept when this returns well.
+    fn send(&self, status: &[u8]) -> Result<(), SendError>;
+}
+
+/// The reasons why a status was not kept.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// It would be refused again.
+    #[error("{0}")]
+    Refused(String),
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The place that statuses go to.
+#[derive(Debug, Default)]
+pub enum StatusPlace {
+    /// The remote of the folder.
+    #[default]
+    Remote,
+    Other(Box<dyn Transport>),
+    Sender(Box<dyn StatusSender>),
+}
 
 /// A member's remote.
 #[derive(Debug)]
@@ -25,9 +51,8 @@ pub struct MemberRemote {
     /// Accept a folder with a lower sequence number, too.
     allow_rewind: bool,
     trust: CommitTrust,
-    /// The remote of statuses, if it is another one.
-    elsewhere: Option<Box<dyn Transport>>,
-    /// The status ref at the remote. `None` if unknown.
+    statuses: StatusPlace,
+    /// The status that the place has. `None` if unknown.
     reported: Option<Option<CommitId>>,
 }
 
@@ -44,6 +69,8 @@ pub enum RemoteError {
     #[error("`{name}` of the remote has sequence {offered}, but its last known sequence was {known}")]
     Rewound { name: String, offered: u64, known: u64 },
     #[error(transparent)]
+    Send(#[from] SendError),
+    #[error(transparent)]
     Git(#[from] GitError),
 }
 
@@ -57,7 +84,7 @@ impl RemoteError {
             RemoteError::Transport(error) => error.hint(),
             RemoteError::NotOurs { .. } => Some("`berth run` repairs the clusters' refs".to_owned()),
             RemoteError::Rewound { .. } => Some("use `--allow-rewind` to go back on purpose".to_owned()),
-            RemoteError::Refused { .. } => None,
+            RemoteError::Refused { .. } | RemoteError::Send(_) => None,
             RemoteError::Git(error) => error.hint(),
         }
     }
@@ -69,6 +96,15 @@ impl RemoteError {
             self,
             NotOurs { .. } | Refused { .. } | Rewound { .. } | Transport(TransportError::NoSuchRef { .. })
         )
+    }
+
+    /// Reports whether a status was refused, so that offering it again at once is of no use.
+    pub fn refuses_status(&self) -> bool {
+        match self {
+            RemoteError::Transport(error) => error.is_refusal(),
+            RemoteError::Send(error) => matches!(error, SendError::Refused(_)),
+            _ => false,
+        }
     }
 }
 
@@ -87,7 +123,7 @@ impl MemberRemote {
             cluster: cluster.to_owned(),
             allow_rewind,
             trust: CommitTrust::default(),
-            elsewhere: None,
+            statuses: StatusPlace::default(),
             reported: None,
         }
     }
@@ -98,14 +134,17 @@ impl MemberRemote {
         MemberRemote { trust, ..self }
     }
 
-    /// Sends statuses to another remote, if one is given.
+    /// Sends statuses to this place.
     #[must_use]
-    pub fn reporting_to(self, elsewhere: Option<Box<dyn Transport>>) -> MemberRemote {
-        MemberRemote { elsewhere, ..self }
+    pub fn reporting_to(self, statuses: StatusPlace) -> MemberRemote {
+        MemberRemote { statuses, ..self }
     }
 
     fn for_statuses(&self) -> &dyn Transport {
-        self.elsewhere.as_deref().unwrap_or(&*self.transport)
+        match &self.statuses {
+            StatusPlace::Other(transport) => &**transport,
+            StatusPlace::Remote | StatusPlace::Sender(_) => &*self.transport,
+        }
     }
 
     /// Returns the path of the local repository.
@@ -149,11 +188,20 @@ impl MemberRemote {
         Ok(true)
     }
 
-    /// Pushes the member's status. Returns true if the remote did not have it.
+    /// Brings the member's status to its place. Returns true if the place was not known to have it.
     pub fn push_status(&mut self) -> Result<bool, RemoteError> {
         let repo = Repo::open(self.copy.path())?;
         let name = self.refs.status_of(&self.cluster);
         let Some(new) = repo.read_ref(&name)? else { return Ok(false) };
+        if let StatusPlace::Sender(sender) = &self.statuses {
+            if self.reported == Some(Some(new)) {
+                return Ok(false);
+            }
+            let Some(status) = file_ref::file(&repo, new, STATUS_FILE)? else { return Ok(false) };
+            sender.send(&status)?;
+            self.reported = Some(Some(new));
+            return Ok(true);
+        }
         for attempt in [1, 2] {
             let old = match self.reported {
                 Some(old) => old,

@@ -105,14 +105,19 @@ fn whole_seconds(moment: Timestamp) -> Timestamp {
     Timestamp::from_second(moment.as_second()).unwrap_or(moment)
 }
 
+/// The seconds by which a status may be ahead of the clock.
+const MOST_AHEAD: i64 = 60;
+
 /// Writes a status if it says something new or the last one is due again. Returns true if it was written.
 pub fn write(repo: &Repo, refs: &Refs, status: &ClusterStatus, now: Timestamp) -> Result<bool, GitError> {
     let name = refs.status_of(&status.cluster);
     let old = repo.read_ref(&name)?;
     let earlier = read_status(repo, refs, &status.cluster)?;
-    if earlier.is_some_and(|earlier| !is_due(&earlier, now) && says_the_same(&earlier, status)) {
+    if earlier.as_ref().is_some_and(|earlier| !is_due(earlier, now) && earlier.says_the_same(status)) {
         return Ok(false);
     }
+    let last = earlier.and_then(|earlier| earlier.reported);
+    let status = &ClusterStatus { reported: status.reported.map(|at| after(last, at)), ..status.clone() };
     let mut writer = Writer::new(repo)?;
     let blob = writer.blob(berth_base::status::write_status(status).as_bytes())?;
     let tree = writer.tree(vec![Entry { name: STATUS_FILE.into(), kind: EntryKind::File(blob) }])?;
@@ -123,12 +128,17 @@ pub fn write(repo: &Repo, refs: &Refs, status: &ClusterStatus, now: Timestamp) -
     Ok(true)
 }
 
-fn is_due(earlier: &ClusterStatus, now: Timestamp) -> bool {
-    earlier.next_due.is_none_or(|due| now >= due)
+/// Returns the time of a status after another one. It is later also within one second, so that the newer of both is
+/// known wherever they arrive; a clock that was far ahead counts no more.
+fn after(last: Option<Timestamp>, now: Timestamp) -> Timestamp {
+    let Some(last) = last else { return now };
+    let ahead = last.as_second().saturating_sub(now.as_second());
+    if !(0..MOST_AHEAD).contains(&ahead) {
+        return now;
+    }
+    Timestamp::from_second(last.as_second().saturating_add(1)).unwrap_or(now)
 }
 
-fn says_the_same(earlier: &ClusterStatus, status: &ClusterStatus) -> bool {
-    let timeless =
-        |status: &ClusterStatus| ClusterStatus { reported: None, next_due: None, ..status.clone() };
-    timeless(earlier) == timeless(status)
+fn is_due(earlier: &ClusterStatus, now: Timestamp) -> bool {
+    earlier.next_due.is_none_or(|due| now >= due)
 }

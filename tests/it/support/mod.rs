@@ -32,6 +32,8 @@ pub mod removals;
 pub mod rollouts;
 pub mod running_member;
 pub mod silence;
+#[cfg(unix)]
+pub mod status_posts;
 pub mod wait;
 pub mod workflow;
 

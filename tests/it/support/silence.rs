@@ -1,6 +1,9 @@
 //! A fleet in virtual time, with members that report or do not.
 
 use berth_base::model::{ClusterStatus, Timestamp};
+use berth_base::status::write_status;
+use berth_git::protocol::gathered;
+use berth_git::{EntryKind, Identity, TreeId, Writer};
 use berth_hub::daemon::{Cache, PassResult, Settings, pass_with_cache};
 use berth_member::sync::status;
 
@@ -27,6 +30,8 @@ pub struct World {
     now: i64,
     cache: Cache,
     pub settings: Settings,
+    /// Members send their reports to the daemon, which gathers them.
+    pub by_post: bool,
     /// The Git server answers.
     pub up: bool,
     next: Option<Timestamp>,
@@ -39,8 +44,19 @@ impl World {
         World::with(clusters, &placement(picks, tolerated), &work(1))
     }
 
+    /// The same, with members that send their reports.
+    pub fn by_post(clusters: usize, picks: usize, tolerated: Option<i64>) -> World {
+        let (repo, names) = World::repo(clusters, &placement(picks, tolerated), &work(1));
+        World::begin(repo, names, true)
+    }
+
     /// Managed clusters with a workload, whose placement is `web`.
     pub fn with(clusters: usize, placement: &str, work: &str) -> World {
+        let (repo, names) = World::repo(clusters, placement, work);
+        World::over(repo, names)
+    }
+
+    fn repo(clusters: usize, placement: &str, work: &str) -> (Repo, Vec<String>) {
         let repo = Repo::new();
         let names: Vec<String> = (0..clusters).map(|n| format!("c{n:02}")).collect();
         for name in &names {
@@ -50,10 +66,14 @@ impl World {
         repo.write("apps/placement.yaml", placement);
         repo.write("apps/work.yaml", work);
         repo.commit("start");
-        World::over(repo, names)
+        (repo, names)
     }
 
     pub fn over(repo: Repo, names: Vec<String>) -> World {
+        World::begin(repo, names, false)
+    }
+
+    fn begin(repo: Repo, names: Vec<String>, by_post: bool) -> World {
         let settings = Settings::of(repo.path());
         let alive = vec![true; names.len()];
         let mut world = World {
@@ -63,6 +83,7 @@ impl World {
             now: 0,
             cache: Cache::default(),
             settings,
+            by_post,
             up: true,
             next: None,
             last: None,
@@ -106,7 +127,11 @@ impl World {
         let (reported, next_due) = (Some(moment(self.now)), Some(moment(self.now + INTERVAL)));
         let status = ClusterStatus { cluster, reported, next_due, ..ClusterStatus::default() };
         let repo = berth_git::Repo::open(self.repo.path()).expect("a repository");
-        status::write(&repo, &self.settings.refs, &status, moment(self.now)).expect("a report");
+        if self.by_post {
+            gather(&repo, &self.settings.refs.statuses, &status);
+        } else {
+            status::write(&repo, &self.settings.refs, &status, moment(self.now)).expect("a report");
+        }
     }
 
     pub fn kill(&mut self, cluster: &str) {
@@ -155,6 +180,18 @@ impl World {
     pub fn verify(&self) {
         run(&["verify", "--repo", self.repo.arg()]).expect(0);
     }
+}
+
+/// Puts a status among the gathered ones, as a daemon does.
+fn gather(repo: &berth_git::Repo, name: &str, status: &ClusterStatus) {
+    let mut writer = Writer::new(repo).expect("a writer");
+    let old = repo.read_ref(name).expect("a ref");
+    let tree = old.map_or(TreeId::EMPTY, |old| repo.commit(old).expect("a commit").tree);
+    let content = writer.blob(write_status(status).as_bytes()).expect("a blob");
+    let path = gathered::path_of(&status.cluster);
+    let tree = writer.edited(tree, [(path.as_str(), Some(EntryKind::File(content)))]).expect("a tree");
+    let commit = writer.commit(tree, &[], "statuses\n", &Identity::default(), START).expect("a commit");
+    repo.move_ref(name, old, commit).expect("moved");
 }
 
 pub fn placement(picks: usize, tolerated: Option<i64>) -> String {

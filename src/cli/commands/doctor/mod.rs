@@ -16,6 +16,7 @@ use super::fleet::Format;
 use super::metrics_args::MetricsArgs;
 use super::remote::RemoteArgs;
 use super::signing_args::SigningArgs;
+use super::status_post::StatusPostArgs;
 use super::status_remote::StatusRemoteArgs;
 use super::ui::Ui;
 use super::webhook_args::WebhookArgs;
@@ -74,6 +75,8 @@ pub(crate) struct DoctorArgs {
     #[command(flatten)]
     status_remote: StatusRemoteArgs,
     #[command(flatten)]
+    status_post: StatusPostArgs,
+    #[command(flatten)]
     forge: ForgeApiArgs,
 }
 
@@ -116,7 +119,8 @@ impl DoctorArgs {
     fn role(&self) -> Role {
         match (self.role, &self.cluster) {
             (RoleName::Member, Some(cluster)) => {
-                Role::Member { cluster: cluster.clone(), reports_here: !self.status_remote.is_given() }
+                let are_elsewhere = self.status_remote.is_given() || self.status_post.is_given();
+                Role::Member { cluster: cluster.clone(), reports_here: !are_elsewhere }
             }
             (RoleName::Reviewer, _) => Role::Reviewer,
             (RoleName::Daemon | RoleName::Member, _) => Role::Daemon,
@@ -127,7 +131,8 @@ impl DoctorArgs {
         let (now, role, cancel) = (Timestamp::now(), self.role(), Cancel::default());
         to.begin("machine");
         let secrets = self.remote.secret_files().chain(self.status_remote.secret_files());
-        let secrets = secrets.chain(self.signing.secret_file()).chain(self.forge.secret_file());
+        let secrets = secrets.chain(self.status_post.secret_file()).chain(self.signing.secret_file());
+        let secrets = secrets.chain(self.forge.secret_file());
         secrets.for_each(|file| machine::check_secret_file(file, to));
         machine::check_clock(self.remote.url(), now, to);
         let usage = if role == Role::Daemon { "run" } else { "sync" };

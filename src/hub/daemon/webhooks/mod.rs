@@ -15,11 +15,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tracing::{debug, info};
 
+use super::allowance::{Allowance, Rate};
 use berth_base::model::Timestamp;
 use berth_metrics::http::{self, Answer, BodyError, HeaderMap, Limits, Method, Request, StatusCode};
 use berth_metrics::meter::{ByLabel, Counter};
 use credentials::{Check, Credentials, Verdict};
-use heard::{Allowance, Heard};
+use heard::Heard;
 
 pub use secrets::{SecretError, SecretFile};
 
@@ -27,6 +28,9 @@ const LIMITS: Limits = Limits { places: 64, patience: Duration::from_secs(10) };
 
 /// No forge sends more: GitHub and GitLab end at 25 MB. A body is digested as it arrives, and not kept.
 const LONGEST_BODY: u64 = 25 << 20;
+
+/// Of requests that are checked, before anything is known of their senders.
+const RATE: Rate = Rate { burst: 100, each: Duration::from_millis(20) };
 
 /// Between two looks that webhooks cause.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -115,7 +119,7 @@ impl Webhooks {
             secrets,
             wake,
             heard: RefCell::default(),
-            allowance: RefCell::new(Allowance::new(Instant::now())),
+            allowance: RefCell::new(Allowance::new(RATE, Instant::now())),
         };
         let answer = async move |request: Request| {
             let refusal = match (request.path(), request.method()) {

@@ -86,6 +86,10 @@ pub struct Plain {
 }
 
 impl Plain {
+    pub fn pid(&self) -> u32 {
+        self.process.0.as_ref().expect("it runs").id()
+    }
+
     pub fn new(root: &Path) -> Plain {
         let mut server = Plain { root: root.to_owned(), port: free_port(), process: Process(None) };
         server.start();

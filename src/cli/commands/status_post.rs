@@ -1,0 +1,82 @@
+//! The flags of a member that sends its status to the daemon, signed with its key.
+
+use std::path::{Path, PathBuf};
+
+use super::exit::CommandError;
+use super::remote::RemoteArgs;
+use berth_forge::{StatusDesk, StatusPostError};
+use berth_git::signature::{Signer, of_status};
+use berth_member::sync::remote::{SendError, StatusSender};
+
+/// A daemon that takes statuses.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StatusPostArgs {
+    /// Send statuses to the daemon at this address, such as `https://berth.example.com/status`, instead of pushing them.
+    /// `http` needs --allow-plain
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "BERTH_STATUS_POST",
+        help_heading = "Remote",
+        requires = "remote",
+        conflicts_with = "status_remote"
+    )]
+    status_post: Option<String>,
+    /// The Ed25519 key of OpenSSH that signs these statuses; default: the one of --ssh-key
+    #[arg(long, value_name = "FILE", env = "BERTH_STATUS_KEY", help_heading = "Remote")]
+    status_key: Option<PathBuf>,
+}
+
+impl StatusPostArgs {
+    pub(crate) fn is_given(&self) -> bool {
+        self.status_post.is_some()
+    }
+
+    /// The file with the key, where it is not the remote's.
+    pub(crate) fn secret_file(&self) -> Option<&Path> {
+        self.status_key.as_deref()
+    }
+
+    /// Returns the way to the daemon, where one is named. Connects to nothing yet.
+    pub(crate) fn sender(&self, remote: &RemoteArgs) -> Result<Option<Box<dyn StatusSender>>, CommandError> {
+        let Some(url) = &self.status_post else { return Ok(None) };
+        let Some(desk) = StatusDesk::new(url, remote.allows_plain()) else {
+            // It may hold a password.
+            let error = CommandError::usage("the address of `--status-post` cannot be used");
+            return Err(error.hint("write it as `https://host/status`; `http://` needs `--allow-plain`"));
+        };
+        let Some(key) = self.status_key.as_deref().or_else(|| remote.ssh_key()) else {
+            let error = CommandError::usage("no key is named that signs statuses");
+            return Err(
+                error.hint("make one and name it: ssh-keygen -t ed25519 -N '' -f FILE; --status-key FILE")
+            );
+        };
+        let signer = read(key)?;
+        Ok(Some(Box::new(SignedPost { desk, signer })))
+    }
+}
+
+fn read(key: &Path) -> Result<Signer, CommandError> {
+    let unusable =
+        |why: String| CommandError::usage(format!("the key `{}` cannot sign statuses: {why}", key.display()));
+    let text = std::fs::read_to_string(key).map_err(|error| unusable(error.to_string()))?;
+    Signer::read(&text)
+        .map_err(|error| unusable(error.to_string()).hint("make one: ssh-keygen -t ed25519 -N '' -f FILE"))
+}
+
+/// Statuses to a daemon.
+#[derive(Debug)]
+struct SignedPost {
+    desk: StatusDesk,
+    signer: Signer,
+}
+
+impl StatusSender for SignedPost {
+    fn send(&self, status: &[u8]) -> Result<(), SendError> {
+        let signature = of_status::sign(&self.signer, status).map_err(SendError::Failed)?;
+        self.desk.send(status, &signature).map_err(|error| match &error {
+            StatusPostError::Refused { .. } => SendError::Refused(error.to_string()),
+            _ => SendError::Failed(error.to_string()),
+        })
+    }
+}

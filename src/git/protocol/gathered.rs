@@ -1,0 +1,31 @@
+//! The statuses that members sent by POST: one commit without a parent that is replaced, with a file for each cluster.
+//!
+//! Files stand in folders by a digest of their names, so that a few new statuses change a few small trees.
+
+use sha2::{Digest as _, Sha256};
+
+use crate::{CommitId, EntryKind, GitError, Repo};
+use berth_base::model::{ContentId, Map, path};
+use berth_base::text::hex;
+
+/// Returns the path of a cluster's status.
+pub fn path_of(cluster: &str) -> String {
+    let digest = Sha256::digest(cluster.as_bytes());
+    format!("{}/{}.yaml", hex(&digest[..1]), path::encode(cluster))
+}
+
+/// Lists the files of the commit by path. Whatever is not where a status would be is left out.
+pub fn list(repo: &Repo, commit: CommitId) -> Result<Map<String, ContentId>, GitError> {
+    let mut files = Map::new();
+    for folder in repo.tree(repo.commit(commit)?.tree)? {
+        let (EntryKind::Folder(tree), Ok(folder)) = (folder.kind, String::from_utf8(folder.name)) else {
+            continue;
+        };
+        for file in repo.tree(tree)? {
+            if let (EntryKind::File(id), Ok(name)) = (file.kind, String::from_utf8(file.name)) {
+                files.insert(format!("{folder}/{name}"), id);
+            }
+        }
+    }
+    Ok(files)
+}

@@ -1,0 +1,192 @@
+//! A request of a stranger → a status of the cluster that its key speaks for, handed on and answered; or a refusal.
+//!
+//! What costs little comes first: a request whose signature names no key of the file is not read any further. Bodies
+//! that wait share one bounded amount of memory.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use tracing::debug;
+
+use super::super::allowance::{Allowance, Rate};
+use super::fate::Fate;
+use super::{Message, Offer, Shared, SignersFile, lock};
+use berth_base::model::{ClusterStatus, Timestamp};
+use berth_git::signature::of_status;
+use berth_metrics::http::{self, Answer, BodyError, HeaderMap, Limits, Method, Request, StatusCode};
+use berth_metrics::meter::{ByLabel, Counter};
+
+/// A member waits until its status is kept, and thousands may report at once. Each place takes a descriptor.
+const LIMITS: Limits = Limits { places: 512, patience: Duration::from_secs(45) };
+
+/// Syncers cut their statuses to a small part of this.
+const LONGEST: u64 = 1 << 20;
+
+/// The memory of all bodies, in KiB.
+const MEMORY: usize = 64 << 10;
+
+/// Of requests whose signature is checked, whoever sends.
+const OF_ALL: Rate = Rate { burst: 2_000, each: Duration::from_millis(2) };
+
+/// Of the statuses of one cluster.
+const OF_ONE: Rate = Rate { burst: 10, each: Duration::from_secs(2) };
+
+/// The seconds by which a member's clock may be ahead. A status from the future would keep later ones out.
+const AHEAD: i64 = 300;
+
+const SIGNATURE: &str = "berth-signature";
+
+/// Decides about statuses, all on one thread.
+pub(super) struct Desk {
+    signers: SignersFile,
+    shared: Shared,
+    memory: Semaphore,
+    of_all: RefCell<Allowance>,
+    of_one: RefCell<BTreeMap<String, Allowance>>,
+}
+
+impl Desk {
+    /// Answers as long as the process lives. Returns the address, with the port that the system chose.
+    pub fn serve(
+        address: SocketAddr,
+        signers: SignersFile,
+        shared: Shared,
+        counts: ByLabel<Counter>,
+    ) -> std::io::Result<SocketAddr> {
+        let count = move |fate: &Fate| {
+            counts.get_or_create(&[("result", fate.word())]).inc();
+        };
+        let full = {
+            let count = count.clone();
+            move || count(&Fate::TooMany)
+        };
+        let desk = Desk {
+            signers,
+            shared,
+            memory: Semaphore::new(MEMORY),
+            of_all: RefCell::new(Allowance::new(OF_ALL, Instant::now())),
+            of_one: RefCell::default(),
+        };
+        let answer = async move |request: Request| {
+            match (request.path(), request.method()) {
+                ("/" | "/status", &Method::POST) => {}
+                ("/" | "/status", _) => return Answer::plain(StatusCode::METHOD_NOT_ALLOWED, "only POST\n"),
+                _ => return Answer::plain(StatusCode::NOT_FOUND, "/status\n"),
+            }
+            let fate = desk.decide(request).await.unwrap_or_else(|refusal| refusal);
+            debug!(result = fate.word(), "status");
+            count(&fate);
+            fate.answer()
+        };
+        http::serve(address, "statuses", LIMITS, answer, full)
+    }
+
+    async fn decide(&self, request: Request) -> Result<Fate, Fate> {
+        self.refuse_while_closed()?;
+        let signature = signature(request.headers())?;
+        let claimed = of_status::claimed(&signature)
+            .ok_or_else(|| Fate::Unsigned(format!("`{SIGNATURE}` cannot be read")))?;
+        let is_known = self.signers.with(|signers| signers.has(&claimed)).ok_or(UNUSABLE)?;
+        if !is_known {
+            return Err(Fate::Unsigned(format!("the key {claimed} is not known here")));
+        }
+        if !self.of_all.borrow_mut().take(Instant::now()) {
+            return Err(Fate::TooMany);
+        }
+        let (bytes, _held) = self.body(request).await?;
+        let (status, reported) = self.check(&bytes, &signature)?;
+        let (answer, kept) = oneshot::channel();
+        self.hand_on(Offer { status, reported, bytes, answer })?;
+        // Without an answer the daemon is ending.
+        Ok(kept.await.unwrap_or(CLOSED))
+    }
+
+    /// Refuses where another daemon publishes, or this one has not begun.
+    fn refuse_while_closed(&self) -> Result<(), Fate> {
+        let shared = lock(&self.shared);
+        let open = shared.as_ref().ok_or(CLOSED)?;
+        if !open.right.holds() {
+            return Err(Fate::Unavailable("another daemon publishes"));
+        }
+        open.clusters.as_ref().map(drop).ok_or(CLOSED)
+    }
+
+    /// Reads the body, and takes its memory for as long as the permit lives.
+    async fn body(&self, request: Request) -> Result<(Vec<u8>, SemaphorePermit<'_>), Fate> {
+        let length = one(request.headers(), "content-length").and_then(|text| text.parse::<u64>().ok());
+        let length = length.ok_or(Fate::NoLength)?;
+        if length > LONGEST {
+            return Err(Fate::TooLarge);
+        }
+        let share = u32::try_from(length >> 10).unwrap_or(u32::MAX).saturating_add(1);
+        let held = self.memory.try_acquire_many(share);
+        let held = held.map_err(|_| Fate::Unavailable("too many statuses wait"))?;
+        let mut bytes = Vec::new();
+        match request.read(length, |piece| bytes.extend_from_slice(piece)).await {
+            Ok(()) => Ok((bytes, held)),
+            Err(BodyError::TooLong) => Err(Fate::TooLarge),
+            Err(BodyError::Broken) => Err(Fate::Unreadable("the body breaks off".to_owned())),
+        }
+    }
+
+    /// Returns a status and its time, if its key speaks for its cluster, which the fleet has.
+    fn check(&self, bytes: &[u8], signature: &str) -> Result<(ClusterStatus, Timestamp), Fate> {
+        let key = of_status::verify(bytes, signature).map_err(Fate::Unsigned)?;
+        let status = berth_base::status::read_status(bytes).map_err(Fate::Unreadable)?;
+        let (cluster, now) = (&status.cluster, Timestamp::now());
+        let speaks = self.signers.with(|signers| signers.may_report(&key, cluster, now)).ok_or(UNUSABLE)?;
+        speaks.map_err(Fate::Refused)?;
+        let is_of_fleet = lock(&self.shared)
+            .as_ref()
+            .and_then(|open| Some(open.clusters.as_ref()?.contains(cluster)))
+            .ok_or(CLOSED)?;
+        if !is_of_fleet {
+            return Err(Fate::Refused(format!("the fleet has no cluster `{cluster}`")));
+        }
+        if !self.may_report(cluster) {
+            return Err(Fate::TooMany);
+        }
+        let Some(reported) = status.reported else {
+            return Err(Fate::Unreadable("it does not say when it was made".to_owned()));
+        };
+        let ahead = reported.as_second().saturating_sub(now.as_second());
+        if ahead > AHEAD {
+            return Err(Fate::Untimely(format!("its clock is {ahead} seconds ahead")));
+        }
+        Ok((status, reported))
+    }
+
+    fn may_report(&self, cluster: &str) -> bool {
+        let (mut of_one, now) = (self.of_one.borrow_mut(), Instant::now());
+        if let Some(allowance) = of_one.get_mut(cluster) {
+            return allowance.take(now);
+        }
+        of_one.retain(|_, allowance| !allowance.is_whole(now));
+        of_one.entry(cluster.to_owned()).or_insert_with(|| Allowance::new(OF_ONE, now)).take(now)
+    }
+
+    fn hand_on(&self, offer: Offer) -> Result<(), Fate> {
+        let shared = lock(&self.shared);
+        let open = shared.as_ref().ok_or(CLOSED)?;
+        open.offers.send(Message::Offer(offer.into())).map_err(|_| CLOSED)
+    }
+}
+
+const CLOSED: Fate = Fate::Unavailable("the daemon takes no statuses yet");
+const UNUSABLE: Fate = Fate::Unavailable("the keys cannot be read");
+
+fn signature(headers: &HeaderMap) -> Result<String, Fate> {
+    let line = one(headers, SIGNATURE);
+    line.map(str::to_owned)
+        .ok_or_else(|| Fate::Unsigned(format!("the header `{SIGNATURE}` is not there once")))
+}
+
+/// The value of a header that is there once.
+fn one<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(value)
+}

@@ -1,0 +1,116 @@
+//! Statuses by POST: members that may push nothing send them signed, and the daemon pushes many in one commit.
+//!
+//! - `desk`: a request → a status of the cluster that its key speaks for, or a refusal. Bounded, whoever sends.
+//! - `gatherer`: statuses that wait → one commit on one ref, pushed before anybody is told that a status is kept.
+//! - `signers_file`: who speaks for which cluster.
+
+mod desk;
+mod fate;
+mod gatherer;
+mod signers_file;
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::mpsc;
+
+use super::standby::PublishRight;
+use berth_base::model::{ClusterStatus, Timestamp};
+use berth_metrics::meter::{ByLabel, Counter};
+use desk::Desk;
+use fate::Fate;
+
+pub use fate::RESULTS;
+pub use gatherer::Gatherer;
+pub use signers_file::SignersFile;
+
+/// A status that waits to be kept.
+#[derive(Debug)]
+struct Offer {
+    status: ClusterStatus,
+    reported: Timestamp,
+    bytes: Vec<u8>,
+    answer: tokio::sync::oneshot::Sender<Fate>,
+}
+
+/// The input of the gatherer.
+#[derive(Debug)]
+enum Message {
+    Offer(Box<Offer>),
+    /// The clusters of the fleet. Those of others are dropped.
+    Fleet(Arc<BTreeSet<String>>),
+}
+
+/// An open counter, at which statuses are taken.
+#[derive(Debug)]
+struct Open {
+    right: PublishRight,
+    /// Unknown before the first pass.
+    clusters: Option<Arc<BTreeSet<String>>>,
+    offers: Sender<Message>,
+}
+
+type Shared = Arc<Mutex<Option<Open>>>;
+
+/// The statuses that members send to a daemon.
+#[derive(Debug)]
+pub struct StatusPosts {
+    shared: Shared,
+    gatherer: Option<Gatherer>,
+    deaf: Arc<AtomicBool>,
+}
+
+impl StatusPosts {
+    /// Listens as long as the process lives. Returns the address, too. Nothing is taken before the daemon has begun.
+    pub fn listen(
+        address: SocketAddr,
+        signers: SignersFile,
+        gatherer: Gatherer,
+        counts: ByLabel<Counter>,
+    ) -> std::io::Result<(StatusPosts, SocketAddr)> {
+        let shared = Shared::default();
+        let address = Desk::serve(address, signers, shared.clone(), counts)?;
+        Ok((StatusPosts { shared, gatherer: Some(gatherer), deaf: Arc::default() }, address))
+    }
+
+    /// Begins to take statuses, while the right holds. `wake` hears of those that say something new.
+    pub(super) fn begin(&mut self, right: PublishRight, wake: mpsc::Sender<()>) -> std::io::Result<()> {
+        let Some(gatherer) = self.gatherer.take() else { return Ok(()) };
+        let (offers, inbox) = channel();
+        let deaf = self.deaf.clone();
+        let span = tracing::Span::current();
+        let thread = std::thread::Builder::new().name("statuses".to_owned());
+        thread.spawn(move || span.in_scope(|| gatherer.run(&inbox, &deaf, &wake)))?;
+        *lock(&self.shared) = Some(Open { right, clusters: None, offers });
+        Ok(())
+    }
+
+    /// Hears which clusters the fleet has.
+    pub(super) fn know(&self, clusters: &Arc<BTreeSet<String>>) {
+        if let Some(open) = lock(&self.shared).as_mut()
+            && open.clusters.as_ref() != Some(clusters)
+        {
+            open.clusters = Some(clusters.clone());
+            let _ = open.offers.send(Message::Fleet(clusters.clone()));
+        }
+    }
+
+    /// The sign that members' statuses cannot be kept, so that nobody may be found silent.
+    pub(super) fn deafness(&self) -> Arc<AtomicBool> {
+        self.deaf.clone()
+    }
+}
+
+impl Drop for StatusPosts {
+    /// Lets the gatherer end, and its working copy go.
+    fn drop(&mut self) {
+        *lock(&self.shared) = None;
+    }
+}
+
+fn lock(shared: &Shared) -> std::sync::MutexGuard<'_, Option<Open>> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
