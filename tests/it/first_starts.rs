@@ -479,6 +479,23 @@ fn a_running_daemon_goes_on_once_its_full_disk_has_room_again() {
 }
 
 #[test]
+fn a_running_member_reports_again_once_its_full_disk_has_room_again() {
+    let fleet = Fleet::new();
+    let Some(disk) = Disk::new(&fleet.root().join("copies")) else { return };
+    let server = Plain::new(fleet.root());
+    fleet.run_once(&server, &[]).expect(0);
+    let member = Running::member(&fleet, "a", &server, &["--heartbeat", "1"]);
+    let status = "refs/berth/status/a";
+    until("the member reported", || fleet.has(status));
+    disk.leave(Room::Blocks(0));
+    member.wait_for(&["the status could not be reported", "No space left on device"]);
+    let before = fleet.bare(&["rev-parse", status]);
+    disk.leave(Room::Plenty);
+    until("the member reports again", || fleet.bare(&["rev-parse", status]) != before);
+    assert_eq!(member.stop().0, 0);
+}
+
+#[test]
 fn an_exchange_without_room_says_so_and_leaves_none_of_it_behind() {
     let fleet = Fleet::new();
     // More objects than git unpacks one by one, and more bytes than there is room for.

@@ -27,7 +27,7 @@ struct Unwritten {
     few: Vec<(Oid, ObjectType, Vec<u8>)>,
     few_bytes: usize,
     spool: Option<Spool>,
-    /// Something was lost: from now on nothing may be pointed at.
+    /// Something was lost: nothing may be pointed at, until somebody starts over.
     failed: bool,
 }
 
@@ -51,6 +51,10 @@ impl Pending {
         added?;
         unwritten.known.insert(id);
         Ok(())
+    }
+
+    pub(super) fn drop_all(&self) {
+        self.unwritten.take();
     }
 
     /// Puts everything that was written so far into the repository.

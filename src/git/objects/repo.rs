@@ -161,6 +161,12 @@ impl Repo {
         self.pending.flush(&self.inner)
     }
 
+    /// Drops what was written and is not in the repository yet, and the failure to bring it there: for a new attempt
+    /// whose caller keeps no id of an earlier one.
+    pub fn start_over(&self) {
+        self.pending.drop_all();
+    }
+
     /// Before an object is read: [`Repo::flush`], if it is among what was written; otherwise it must be whole.
     pub(super) fn flush_for(&self, id: Oid) -> Result<(), GitError> {
         if self.pending.has(id) { self.flush() } else { damage::check(self.inner.commondir(), id) }

@@ -251,6 +251,8 @@ impl<'a> Syncer<'a> {
         now: Timestamp,
     ) -> Result<bool, GitError> {
         let (config, repo) = (self.config, self.repo);
+        // The disk may have been full for the last report.
+        repo.start_over();
         let earlier = read_status(repo, &config.refs, &config.cluster)?.and_then(|status| status.applied);
         let applied: Applied = match result {
             Ok(outcome) => {

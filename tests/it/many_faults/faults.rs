@@ -169,7 +169,7 @@ pub const ALL: &[Fault] = &[
         name: "the disk of a member is full",
         begin: |world| fill(world, 1),
         end: |world| clear(world, 1),
-        alerts: &["BerthMemberDoesNotSync c"],
+        alerts: &["BerthMemberIsCutOff c"],
         ..NONE
     },
     Fault {
