@@ -87,6 +87,8 @@ mod pull_requests;
 #[cfg(unix)]
 mod racing;
 #[cfg(unix)]
+#[cfg(unix)]
+mod real_payloads;
 mod recipes;
 #[path = "../../src/forge/testing.rs"]
 mod recorder;

@@ -16,7 +16,7 @@ use crate::support::wait::until;
 use crate::support::{RENDERED, Ran, berth, config_map, small_fleet};
 
 /// A daemon that hears webhooks.
-struct Listening {
+pub struct Listening {
     fleet: Fleet,
     daemon: Running,
     address: String,
@@ -26,7 +26,7 @@ struct Listening {
 }
 
 impl Listening {
-    fn start(secrets: &str) -> Listening {
+    pub fn start(secrets: &str) -> Listening {
         let fleet = Fleet::new();
         let server = Folder::of(&fleet);
         Listening::on(fleet, &server, secrets)
@@ -42,27 +42,32 @@ impl Listening {
         Listening { fleet, daemon, address, secrets, edits: 0 }
     }
 
-    fn edit(&mut self) {
+    pub fn edit(&mut self) {
         self.edits += 1;
         self.fleet.edit(&format!("edit {}", self.edits));
     }
 
     /// Reports whether the last edit is published.
-    fn follows(&self) {
+    pub fn follows(&self) {
         let count = (self.edits + 1).to_string();
         until("the daemon follows", || self.fleet.bare(&["rev-list", "--count", RENDERED]) == count);
     }
 
-    fn send(&self, delivery: &Delivery) -> Option<u16> {
+    pub fn send(&self, delivery: &Delivery) -> Option<u16> {
         send(&self.address, delivery)
     }
 
     /// The number of deliveries of each fate, as the page of numbers says.
-    fn count(&self, result: &str) -> u64 {
+    pub fn count(&self, result: &str) -> u64 {
         let page = page(&address(&self.daemon, "serving /metrics"), "/metrics");
         let line = format!("berth_run_webhooks_total{{result=\"{result}\"}} ");
         let count = page.lines().find_map(|one| one.strip_prefix(&line));
         count.unwrap_or_else(|| panic!("no {line} in {page}")).parse().unwrap()
+    }
+
+    /// Asks the daemon to stop; gives its exit code and its log.
+    pub fn stop(self) -> (i32, String) {
+        self.daemon.stop()
     }
 
     /// The number of looks that webhooks caused.

@@ -43,6 +43,19 @@ pub fn github(secret: &str, event: &str, body: &str) -> Delivery {
     (headers, body.as_bytes().to_vec())
 }
 
+/// A delivery with GitLab's signing token, or of Standard Webhooks.
+pub fn dated(id: &str, body: &[u8]) -> Delivery {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time").as_secs();
+    let signed = [format!("{id}.{now}.").as_bytes(), body].concat();
+    let signature = berth_base::text::base64::encode(&hmac(SIGNING_KEY, &signed));
+    let headers = vec![
+        ("webhook-id", id.to_owned()),
+        ("webhook-timestamp", now.to_string()),
+        ("webhook-signature", format!("v1,{signature}")),
+    ];
+    (headers, body.to_vec())
+}
+
 /// Sends a delivery; gives the status of the answer, or nothing where the connection was closed.
 pub fn send(address: &str, (headers, body): &Delivery) -> Option<u16> {
     let mut stream = TcpStream::connect(address).expect("it listens");
@@ -124,16 +137,8 @@ pub fn pushes() -> Vec<(&'static str, Delivery)> {
         ("X-Gitlab-Instance", "https://gitlab.example.com"),
         ("X-Gitlab-Token", SECRET),
     ]);
-    let now =
-        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs().to_string();
-    let dated = [format!("f5e5.{now}.").as_bytes(), &gitlab].concat();
-    let dated = berth_base::text::base64::encode(&hmac(SIGNING_KEY, &dated));
-    let from_signing_gitlab = owned(&[
-        ("X-Gitlab-Event", "Push Hook"),
-        ("webhook-id", "f5e5"),
-        ("webhook-timestamp", &now),
-        ("webhook-signature", &format!("v1,{dated}")),
-    ]);
+    let (mut from_signing_gitlab, _) = dated("f5e5", &gitlab);
+    from_signing_gitlab.extend(owned(&[("X-Gitlab-Event", "Push Hook")]));
     let bitbucket = json!({"actor": {"display_name": "Ann"}, "repository": {"full_name": "team/fleet"},
         "push": {"changes": [{"new": {"type": "branch", "name": "main", "target": {"hash": COMMIT}},
             "old": {"type": "branch", "name": "main", "target": {"hash": BEFORE}}, "forced": false}]}})

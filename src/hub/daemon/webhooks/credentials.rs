@@ -23,7 +23,7 @@ pub(super) enum Credentials {
     /// HMAC-SHA256 of an id, a moment and the body, each followed by a dot: GitLab's signing token, and Standard
     /// Webhooks.
     Dated { prefix: Vec<u8>, moment: i64, signatures: Vec<Digest> },
-    /// The secret itself, and the name of the delivery: GitLab, and a plain POST.
+    /// The secret itself, and the name of the delivery: GitLab, Azure DevOps, and a plain POST.
     Token { token: Vec<u8>, delivery: Option<Vec<u8>> },
 }
 
@@ -47,14 +47,13 @@ impl Credentials {
             return Some(Credentials::Body(from_hex(digits)?));
         }
         let token = if headers.contains_key("x-gitlab-token") {
-            one(headers, "x-gitlab-token")?
+            one(headers, "x-gitlab-token")?.to_vec()
         } else {
-            let (scheme, token) = one(headers, "authorization")?.split_at_checked(7)?;
-            scheme.eq_ignore_ascii_case(b"bearer ").then_some(token)?
+            authorized(one(headers, "authorization")?)?
         };
         // GitLab's event id is shared by what other webhooks cause.
         let delivery = one(headers, "idempotency-key").or_else(|| one(headers, "x-gitlab-event-uuid"));
-        Some(Credentials::Token { token: token.to_vec(), delivery: delivery.map(<[u8]>::to_vec) })
+        Some(Credentials::Token { token, delivery: delivery.map(<[u8]>::to_vec) })
     }
 
     fn dated(headers: &HeaderMap) -> Option<Credentials> {
@@ -68,6 +67,17 @@ impl Credentials {
         let moment = std::str::from_utf8(moment).ok()?.parse().ok()?;
         (!signatures.is_empty()).then_some(Credentials::Dated { prefix, moment, signatures })
     }
+}
+
+/// The secret in `Bearer SECRET`, or the password in `Basic`. The user's name does not matter.
+fn authorized(value: &[u8]) -> Option<Vec<u8>> {
+    let (scheme, rest) = std::str::from_utf8(value).ok()?.split_once(' ')?;
+    if scheme.eq_ignore_ascii_case("bearer") {
+        return Some(rest.as_bytes().to_vec());
+    }
+    let login = scheme.eq_ignore_ascii_case("basic").then(|| base64::decode_exactly(rest))??;
+    let colon = login.iter().position(|byte| *byte == b':')?;
+    login.get(colon + 1..).map(<[u8]>::to_vec)
 }
 
 /// The value of a header that is there once.
@@ -208,6 +218,7 @@ mod tests {
             &[("x-gogs-signature", SIGNED)],
             &[("x-gitlab-token", "0123456789abcdef")],
             &[("authorization", "bearer another secret of mine")],
+            &[("authorization", "Basic YW5uOjAxMjM0NTY3ODlhYmNkZWY=")],
         ] {
             assert!(is_signed(lines), "{lines:?}");
         }
@@ -237,6 +248,9 @@ mod tests {
             &[("authorization", "Bearer")],
             &[("authorization", "Bearer ")],
             &[("authorization", "Basic 0123456789abcdef")],
+            &[("authorization", "Basic MDEyMzQ1Njc4OWFiY2RlZg==")],
+            &[("authorization", "Basic MDEyMzQ1Njc4OWFiY2RlZjphbm4=")],
+            &[("authorization", "Digest YW5uOjAxMjM0NTY3ODlhYmNkZWY=")],
             &[("webhook-signature", "v1,AAAA"), ("x-gitlab-token", "0123456789abcdef")],
         ] {
             assert!(!is_signed(lines), "{lines:?}");
