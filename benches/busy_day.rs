@@ -15,8 +15,8 @@ use berth_base::model::Timestamp;
 use berth_base::model::status::Applied;
 use berth_git::Repo;
 use berth_git::protocol::Refs;
-use berth_git::transport::Cancel;
 use berth_git::transport::upkeep::{self, Grace, Step};
+use berth_git::transport::{Cancel, Limits};
 use berth_hub::daemon::{self, Cache, Settings};
 use berth_member::sync::status;
 use fleet::{Dialect, Shape};
@@ -98,7 +98,8 @@ impl Day {
         assert_eq!(passed.expect("the pass succeeds").errors(), 0);
         if let Some(step) = upkeep::due(&self.settings.repo) {
             let begun = Instant::now();
-            upkeep::run(&self.settings.repo, step, Grace::OfGit, &Cancel::default()).expect("git packs");
+            upkeep::run(&self.settings.repo, step, Grace::OfGit, Limits::default(), &Cancel::default())
+                .expect("git packs");
             let kind = match step {
                 Step::Merge => &mut self.merged,
                 Step::Whole => &mut self.whole,

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use berth_base::model::status::Applied;
 use berth_base::model::{ClusterStatus, Timestamp};
 use berth_git::protocol::Refs;
-use berth_git::transport::Cancel;
 use berth_git::transport::upkeep::{self, Grace};
+use berth_git::transport::{Cancel, Limits};
 use berth_git::{EntryKind, Repo};
 use berth_hub::daemon::{Cache, PassOutcome, Settings, pass, pass_with_cache};
 use berth_member::sync::status;
@@ -120,7 +120,8 @@ impl World<'_> {
     /// Packs the repository, as a daemon does beside its passes once so many reports are there.
     fn upkeep(&self) {
         if let Some(step) = upkeep::due(self.folder) {
-            upkeep::run(self.folder, step, Grace::OfGit, &Cancel::default()).expect("a packed repository");
+            upkeep::run(self.folder, step, Grace::OfGit, Limits::default(), &Cancel::default())
+                .expect("a packed repository");
         }
     }
 

@@ -26,7 +26,7 @@ fn let_pushes_go(fleet: &Fleet) {
 }
 
 fn at(fleet: &Fleet) -> PathBuf {
-    fleet.root().join("at")
+    fleet.bare_path().join("at")
 }
 
 fn run(fleet: &Fleet) -> Command {

@@ -21,6 +21,7 @@ mod chaos;
 mod charts;
 mod cli;
 mod clones;
+mod confined;
 mod copy_reports;
 mod counts;
 mod crash;

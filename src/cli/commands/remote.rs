@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::exit::CommandError;
 use berth_git::transport::credentials::{Secret, Token};
 use berth_git::transport::remote::shows_password;
-use berth_git::transport::{Access, Cancel, GitTransport, RemoteUrl, WorkingCopy};
+use berth_git::transport::{Access, Cancel, GitTransport, Limits, RemoteUrl, Sandbox, WorkingCopy};
 
 // The heading stands at each: one for all would cover whatever flags follow.
 /// The flags for a remote repository: its address and its credentials.
@@ -42,6 +42,29 @@ pub(crate) struct RemoteArgs {
     /// Abort an exchange without any data for this long
     #[arg(long, help_heading = "Remote", value_name = "SECONDS", default_value_t = 30, env = "BERTH_GIT_STALL_TIMEOUT", value_parser = clap::value_parser!(u64).range(1..))]
     git_stall_timeout: u64,
+    /// Confine `git` to its working copy and to the remote: as far as the system can, always (else it is not run), or never
+    #[arg(
+        long,
+        help_heading = "Remote",
+        value_enum,
+        value_name = "WHEN",
+        default_value = "auto",
+        env = "BERTH_GIT_SANDBOX"
+    )]
+    git_sandbox: When,
+    /// The memory that one process of `git` may take
+    #[arg(long, help_heading = "Remote", value_name = "MIB", default_value_t = 2048, env = "BERTH_GIT_MEMORY", value_parser = clap::value_parser!(u64).range(64..=1 << 24))]
+    git_memory: u64,
+    /// The longest file that `git` may write
+    #[arg(long, help_heading = "Remote", value_name = "MIB", default_value_t = 16384, env = "BERTH_GIT_LARGEST_FILE", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    git_largest_file: u64,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum When {
+    Auto,
+    Always,
+    Never,
 }
 
 /// The flags as the environment sets them, for commands that have none of their own.
@@ -76,6 +99,22 @@ impl RemoteArgs {
     pub fn folder(&self, repo: Option<&Path>, usage: &str) -> Option<PathBuf> {
         let url = RemoteUrl::parse(self.remote.as_deref()?, self.allow_plain).ok()?;
         repo.map(Path::to_owned).or_else(|| default_folder(&url, usage).ok())
+    }
+
+    /// The limits of `git`.
+    pub(crate) fn git_limits(&self) -> Limits {
+        let sandbox = match self.git_sandbox {
+            When::Auto => Sandbox::Auto,
+            When::Always => Sandbox::Always,
+            When::Never => Sandbox::Never,
+        };
+        Limits { sandbox, memory: self.git_memory << 20, file: self.git_largest_file << 20 }
+    }
+
+    /// Says once which parts of a sandbox `git` gets.
+    pub(crate) fn log_sandbox(&self) {
+        let limits = self.git_limits();
+        tracing::info!(confines = %limits.offered(), memory_mib = self.git_memory, "the sandbox of git");
     }
 
     /// The remote at an address, with these credentials.
@@ -156,6 +195,7 @@ impl RemoteArgs {
             known_hosts: self.known_hosts.clone(),
             timeout: Duration::from_secs(self.git_timeout),
             stall: Duration::from_secs(self.git_stall_timeout),
+            limits: self.git_limits(),
         }
     }
 

@@ -182,6 +182,7 @@ impl<'a> SettingsFiles<'a> {
             heartbeat: args.heartbeat,
             first: args.first,
             previews: PreviewRule::new(&args.preview, args.most_previews),
+            git: args.remote.git_limits(),
             progress,
         };
         Ok(SettingsFiles { args, settings, contents, cancel: cancel.clone() })
@@ -237,6 +238,7 @@ pub(super) fn watch(
     let mut files = SettingsFiles::read(args, copy, &cancel, Progress::default())?;
     let settings = files.settings.clone();
     ready();
+    args.remote.log_sandbox();
     let standby = args.standby.open(&args.remote, copy, &settings.identity, args.events.access())?;
     let poll = Duration::from_secs(args.poll);
     let meter = args.metrics.meter(|address| PassMeter::serve(address, poll))?;

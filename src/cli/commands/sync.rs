@@ -164,6 +164,9 @@ pub(crate) fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
         info!(cluster = args.cluster, place = %args.target, "syncing");
+        if args.remote.is_given() {
+            args.remote.log_sandbox();
+        }
         member.hooks.meter = args.telling.metrics.meter(SyncMeter::serve)?;
         let wakeups = stop_signal(cancel)?;
         member.syncer().run(&wakeups);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::credentials::{Secret, Token};
 use super::remote::RemoteUrl;
+use super::sandbox::Limits;
 
 /// A remote and all that is needed to get in.
 #[derive(Clone, Debug)]
@@ -21,4 +22,5 @@ pub struct Access {
     pub timeout: Duration,
     /// For a connection on which nothing moves.
     pub stall: Duration,
+    pub limits: Limits,
 }

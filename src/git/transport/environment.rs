@@ -3,7 +3,9 @@
 //! Settings travel as environment variables (`GIT_CONFIG_KEY_n`), which other users cannot read, unlike arguments.
 //! They override every configuration file.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -11,11 +13,12 @@ use super::access::Access;
 use super::credentials::{Scrubber, basic};
 use super::error::TransportError;
 use super::remote::Scheme;
+use super::sandbox::{Bounds, Limits};
+use crate::Repo;
 
 /// The variables of this process's environment that `git` sees too.
 const KEPT: &[&str] = &[
     "PATH",
-    "TMPDIR",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "http_proxy",
@@ -28,13 +31,20 @@ const KEPT: &[&str] = &[
     "LLVM_PROFILE_FILE",
 ];
 
+/// Those of them that name a proxy.
+const PROXIES: &[&str] = &["http_proxy", "https_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"];
+
+/// Long answers of name servers come by TCP.
+const DNS: u16 = 53;
+
 const NOWHERE: &str = "/nonexistent";
 
-/// A `git` command in such surroundings, and what removes secrets from what it says.
+/// A `git` command in such surroundings, its bounds, and what removes secrets from what it says.
 pub(super) fn command(
     access: &Access,
     repository: Option<&Path>,
-) -> Result<(Command, Scrubber), TransportError> {
+    pushes: bool,
+) -> Result<(Command, Bounds, Scrubber), TransportError> {
     let mut scrubber = Scrubber::default();
     let mut command = hardened(repository.unwrap_or(Path::new("/dev/null")));
     command.env("GIT_ALLOW_PROTOCOL", access.url.scheme.word());
@@ -46,11 +56,60 @@ pub(super) fn command(
         web_settings(access, &mut settings, &mut scrubber)?;
     }
     set(&mut command, &settings);
-    Ok((command, scrubber))
+    let mut bounds = bounds(repository, access.limits, access.timeout);
+    let named = [&access.ca_file, &access.ssh_key, &access.known_hosts];
+    bounds.reads.extend(named.into_iter().flatten().filter_map(|file| std::path::absolute(file).ok()));
+    // ssh reads the key's public half and its certificate, where they are beside it.
+    for end in [".pub", "-cert.pub"] {
+        let beside =
+            access.ssh_key.iter().map(|key| [key.as_os_str(), OsStr::new(end)].into_iter().collect());
+        bounds.reads.extend(beside.filter_map(|file: OsString| std::path::absolute(file).ok()));
+    }
+    bounds
+        .reads
+        .extend(["SSL_CERT_FILE", "SSL_CERT_DIR"].into_iter().filter_map(std::env::var_os).map(Into::into));
+    bounds.ports = ports(access);
+    if let Some(folder) = access.url.folder().filter(|_| pushes) {
+        bounds.runs = with_objects(&folder);
+        bounds.runs.extend(Repo::open(&folder).iter().flat_map(|repo| with_objects(repo.shared_path())));
+    }
+    Ok((command, bounds, scrubber))
+}
+
+/// The bounds of work in a repository, or in none.
+fn bounds(repository: Option<&Path>, limits: Limits, time: Duration) -> Bounds {
+    let writes = repository.map(with_objects).unwrap_or_default();
+    Bounds { writes, ..Bounds::nothing(limits, time) }
+}
+
+/// A repository's folder, and that of its objects, which may be a link to elsewhere.
+fn with_objects(repository: &Path) -> Vec<PathBuf> {
+    vec![repository.to_owned(), repository.join("objects")]
+}
+
+/// The ports of a remote, of the proxies on the way and of their names.
+fn ports(access: &Access) -> BTreeSet<u16> {
+    let Some(port) = access.url.port() else { return BTreeSet::new() };
+    let mut ports = BTreeSet::from([port, DNS]);
+    if access.url.scheme.is_web() {
+        ports.extend(access.proxy.as_ref().map(|proxy| proxy_port(proxy.reveal())));
+        let variables = PROXIES.iter().filter_map(|name| std::env::var(name).ok());
+        ports.extend(variables.filter(|proxy| !proxy.is_empty()).map(|proxy| proxy_port(&proxy)));
+    }
+    ports
+}
+
+/// The port of a proxy's address, or that which curl takes.
+fn proxy_port(proxy: &str) -> u16 {
+    let (scheme, rest) = proxy.split_once("://").unwrap_or(("http", proxy));
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let other = if scheme.eq_ignore_ascii_case("https") { 443 } else { 1080 };
+    host.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).unwrap_or(other)
 }
 
 /// A `git` command for upkeep of a repository, which needs no network. It leaves a processor to others.
-pub(super) fn local(repository: &Path) -> Command {
+pub(super) fn local(repository: &Path, limits: Limits, time: Duration) -> (Command, Bounds) {
     let mut command = hardened(repository);
     // Whoever waits for its locks finds it by its folder.
     command.current_dir(repository).env("GIT_ALLOW_PROTOCOL", "");
@@ -59,7 +118,7 @@ pub(super) fn local(repository: &Path) -> Command {
     // Objects that wait for their end stay in one pack, in place of a file each.
     settings.push(("gc.cruftPacks", "true".to_owned()));
     set(&mut command, &settings);
-    command
+    (command, bounds(Some(repository), limits, time))
 }
 
 fn hardened(repository: &Path) -> Command {
@@ -76,7 +135,8 @@ fn hardened(repository: &Path) -> Command {
     command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
     command.env("GIT_CONFIG_SYSTEM", "/dev/null").env("GIT_OPTIONAL_LOCKS", "0");
     command.env("GIT_NO_REPLACE_OBJECTS", "1");
-    command.env("GIT_DIR", repository);
+    // A folder that its sandbox lets it write.
+    command.env("GIT_DIR", repository).env("TMPDIR", repository);
     command
 }
 
@@ -142,7 +202,7 @@ fn web_settings(
 
 /// A key from a file, hosts from a file, and nothing else: no agent, no user's files, no questions.
 fn ssh_command(access: &Access) -> Result<String, TransportError> {
-    let needed = |file: &Option<std::path::PathBuf>, what: &str, flag: &str| match file {
+    let needed = |file: &Option<PathBuf>, what: &str, flag: &str| match file {
         Some(file) => readable(file, what),
         None => Err(TransportError::Setting {
             message: format!("`{}` is reached by ssh, which needs a {what}", access.url),

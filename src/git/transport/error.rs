@@ -42,15 +42,27 @@ pub enum TransportError {
     /// The folder for the local repository cannot be written or read: a disk that is full, a lack of rights.
     #[error("the working copy cannot be used: {message}")]
     WorkingCopy { message: String },
+    /// The sandbox or a limit of `git` was in the way.
+    #[error("`git` was stopped by its limits in the exchange with `{remote}`: {message}")]
+    Limited { remote: String, message: String },
     #[error("`git` failed with `{remote}`: {message}")]
     Failed { remote: String, message: String },
 }
 
 impl TransportError {
+    /// The reason for which `git` did not run.
+    pub(super) fn not_started(error: std::io::Error) -> TransportError {
+        if error.kind() == std::io::ErrorKind::Unsupported {
+            let hint = Some("`--git-sandbox auto` takes what the system offers".to_owned());
+            return TransportError::Setting { message: format!("`git` is not run: {error}"), hint };
+        }
+        TransportError::NoGit { message: error.to_string() }
+    }
+
     /// Reports whether the same operation may work a moment later, without anybody doing anything.
     pub fn is_passing(&self) -> bool {
         use TransportError::{
-            Cancelled, Failed, Locked, Raced, TimedOut, Truncated, Unreachable, WorkingCopy,
+            Cancelled, Failed, Limited, Locked, Raced, TimedOut, Truncated, Unreachable, WorkingCopy,
         };
         matches!(
             self,
@@ -61,6 +73,7 @@ impl TransportError {
                 | Raced { .. }
                 | Locked { .. }
                 | Failed { .. }
+                | Limited { .. }
                 | WorkingCopy { .. }
         )
     }
@@ -97,6 +110,10 @@ impl TransportError {
             }
             TransportError::WorkingCopy { .. } => {
                 "free disk space, correct the folder's permissions, or name another folder with `--repo`"
+            }
+            TransportError::Limited { .. } => {
+                "a repository that needs more memory gets it by `--git-memory`, longer files by `--git-largest-file`; \
+                 other needs by `--git-sandbox never`"
             }
             _ => return None,
         };

@@ -58,15 +58,15 @@ impl GitTransport {
     }
 
     fn run(&self, repository: Option<&Path>, args: &[String]) -> Result<Said, TransportError> {
-        let (mut command, scrubber) = environment::command(&self.access, repository)?;
+        let pushes = args.first().is_some_and(|word| word == "push");
+        let (mut command, bounds, scrubber) = environment::command(&self.access, repository, pushes)?;
         command.args(args);
-        let unusable = |error: std::io::Error| TransportError::NoGit { message: error.to_string() };
         command.stdin(match &self.lock {
-            Some(lock) => Stdio::from(lock.try_clone().map_err(unusable)?),
+            Some(lock) => Stdio::from(lock.try_clone().map_err(TransportError::not_started)?),
             None => Stdio::null(),
         });
         let remote = || self.shown.clone();
-        let ended = process::run(command, self.access.timeout, &self.cancel).map_err(unusable)?;
+        let ended = process::run_within(command, &bounds, &self.cancel)?;
         if !matches!(&ended, ProcessEnd::Done { status, .. } if status.success())
             && let Some(repository) = repository.filter(|_| self.lock.is_some())
         {

@@ -8,6 +8,7 @@
 //!
 //! - [`remote`]: addresses. [`credentials`]: names and tokens, and their removal from messages.
 //! - [`git`]: the implementation, by the `git` executable. `process`: running it with an end.
+//! - `sandbox`: its bounds.
 //! - [`error`]: the meaning of a fault to the caller. [`working_copy`]: the local repository.
 //! - [`upkeep`]: packing repositories of this machine anew.
 //! - [`probe`]: the rights of an account, asked for without a move of any ref.
@@ -22,6 +23,7 @@ mod orphans;
 pub mod probe;
 pub(crate) mod process;
 pub mod remote;
+mod sandbox;
 pub mod upkeep;
 mod verdict;
 pub(crate) mod working_copy;
@@ -36,6 +38,7 @@ pub use error::TransportError;
 pub use git::GitTransport;
 pub use process::Cancel;
 pub use remote::RemoteUrl;
+pub use sandbox::{Limits, Sandbox};
 pub use working_copy::WorkingCopy;
 
 /// A way to one remote repository.

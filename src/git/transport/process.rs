@@ -11,6 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
+use super::TransportError;
+use super::sandbox::{self, Bounds};
+
 /// Asks everything that runs now or later to stop.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
@@ -47,11 +50,31 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The time that a program and its helpers have to end after they are asked to.
 const ENDING: Duration = Duration::from_secs(10);
 
-pub(crate) fn run(mut command: Command, patience: Duration, cancel: &Cancel) -> std::io::Result<ProcessEnd> {
+/// Runs a program without bounds.
+pub(crate) fn run(command: Command, patience: Duration, cancel: &Cancel) -> std::io::Result<ProcessEnd> {
+    watch(command, Command::spawn, patience, cancel)
+}
+
+/// Runs `git` within bounds.
+pub(super) fn run_within(
+    command: Command,
+    bounds: &Bounds,
+    cancel: &Cancel,
+) -> Result<ProcessEnd, TransportError> {
+    let start = |command: &mut Command| sandbox::start(command, bounds);
+    watch(command, start, bounds.time, cancel).map_err(TransportError::not_started)
+}
+
+fn watch(
+    mut command: Command,
+    start: impl FnOnce(&mut Command) -> std::io::Result<Child>,
+    patience: Duration,
+    cancel: &Cancel,
+) -> std::io::Result<ProcessEnd> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    let mut child = command.spawn()?;
+    let mut child = start(&mut command)?;
     let (heard, hear) = channel();
     let mut open = 0;
     if let Some(out) = child.stdout.take() {

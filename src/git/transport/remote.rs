@@ -70,6 +70,21 @@ impl RemoteUrl {
         (self.scheme == Scheme::File).then(|| PathBuf::from(path()))
     }
 
+    /// The TCP port that it is reached by, if it is elsewhere.
+    pub(super) fn port(&self) -> Option<u16> {
+        let usual = match self.scheme {
+            Scheme::Https => 443,
+            Scheme::Http => 80,
+            Scheme::Ssh => 22,
+            Scheme::Git => 9418,
+            Scheme::File => return None,
+        };
+        // What follows the colon of `user@host:path` is no port.
+        let authority = self.clean.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
+        let named = authority.and_then(|authority| authority.rsplit_once(':')?.1.parse().ok());
+        Some(named.unwrap_or(usual))
+    }
+
     /// Reads `https://…`, `ssh://…`, `user@host:path`, `file://…` or a path, and with `plain` also
     /// `http://…` and `git://…`.
     pub fn parse(text: &str, plain: bool) -> Result<RemoteUrl, TransportError> {

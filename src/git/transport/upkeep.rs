@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::process::{self, Cancel, ProcessEnd};
-use super::{TransportError, environment};
+use super::{Limits, TransportError, environment};
 
 /// A step of packing anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,13 @@ impl Step {
 
 /// Takes a step in a repository of this machine, by its shared folder, beside whoever else works there. Does nothing
 /// where another process is at it.
-pub fn run(repository: &Path, step: Step, grace: Grace, cancel: &Cancel) -> Result<(), TransportError> {
+pub fn run(
+    repository: &Path,
+    step: Step,
+    grace: Grace,
+    limits: Limits,
+    cancel: &Cancel,
+) -> Result<(), TransportError> {
     let failed =
         |message: String| TransportError::Failed { remote: repository.display().to_string(), message };
     let unusable = |error: std::io::Error| failed(error.to_string());
@@ -108,10 +114,9 @@ pub fn run(repository: &Path, step: Step, grace: Grace, cancel: &Cancel) -> Resu
         return Ok(());
     }
     for args in step.commands(grace) {
-        let mut command = environment::local(&repository);
+        let (mut command, bounds) = environment::local(&repository, limits, LONGEST);
         command.args(args).stdin(std::process::Stdio::null());
-        let ended = process::run(command, LONGEST, cancel)
-            .map_err(|error| TransportError::NoGit { message: error.to_string() })?;
+        let ended = process::run_within(command, &bounds, cancel)?;
         match ended {
             ProcessEnd::Done { status, .. } if status.success() => {}
             ProcessEnd::Done { err, .. } => {

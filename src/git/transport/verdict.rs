@@ -124,8 +124,13 @@ const WORDS: &[(Kind, &[&str])] = &[
 pub(super) fn of(remote: &str, said: &str) -> TransportError {
     let (remote, message) = (remote.to_owned(), gist(said));
     let lower = said.to_lowercase();
-    if said.lines().any(is_full_disk) {
+    if says_here(said, &FULL_DISK) {
         return TransportError::WorkingCopy { message };
+    }
+    // ssh writes `(publickey)` after a server's refusal.
+    let is_denied = |line: &str| line.ends_with(": permission denied") && !line.contains("load key");
+    if says_here(said, &LIMITED) || lines_of_here(said).any(|line| is_denied(&line)) {
+        return TransportError::Limited { remote, message };
     }
     if let Some(rest) = said.split("couldn't find remote ref ").nth(1) {
         let name = rest.lines().next().unwrap_or_default().trim().to_owned();
@@ -148,11 +153,26 @@ pub(super) fn of(remote: &str, said: &str) -> TransportError {
     }
 }
 
-/// Reports whether a line tells that this machine's disk has no room. The server's own begin with `remote:`.
-fn is_full_disk(line: &str) -> bool {
-    const WORDS: [&str; 3] = ["no space left on device", "disk quota exceeded", "file too large"];
-    let line = line.trim_start().to_lowercase();
-    !line.starts_with("remote:") && WORDS.iter().any(|word| line.contains(word))
+const FULL_DISK: [&str; 3] = ["no space left on device", "disk quota exceeded", "file too large"];
+
+/// The words of a sandbox, and of limits of memory, processor time (24) and files (25).
+const LIMITED: [&str; 6] = [
+    "out of memory",
+    "cannot allocate memory",
+    "memory exhausted",
+    "died of signal 24",
+    "died of signal 25",
+    "function not implemented",
+];
+
+/// Reports whether a line of this machine has one of these words.
+fn says_here(said: &str, words: &[&str]) -> bool {
+    lines_of_here(said).any(|line| words.iter().any(|word| line.contains(word)))
+}
+
+/// The lines of this machine, in small letters. The server's own begin with `remote:`.
+fn lines_of_here(said: &str) -> impl Iterator<Item = String> {
+    said.lines().map(|line| line.trim().to_lowercase()).filter(|line| !line.starts_with("remote:"))
 }
 
 /// The words for a ref that stays where it is because another one does.

@@ -178,7 +178,7 @@ async fn run_loop(
             ended = finished(&mut running) => {
                 running = None;
                 if mirror.is_none() {
-                    upkeep.begin(&settings.repo);
+                    upkeep.begin(&settings.repo, settings.git);
                 }
                 if let (Some(statuses), Ok((Ok(Work::Passed(passed)), _))) = (&statuses, &ended) {
                     statuses.know(&passed.clusters);

@@ -53,7 +53,7 @@ pub fn pass_once(
     }?;
     if is_local {
         settings.progress.begin("packing the repository");
-        super::upkeep::take_step(&settings.repo, &Cancel::default());
+        super::upkeep::take_step(&settings.repo, settings.git, &Cancel::default());
     }
     cache.store(settings);
     idle_pass::note(settings, clock, &passed);

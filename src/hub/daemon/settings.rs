@@ -11,6 +11,7 @@ use berth_base::progress::Progress;
 use berth_engine::gate::Limits;
 use berth_engine::gate::limits::Limit;
 use berth_git::protocol::Refs;
+use berth_git::transport::Limits as GitLimits;
 use berth_git::{CommitId, Identity};
 
 /// The settings of a daemon. They come from flags and environment only, never from the fleet repository.
@@ -41,6 +42,8 @@ pub struct Settings {
     pub first: bool,
     /// The branches that get a preview.
     pub previews: PreviewRule,
+    /// The limits of `git`, which packs the repository.
+    pub git: GitLimits,
     /// The handle for the pass's progress.
     pub progress: Progress,
 }
@@ -63,6 +66,7 @@ impl Settings {
             heartbeat: None,
             first: false,
             previews: PreviewRule::default(),
+            git: GitLimits::default(),
             progress: Progress::default(),
         }
     }
@@ -94,6 +98,7 @@ impl Settings {
             heartbeat,
             first,
             previews: _,
+            git: _,
             progress: _,
         } = self;
         for text in [rendered, clusters, status, statuses, processed, report, root, name, email] {

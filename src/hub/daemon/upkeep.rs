@@ -9,7 +9,7 @@ use tracing::{debug, info};
 
 use berth_git::Repo;
 use berth_git::transport::upkeep::{self, Grace};
-use berth_git::transport::{Cancel, TransportError};
+use berth_git::transport::{Cancel, Limits, TransportError};
 
 /// The time between two steps, and the time after one that failed.
 const PAUSE: Duration = Duration::from_secs(60);
@@ -25,7 +25,7 @@ pub(super) struct Upkeep {
 
 impl Upkeep {
     /// Begins the next step if one is due and none runs.
-    pub(super) fn begin(&mut self, repository: &Path) {
+    pub(super) fn begin(&mut self, repository: &Path, limits: Limits) {
         if self.running.as_ref().is_some_and(|running| !running.is_finished()) {
             return;
         }
@@ -38,7 +38,7 @@ impl Upkeep {
         }
         let (repository, cancel) = (repository.to_owned(), self.cancel.clone());
         let running = std::thread::Builder::new().name("upkeep".into());
-        self.running = running.spawn(move || take_step(&repository, &cancel)).ok();
+        self.running = running.spawn(move || take_step(&repository, limits, &cancel)).ok();
     }
 }
 
@@ -52,8 +52,8 @@ impl Drop for Upkeep {
 }
 
 /// Takes the step that is due, if one is; false where it failed.
-pub(super) fn take_step(repository: &Path, cancel: &Cancel) -> bool {
-    match try_step(repository, cancel) {
+pub(super) fn take_step(repository: &Path, limits: Limits, cancel: &Cancel) -> bool {
+    match try_step(repository, limits, cancel) {
         Ok(()) => true,
         Err(error) => {
             debug!(%error, "the repository could not be packed");
@@ -62,13 +62,13 @@ pub(super) fn take_step(repository: &Path, cancel: &Cancel) -> bool {
     }
 }
 
-fn try_step(repository: &Path, cancel: &Cancel) -> Result<(), TransportError> {
+fn try_step(repository: &Path, limits: Limits, cancel: &Cancel) -> Result<(), TransportError> {
     let Ok(repo) = Repo::open(repository) else { return Ok(()) };
     let folder = repo.shared_path();
     let Some(step) = upkeep::due(folder).filter(|_| repo.may_be_packed()) else { return Ok(()) };
     let grace = if repo.is_bare() && !repo.has_expiry() { Grace::Hour } else { Grace::OfGit };
     let begun = Instant::now();
-    upkeep::run(folder, step, grace, cancel)?;
+    upkeep::run(folder, step, grace, limits, cancel)?;
     info!(?step, seconds = begun.elapsed().as_secs(), "the repository was packed");
     Ok(())
 }

@@ -5,7 +5,7 @@ use crate::testing::bare;
 use crate::transport::credentials::Token;
 use crate::transport::upkeep::Step;
 use crate::transport::{
-    Access, Cancel, GitTransport, RefPush, RemoteUrl, Transport, TransportError, Want, WorkingCopy,
+    Access, Cancel, GitTransport, Limits, RefPush, RemoteUrl, Transport, TransportError, Want, WorkingCopy,
 };
 use crate::{CommitId, Identity, Repo, TreeId, Writer};
 
@@ -21,6 +21,7 @@ fn transport(remote: &Path) -> GitTransport {
         known_hosts: None,
         timeout: Duration::from_secs(60),
         stall: Duration::from_secs(30),
+        limits: Limits::default(),
     };
     GitTransport::new(access, Cancel::default())
 }

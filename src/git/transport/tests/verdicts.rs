@@ -11,6 +11,7 @@ fn word(said: &str) -> &'static str {
         E::Truncated { .. } => "truncated",
         E::Setting { .. } => "setting",
         E::Failed { .. } => "failed",
+        E::Limited { .. } => "limited",
         _ => "other",
     }
 }
@@ -58,6 +59,12 @@ fn each_fault_is_told_from_the_others() {
         ("fatal: unable to access 'https://h/r/': The requested URL returned error: 301", "setting"),
         ("fatal: remote error: access denied or repository not exported: /x", "denied"),
         ("fatal: something new", "failed"),
+        ("fatal: Out of memory, malloc failed\nfatal: index-pack failed", "limited"),
+        ("error: index-pack died of signal 25\nfatal: index-pack failed", "limited"),
+        ("error: cannot run ssh: Permission denied\nfatal: unable to fork", "limited"),
+        ("error: cannot run ssh: No such file or directory\nfatal: unable to fork", "failed"),
+        ("Load key \"/k\": Permission denied\ngit@h: Permission denied (publickey).", "denied"),
+        ("remote: fatal: Out of memory, malloc failed\nfatal: early EOF", "truncated"),
     ] {
         assert_eq!(word(said), expected, "{said}");
     }
