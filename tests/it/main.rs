@@ -136,6 +136,8 @@ mod status_posts;
 mod strategy;
 mod support;
 mod takeover;
+#[cfg(unix)]
+mod three_remotes;
 mod tidy;
 #[cfg(unix)]
 mod tutorial;

@@ -1,5 +1,6 @@
 //! A fleet's statuses by POST and by refs: what they cost the Git server and the daemon, in bytes and processor time.
-//! `BERTH_STATUSES=10000` asks for that many, and `BERTH_STATUSES_SECONDS=600` spreads them.
+//! `BERTH_STATUSES=10000` asks for that many members, `BERTH_STATUSES_AGAIN=833` for so many heartbeats of theirs, and
+//! `BERTH_STATUSES_SECONDS=300` spreads these.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,6 +34,7 @@ fn megabytes(bytes: usize) -> f64 {
 #[test]
 fn a_fleets_statuses_cost_little_by_post() {
     let count = number_of("BERTH_STATUSES", 60);
+    let again = number_of("BERTH_STATUSES_AGAIN", 10).min(count);
     let spread = Duration::from_secs(number_of("BERTH_STATUSES_SECONDS", 0) as u64);
     let people = Repo::new();
     let names: Vec<String> = (0..count).map(|index| format!("m{index:05}")).collect();
@@ -59,38 +61,40 @@ fn a_fleets_statuses_cost_little_by_post() {
     let address = format!("127.0.0.1:{}", at_daemon.port);
     let times = || (processor_time(server.pid()), processor_time(daemon.pid()));
 
-    let (before, begun) = (times(), Instant::now());
-    at_server.take_bytes();
-    let (next, tries) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE.min(count) {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::SeqCst);
-                    let Some(key) = keys.get(index) else { break };
-                    let due = begun + spread.mul_f64(index as f64 / count as f64);
-                    std::thread::sleep(due.saturating_duration_since(Instant::now()));
-                    let status = status(&key.cluster, "well", 0);
-                    until("it is kept", || {
-                        tries.fetch_add(1, Ordering::SeqCst);
-                        key.post(&address, &status).0 == 204
-                    });
-                }
-            });
-        }
-    });
-    let (after, took) = (times(), begun.elapsed());
+    // First all say something new as fast as they can, then some say the same again.
+    for (word, count, spread) in [("new", count, Duration::ZERO), ("same", again, spread)] {
+        let (before, begun) = (times(), Instant::now());
+        at_server.take_bytes();
+        let (next, tries) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..AT_ONCE.min(count) {
+                scope.spawn(|| {
+                    loop {
+                        let index = next.fetch_add(1, Ordering::SeqCst);
+                        let Some(key) = keys.get(index).filter(|_| index < count) else { break };
+                        let due = begun + spread.mul_f64(index as f64 / count as f64);
+                        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                        until("it is kept", || {
+                            tries.fetch_add(1, Ordering::SeqCst);
+                            key.post(&address, &status(&key.cluster, "well", 0)).0 == 204
+                        });
+                    }
+                });
+            }
+        });
+        let (after, took) = (times(), begun.elapsed());
+        println!(
+            "{count} {word} statuses by POST in {:.0} s, {} requests: daemon heard {:.1} MB and took {:.1} s with its \
+             passes; server moved {:.1} MB and took {:.1} s",
+            took.as_secs_f64(),
+            tries.load(Ordering::SeqCst),
+            megabytes(at_daemon.take_bytes()),
+            after.1 - before.1,
+            megabytes(at_server.take_bytes()),
+            after.0 - before.0,
+        );
+    }
     assert_eq!(kept(&fleet).len(), count);
-    println!(
-        "{count} statuses by POST in {:.0} s, {} requests: daemon heard {:.1} MB and took {:.1} s with its passes; \
-         server moved {:.1} MB and took {:.1} s",
-        took.as_secs_f64(),
-        tries.load(Ordering::SeqCst),
-        megabytes(at_daemon.take_bytes()),
-        after.1 - before.1,
-        megabytes(at_server.take_bytes()),
-        after.0 - before.0,
-    );
     println!("most memory of the daemon: {}", most_memory(daemon.pid()));
     assert_eq!(daemon.stop().0, 0);
 

@@ -74,6 +74,7 @@ mod schema;
 mod several_fleets;
 mod signing_args;
 mod since;
+mod source_remote;
 mod state;
 mod status;
 mod status_post;

@@ -13,6 +13,7 @@ use super::remote::RemoteArgs;
 use super::rollout_events::{EventArgs, RolloutEvents};
 use super::several_fleets;
 use super::signing_args::SigningArgs;
+use super::source_remote::SourceRemoteArgs;
 use super::standby_args::StandbyArgs;
 use super::status_posts_args::StatusPostsArgs;
 use super::status_remote::StatusRemoteArgs;
@@ -101,6 +102,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     remote: RemoteArgs,
     #[command(flatten)]
+    source_remote: SourceRemoteArgs,
+    #[command(flatten)]
     status_remote: StatusRemoteArgs,
     #[command(flatten)]
     trust: TrustArgs,
@@ -140,8 +143,9 @@ impl RunArgs {
         let Some((transport, copy)) = self.remote.open(self.repo.as_deref(), "run", cancel)? else {
             return Ok(None);
         };
+        let source = self.source_remote.open(&self.remote, &copy, cancel)?;
         let reports = self.status_remote.open(&self.remote, &copy, cancel)?;
-        Ok(Some(Mirror::new(Box::new(transport), copy).hearing_from(reports)))
+        Ok(Some(Mirror::new(Box::new(transport), copy).reading_from(source).hearing_from(reports)))
     }
 }
 

@@ -34,6 +34,8 @@ const EXAMINE: Duration = Duration::from_secs(3600);
 pub struct Mirror {
     transport: Box<dyn Transport>,
     copy: WorkingCopy,
+    /// The remote of the source, where that is another one.
+    source_remote: Option<Box<dyn Transport>>,
     /// The remote of members' reports, where that is another one.
     reports: Option<Box<dyn Transport>>,
     /// The reason why the newest reports are not known.
@@ -55,6 +57,7 @@ impl Mirror {
         Mirror {
             transport,
             copy,
+            source_remote: None,
             reports: None,
             deaf: None,
             refuses_posts: Arc::default(),
@@ -63,6 +66,17 @@ impl Mirror {
             checked: None,
             examined: None,
         }
+    }
+
+    /// Reads the source from another remote, if there is one.
+    #[must_use]
+    pub fn reading_from(self, source_remote: Option<Box<dyn Transport>>) -> Mirror {
+        Mirror { source_remote, ..self }
+    }
+
+    /// The remote of the source.
+    fn of_source(&self) -> &dyn Transport {
+        self.source_remote.as_deref().unwrap_or(&*self.transport)
     }
 
     /// Reads members' reports from another remote, if there is one.
@@ -96,8 +110,8 @@ impl Mirror {
         settings.progress.begin("fetching");
         let refs = &settings.refs;
         let source = self.source_name(settings)?;
-        let mut wants = vec![Want::same(&source)];
-        wants.extend([&refs.rendered, &refs.processed].map(|prefix| Want::all(prefix)));
+        let mut edited = vec![Want::same(&source)];
+        let mut wants: Vec<Want> = [&refs.rendered, &refs.processed].map(|prefix| Want::all(prefix)).into();
         let of_members = [&refs.status, &refs.statuses].map(|prefix| Want::all(prefix));
         if self.reports.is_none() {
             wants.extend(of_members.clone());
@@ -110,10 +124,16 @@ impl Mirror {
             let reviewed = settings.previews.prefixes();
             let here =
                 |there: &&str| Want::All { there: (*there).to_owned(), here: previews::copy_of(there) };
-            wants.extend(reviewed.iter().map(here));
+            edited.extend(reviewed.iter().map(here));
             wants.push(Want::all(&refs.preview));
         }
-        match self.transport.fetch(self.copy.path(), &wants, None) {
+        if self.source_remote.is_some() {
+            // Before the source: one that was read earlier could be older than the state's own.
+            self.transport.fetch(self.copy.path(), &wants, None)?;
+        } else {
+            edited.extend(wants);
+        }
+        match self.of_source().fetch(self.copy.path(), &edited, None) {
             Err(TransportError::NoSuchRef { name, .. }) if name == source => {
                 return Err(self.no_source(&name));
             }
@@ -164,7 +184,7 @@ impl Mirror {
             return Ok(name.clone());
         }
         let name = match settings.source.as_deref() {
-            None | Some("HEAD") => match self.transport.list(BRANCHES)?.head {
+            None | Some("HEAD") => match self.of_source().list(BRANCHES)?.head {
                 Some(head) => head,
                 None => return Err(PassError::NoSource("HEAD".to_owned())),
             },
@@ -190,7 +210,7 @@ impl Mirror {
     }
 
     fn no_source(&self, name: &str) -> PassError {
-        let listing = match self.transport.list(BRANCHES) {
+        let listing = match self.of_source().list(BRANCHES) {
             Ok(listing) => listing,
             Err(error) => return error.into(),
         };
