@@ -5,10 +5,13 @@ use std::process::Command;
 
 use serde_json::{Value as Json, json};
 
+use berth_forge::{Client, ForgeError, Given, Marker, State, Status, Token, environment};
+
 use crate::signing::Keys;
 use crate::support::gitea::{Gitea, User};
 use crate::support::remote::{Fleet, Folder, Https, Plain, Server, Ssh};
-use crate::support::{Ran, berth, hermetic, small_fleet};
+use crate::support::wait::until;
+use crate::support::{Ran, berth, config_map, hermetic, small_fleet};
 
 /// The results of a run: level and message.
 struct Told {
@@ -362,4 +365,55 @@ fn the_rights_and_rules_of_the_page_are_those_that_a_gitea_needs() {
     // The reviewer reads and comments.
     assert_eq!(Told::of(&mut at.doctor(&["reviewer"], &reviewer)).code, 0);
     assert_eq!(at.refs(), before);
+}
+
+#[test]
+fn a_gitea_needs_a_review_and_lets_a_reviewer_comment_and_no_more() {
+    let Some(at) = AtGitea::start() else { return };
+    let (gitea, repository) = (&at.gitea, &at.repository);
+    let daemon = at.account("daemon", repository, "write", &["write:repository"]);
+    let approver = at.account("approver", repository, "write", &["write:repository", "write:issue"]);
+    let scopes = ["read:repository", "write:issue", "read:user"];
+    let reviewer = at.account("reviewer", repository, "read", &scopes);
+    at.protect(&json!({"rule_name": "main", "enable_push": false, "required_approvals": 1}));
+    at.protect(&json!({"rule_name": "berth/**", "enable_push": true, "enable_push_whitelist": true,
+        "push_whitelist_usernames": ["daemon"]}));
+    at.run_once(&daemon).expect(0);
+    let edited = small_fleet();
+    let clone = at.folder.path().join("clone");
+    let remote = gitea.remote(&at.owner, repository);
+    let git =
+        |folder: &Path, arguments: &[&str]| Ran::of(hermetic("git").current_dir(folder).args(arguments));
+    git(edited.path(), &["clone", "-q", &remote, clone.to_str().expect("a text path")]).expect(0);
+    std::fs::write(clone.join("apps/web.yaml"), config_map("web", "two", "{clusterSelector: {}}"))
+        .expect("a file");
+    git(&clone, &["commit", "-qam", "two"]).expect(0);
+    // Not even the owner pushes without a review, nor does anybody else write berth's branches.
+    assert!(git(&clone, &["push", &remote, "HEAD:main"]).err.contains("protected branch"));
+    assert!(git(&clone, &["push", &remote, "HEAD:berth/preview/x"]).err.contains("protected branch"));
+    gitea.push(&at.owner, repository, &clone, "HEAD:refs/heads/edit");
+    let number = gitea.pull_request(&at.owner, repository, "edit");
+
+    let variables =
+        [("GITEA_ACTIONS", "true"), ("GITHUB_API_URL", &gitea.api()), ("GITHUB_REPOSITORY", repository)];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let event = gitea.event(repository, number);
+    let pull_request =
+        environment::read(&variables, Some(&event), &Given::default()).expect("a pull request");
+    let client = Client::new(&pull_request, Token::new(&reviewer));
+    client.put_comment(&Marker::new(""), "1 cluster changes").expect("a comment");
+    let status =
+        client.set_status(&pull_request.head_commit, &Status::new(State::Success, "1 cluster changes"));
+    assert!(matches!(status, Err(ForgeError::NoRight { .. })), "{status:?}");
+
+    let merge = format!("repos/{repository}/pulls/{number}/merge");
+    let merged = |token: &str| gitea.request(token, "POST", &merge, Some(&json!({"Do": "merge"})));
+    assert!(merged(&at.owner.token).is_err(), "a merge without an approval");
+    let review = format!("repos/{repository}/pulls/{number}/reviews");
+    gitea.call(&approver, "POST", &review, Some(&json!({"event": "APPROVED", "body": "good"})));
+    until("it is merged", || merged(&approver).is_ok());
+    at.run_once(&daemon).expect(0);
+    // A token that reads writes nothing, whatever its account may.
+    let reading = gitea.token("approver", &["read:repository"]);
+    assert_eq!(Told::of(&mut at.doctor(&["reviewer"], &reading)).code, 0);
 }

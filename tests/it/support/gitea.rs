@@ -186,7 +186,14 @@ impl Gitea {
         self.request(token, method, path, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
-    fn request(&self, token: &str, method: &str, path: &str, body: Option<&Json>) -> Result<Json, String> {
+    /// Sends a request to a path below `/api/v1`. An error is the status and the answer.
+    pub fn request(
+        &self,
+        token: &str,
+        method: &str,
+        path: &str,
+        body: Option<&Json>,
+    ) -> Result<Json, String> {
         self.send(&format!("token {token}"), method, path, body)
     }
 

@@ -99,6 +99,10 @@ enum Role {
         /// Reports are in the fleet repository, too.
         reports_here: bool,
     },
+    /// A member, in a repository that holds reports alone.
+    Reporter {
+        cluster: String,
+    },
     Reviewer,
 }
 
@@ -173,7 +177,7 @@ impl DoctorArgs {
         let identity = Identity { signer, ..Identity::default() };
         let followed = match &role {
             Role::Member { cluster, .. } => tips.refs.cluster(cluster),
-            Role::Daemon | Role::Reviewer => tips.refs.rendered.clone(),
+            Role::Daemon | Role::Reporter { .. } | Role::Reviewer => tips.refs.rendered.clone(),
         };
         let wanted = [tips.source.as_ref(), Some(&tips.refs.rendered), Some(&followed)];
         if !fetch(&transport, &copy, wanted, &listing, to) {
@@ -283,7 +287,8 @@ impl DoctorArgs {
         let Some(probe) = self.probe(transport, copy, &listing, to) else { return Ok(()) };
         let tips = Tips { listed: &listing.refs, source: None, refs: Refs::default() };
         let repo = Repo::open(copy.path())?;
-        Ok(rights::check_status_remote(cluster, &tips, &repo, identity, &probe, to)?)
+        let role = Role::Reporter { cluster: cluster.to_owned() };
+        Ok(rights::check(&role, &tips, &repo, identity, &probe, to)?)
     }
 }
 

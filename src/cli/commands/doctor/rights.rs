@@ -41,9 +41,8 @@ const PROTECT_SOURCE: &str =
 const PROTECT_RENDERED: &str = "protect the branch, so that only the daemon's account may push to it";
 const NO_REWRITES: &str =
     "protect the branch against force pushes and deletion: its history is the proof of the state";
-const FEWER_REFS: &str = "give the account no right to write to this repository: let it report to a repository of its own with `--status-remote`, or let the server's hooks allow `refs/berth/status/CLUSTER` alone";
-const OWN_REPORT: &str =
-    "a hook of a plain server can allow `refs/berth/status/CLUSTER` alone; forges have no such rule";
+const FEWER_REFS: &str = "give the account no right to write to this repository: let the member report with `--status-post`, or to a repository of its own with `--status-remote`; or let the server's hooks allow `refs/berth/status/CLUSTER` alone";
+const OWN_REPORT: &str = "let the member report with `--status-post`; or let the server's hooks allow `refs/berth/status/CLUSTER` alone";
 const READ_ONLY: &str = "give the reviewer's account the right to read, and no other";
 
 impl Tips<'_> {
@@ -62,22 +61,6 @@ pub(super) fn check(
     to: &mut Findings,
 ) -> Result<(), GitError> {
     let questions = Asker { tips, repo, identity }.questions(role)?;
-    answer(probe, questions, to);
-    Ok(())
-}
-
-/// Asks for a member's rights in a repository that holds reports alone.
-pub(super) fn check_status_remote(
-    cluster: &str,
-    tips: &Tips<'_>,
-    repo: &Repo,
-    identity: &Identity,
-    probe: &Probe<'_>,
-    to: &mut Findings,
-) -> Result<(), GitError> {
-    let asker = Asker { tips, repo, identity };
-    let other = Question { level: Level::Warning, hint: OWN_REPORT, ..asker.other_status(cluster)? };
-    let questions = vec![asker.own_status(cluster)?, other];
     answer(probe, questions, to);
     Ok(())
 }
@@ -133,6 +116,11 @@ impl Asker<'_> {
                 if *reports_here {
                     questions.push(self.own_status(cluster)?);
                 }
+            }
+            Role::Reporter { cluster } => {
+                questions.push(self.own_status(cluster)?);
+                let other = self.other_status(cluster)?;
+                questions.push(Question { level: Level::Warning, hint: OWN_REPORT, ..other });
             }
             Role::Reviewer => {
                 questions.push(Question { hint: READ_ONLY, ..rendered()? });
