@@ -22,6 +22,16 @@ const NONE: Fault =
 
 fn nothing(_: &mut World) {}
 
+const BOTH_FAIL: &[&str] = &["BerthPassesFail daemon-1", "BerthPassesFail daemon-2"];
+const BOTH_REFUSE: &[&str] = &["BerthPassIsRefused daemon-1", "BerthPassIsRefused daemon-2"];
+const NOBODY_GETS_ANYTHING: &[&str] = &[
+    "BerthMemberIsCutOff a",
+    "BerthMemberIsCutOff b",
+    "BerthMemberIsCutOff c",
+    "BerthPassesFail daemon-1",
+    "BerthPassesFail daemon-2",
+];
+
 pub const ALL: &[Fault] = &[
     Fault { name: "processes stop and start again", each: |world| again(world, "-TERM"), ..NONE },
     Fault { name: "processes are killed", each: |world| again(world, "-KILL"), ..NONE },
@@ -55,7 +65,7 @@ pub const ALL: &[Fault] = &[
         name: "the server refuses what berth pushes",
         begin: |world| refuse(world, "refs/berth/*|refs/heads/berth/*"),
         end: |world| world.fleet.hook("update", "exit 0"),
-        alerts: &["BerthPassesFail daemon-1", "BerthPassesFail daemon-2"],
+        alerts: BOTH_FAIL,
         ..NONE
     },
     Fault {
@@ -83,20 +93,14 @@ pub const ALL: &[Fault] = &[
         name: "the servers say nothing",
         begin: |world| world.harm(Some(Harm::Mute)),
         end: |world| world.harm(None),
-        alerts: &[
-            "BerthMemberIsCutOff a",
-            "BerthMemberIsCutOff b",
-            "BerthMemberIsCutOff c",
-            "BerthPassesFail daemon-1",
-            "BerthPassesFail daemon-2",
-        ],
+        alerts: NOBODY_GETS_ANYTHING,
         ..NONE
     },
     Fault {
         name: "the servers' answers are garbled",
         begin: |world| world.harm(Some(Harm::Garbled)),
         end: |world| world.harm(None),
-        alerts: &["BerthPassesFail daemon-1", "BerthPassesFail daemon-2"],
+        alerts: BOTH_FAIL,
         ..NONE
     },
     Fault {
@@ -111,13 +115,7 @@ pub const ALL: &[Fault] = &[
             world.ssh.start();
             world.plain.start();
         },
-        alerts: &[
-            "BerthMemberIsCutOff a",
-            "BerthMemberIsCutOff b",
-            "BerthMemberIsCutOff c",
-            "BerthPassesFail daemon-1",
-            "BerthPassesFail daemon-2",
-        ],
+        alerts: NOBODY_GETS_ANYTHING,
         ..NONE
     },
     Fault {
@@ -137,7 +135,7 @@ pub const ALL: &[Fault] = &[
         name: "the rendered branch is put back",
         begin: |world| world.put_back(RENDERED, 3),
         end: |world| world.restore(RENDERED),
-        alerts: &["BerthPassIsRefused daemon-1", "BerthPassIsRefused daemon-2"],
+        alerts: BOTH_REFUSE,
         ..NONE
     },
     Fault {
@@ -147,7 +145,7 @@ pub const ALL: &[Fault] = &[
             world.forge(RENDERED, &[RENDERED]);
         },
         end: |world| world.restore(RENDERED),
-        alerts: &["BerthPassIsRefused daemon-1", "BerthPassIsRefused daemon-2"],
+        alerts: BOTH_REFUSE,
         ..NONE
     },
     Fault {
@@ -155,7 +153,7 @@ pub const ALL: &[Fault] = &[
         begin: |world| world.put_back("refs/heads/main", 3),
         end: |world| world.restore("refs/heads/main"),
         with_edits: false,
-        alerts: &["BerthPassIsRefused daemon-1", "BerthPassIsRefused daemon-2"],
+        alerts: BOTH_REFUSE,
         ..NONE
     },
     Fault {

@@ -22,6 +22,7 @@ use super::ui::Ui;
 use super::webhook_args::WebhookArgs;
 use berth_base::backoff::chance;
 use berth_base::model::Timestamp;
+use berth_base::text::counted;
 use berth_git::protocol::Refs;
 use berth_git::signature::AllowedSigners;
 use berth_git::transport::probe::Probe;
@@ -232,9 +233,9 @@ impl DoctorArgs {
         match transport.version().and_then(|version| Ok((version, transport.list("")?))) {
             Ok((version, listing)) => {
                 to.good(format!(
-                    "git {version} reaches `{}`, which has {} refs",
+                    "git {version} reaches `{}`, which has {}",
                     transport.shown(),
-                    listing.refs.len()
+                    counted(listing.refs.len(), "ref")
                 ));
                 Some(listing)
             }
