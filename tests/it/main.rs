@@ -14,6 +14,8 @@ mod azure;
 #[cfg(unix)]
 mod bad_inputs;
 mod bad_objects;
+#[cfg(unix)]
+mod bundle;
 mod caching;
 mod causes;
 #[cfg(unix)]

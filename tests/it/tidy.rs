@@ -138,7 +138,7 @@ const IMPURE: &[&str] = &[
 /// A library, and the places that may name it.
 const CONFINED: &[(&str, &[&str])] = &[
     ("git2::", &["git/objects"]),
-    ("flate2::", &["git/objects"]),
+    ("flate2::", &["git/objects", "cli/commands/bundle"]),
     ("sha1::", &["git/objects"]),
     ("base64::engine", &["base/text"]),
     ("saphyr_parser", &["base/yaml"]),
@@ -157,6 +157,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "cli/commands",
         ],
     ),
+    ("tar::", &["cli/commands/bundle"]),
     ("hyper::", &["metrics"]),
     ("prometheus_client", &["metrics"]),
     (

@@ -5,6 +5,7 @@
 
 mod bar;
 mod bug;
+mod bundle;
 mod changes;
 mod difference;
 mod documents_in;
@@ -141,6 +142,7 @@ enum Command {
     Status(status::StatusArgs),
     Verify(verify::VerifyArgs),
     Doctor(Box<doctor::DoctorArgs>),
+    Bundle(bundle::BundleArgs),
     Import(import::ImportArgs),
     Federate(federate::FederateArgs),
     Join(join::JoinArgs),
@@ -220,6 +222,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Status(args) => status::cmd_status(args, ui),
         Command::Verify(args) => verify::cmd_verify(args, ui),
         Command::Doctor(args) => doctor::cmd_doctor(args, ui),
+        Command::Bundle(args) => bundle::cmd_bundle(args, ui),
         Command::Import(args) => import::cmd_import(args, ui),
         Command::Federate(args) => federate::cmd_federate(args, ui),
         Command::Join(args) => join::cmd_join(args, ui),

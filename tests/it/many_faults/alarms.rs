@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use serde_json::{Value as Json, json};
 
 use crate::support::hermetic;
-use crate::support::page::page;
+use crate::support::page::page_in_one_piece;
 use crate::support::programs::made;
 use crate::support::wait::until;
 
@@ -48,7 +48,8 @@ impl Alarms {
         command.arg(format!("--web.listen-address={address}")).stdout(Stdio::null()).stderr(Stdio::null());
         let prometheus = command.spawn().expect("Prometheus starts");
         let is_ready = || {
-            std::net::TcpStream::connect(&address).is_ok() && page(&address, "/-/ready").contains("200 OK")
+            std::net::TcpStream::connect(&address).is_ok()
+                && page_in_one_piece(&address, "/-/ready").contains("200 OK")
         };
         until("Prometheus is ready", is_ready);
         Ok(Alarms { prometheus, address })
@@ -56,7 +57,7 @@ impl Alarms {
 
     /// The alerts that fire now, each with the process that it is about.
     pub fn firing(&self) -> BTreeSet<String> {
-        let answer = page(&self.address, "/api/v1/alerts");
+        let answer = page_in_one_piece(&self.address, "/api/v1/alerts");
         let body = answer.split_once("\r\n\r\n").expect("a body").1;
         let answer: Json = serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {body}"));
         let alerts = answer["data"]["alerts"].as_array().expect("a list").iter();

@@ -243,7 +243,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 34] = [
+pub const COMMANDS: [&str; 35] = [
     "demo",
     "init",
     "validate",
@@ -263,6 +263,7 @@ pub const COMMANDS: [&str; 34] = [
     "status",
     "verify",
     "doctor",
+    "bundle",
     "import",
     "federate",
     "join",

@@ -1,0 +1,93 @@
+//! `berth bundle`: what a report of a fault needs, in one archive, without secrets.
+//!
+//! - [`parts`]: the files. [`secrets`]: a last look for credentials that this machine knows. [`archive`]: the `.tar.gz`.
+
+mod archive;
+mod parts;
+mod secrets;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::exit::{CommandError, Exit, Outcome};
+use super::ui::Ui;
+use berth_base::model::Timestamp;
+use berth_base::text::counted;
+use berth_git::Repo;
+use secrets::Secrets;
+
+/// Gather what a report of a fault needs, without secrets, in one archive
+///
+/// Takes the environment variables of the process that it is about. The archive has versions, settings, refs, the
+/// messages of publications, the report's numbers, and the state of the repository on this machine; with `--metrics` and
+/// `--log` also those of a process. It has no file of the source, no object of a cluster and no credential: of settings,
+/// only numbers, switches and names are shown. It does have the names of clusters, workloads and people. `--list` shows
+/// all of it and writes nothing.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth bundle --repo /var/cache/berth/fleet --metrics 127.0.0.1:9090 --log berth.log\n  berth bundle --list"
+)]
+pub(crate) struct BundleArgs {
+    /// The repository, or the working copy of a daemon or member
+    #[arg(long, value_name = "PATH", env = "BERTH_REPO", default_value = ".")]
+    repo: PathBuf,
+    /// Address of a process's numbers, as it was given with `--metrics`
+    #[arg(long, value_name = "ADDR")]
+    metrics: Option<String>,
+    /// File with the log of a process, of which the last mebibyte is taken
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Number of publications whose messages are taken
+    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
+    publications: usize,
+    /// The archive; default: `berth-bundle-` and the time, in this folder
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print what would be in it, and write nothing
+    #[arg(long)]
+    list: bool,
+}
+
+pub(crate) fn cmd_bundle(args: &BundleArgs, ui: &Ui) -> Outcome {
+    let repo = Repo::open(&args.repo)?;
+    let now = Timestamp::now();
+    let mut files = Vec::from(parts::of_machine(&repo));
+    files.extend(parts::of_repository(&repo, args.publications)?);
+    if let Some(address) = &args.metrics {
+        files.push(parts::numbers(address));
+    }
+    if let Some(log) = &args.log {
+        files.push(parts::log(log)?);
+    }
+    files.insert(0, parts::readme(&files, now));
+    let secrets = Secrets::of_this_machine();
+    for file in &mut files {
+        file.text = secrets.redacted(&file.text);
+    }
+    if args.list {
+        for file in &files {
+            ui.out(&format!("== {}\n{}\n", file.name, file.text));
+        }
+        return Ok(Exit::Done);
+    }
+    let name = format!("berth-bundle-{}", now.strftime("%Y%m%dT%H%M%SZ"));
+    let path = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.tar.gz")));
+    let failed = |error| cannot_write(&path, &error);
+    archive::write(&path, &name, &files, now).map_err(failed)?;
+    ui.status(&format!("wrote {} to {}", counted(files.len(), "file"), path.display()));
+    ui.status("look at it before you send it: it has the names of clusters, workloads and people");
+    Ok(Exit::Done)
+}
+
+/// The variables that berth reads, in order.
+fn settings() -> BTreeMap<String, String> {
+    let text = |text: OsString| text.to_string_lossy().into_owned();
+    let all = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
+    all.filter(|(name, _)| name.starts_with("BERTH_")).collect()
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> CommandError {
+    CommandError::new(Exit::Unreachable, format!("`{}` cannot be written: {error}", path.display()))
+        .hint("name another file with --out")
+}
