@@ -90,7 +90,6 @@ fn members_that_may_not_push_report_and_every_command_sees_it() {
     let members: Vec<Running> = (0..3).map(|index| world.member(index, &address, &[])).collect();
     until("all report", || world.report()["totals"]["in sync"] == 3);
     assert_eq!(kept(&world.fleet).len(), 3);
-    assert_eq!(world.fleet.bare(&["rev-list", "--count", STATUSES]), "1");
     assert_eq!(world.fleet.bare(&["for-each-ref", "refs/berth/status/"]), "");
     // A clone as CI makes it.
     let clone = world.fleet.root().join("clone");
@@ -330,6 +329,25 @@ fn of_a_cluster_with_a_pushed_and_a_sent_status_the_newer_counts() {
     // What cannot be read of one does not hide the other.
     world.fleet.bare(&["update-ref", STATUSES, "main"]);
     assert_eq!(read_statuses(&repo, &refs).unwrap().by_cluster["a"].labels["berth.dev/is"], "pushed again");
+}
+
+#[test]
+fn the_history_of_sent_statuses_is_short() {
+    let world = World::new();
+    let (tree, mut commit) =
+        (world.fleet.bare(&["hash-object", "-t", "tree", "-w", "/dev/null"]), String::new());
+    for _ in 0..255 {
+        let parent = ["-p", commit.as_str()];
+        let parent = if commit.is_empty() { &[][..] } else { &parent };
+        commit = world.fleet.bare(&[&["commit-tree", "-m", "x", &tree], parent].concat());
+    }
+    world.fleet.bare(&["update-ref", STATUSES, &commit]);
+    let (_daemon, address) = world.daemon("1", &[]);
+    let count = || world.fleet.bare(&["rev-list", "--count", STATUSES]);
+    for (seconds, expected) in [(-30, "256"), (-20, "1"), (-10, "2")] {
+        assert_eq!(world.keys[0].post(&address, &status("a", "x", seconds)).0, 204);
+        assert_eq!(count(), expected);
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The statuses that members sent by POST: one commit without a parent that is replaced, with a file for each cluster.
+//! The statuses that members sent by POST: one commit with a file for each cluster. The ones before it are not read.
 //!
 //! Files stand in folders by a digest of their names, so that a few new statuses change a few small trees.
 

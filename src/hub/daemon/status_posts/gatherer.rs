@@ -29,6 +29,10 @@ const PAUSE: Duration = Duration::from_secs(3);
 /// The number of attempts before a lost race counts as a failure.
 const ATTEMPTS: u32 = 3;
 
+/// The most commits of the ref. A commit with a parent is sent as what differs, one without as a whole; nobody reads
+/// earlier ones.
+const LONGEST: usize = 256;
+
 const MESSAGE: &str = "berth: statuses of members\n";
 
 const NOT_KEPT: Fate = Fate::Unavailable("the status cannot be kept now");
@@ -50,6 +54,8 @@ pub struct Gatherer {
 #[derive(Debug)]
 struct Gathered {
     commit: Option<CommitId>,
+    /// The number of commits up to it.
+    length: usize,
     tree: TreeId,
     /// By path.
     statuses: BTreeMap<String, Known>,
@@ -182,8 +188,10 @@ impl Gatherer {
         });
         let tree = writer.edited(there.tree, edits)?;
         let now = Timestamp::now().as_second();
-        let commit = writer.commit(tree, &[], MESSAGE, &self.identity, now)?;
-        let Gathered { commit: old, mut statuses, .. } = there;
+        let Gathered { commit: old, length, mut statuses, .. } = there;
+        let parents: Vec<CommitId> = old.into_iter().filter(|_| length < LONGEST).collect();
+        let commit = writer.commit(tree, &parents, MESSAGE, &self.identity, now)?;
+        let length = if parents.is_empty() { 1 } else { length + 1 };
         let moves = [RefPush { name: self.name.clone(), old, new: Some(commit) }];
         self.transport.push(self.copy.path(), &moves, false)?;
         debug!(statuses = offers.len(), "kept members' statuses");
@@ -194,22 +202,32 @@ impl Gatherer {
                 None => drop(statuses.remove(path)),
             }
         }
-        self.there = Some(Gathered { commit: Some(commit), tree, statuses });
+        self.there = Some(Gathered { commit: Some(commit), length, tree, statuses });
         Ok(draft)
     }
 
     fn fetch(&self, repo: &Repo) -> Result<Gathered, GatherError> {
         self.transport.fetch(self.copy.path(), &[Want::all(&self.name)], None)?;
         let Some(commit) = repo.read_ref(&self.name)? else {
-            return Ok(Gathered { commit: None, tree: TreeId::EMPTY, statuses: BTreeMap::new() });
+            return Ok(Gathered { commit: None, length: 0, tree: TreeId::EMPTY, statuses: BTreeMap::new() });
         };
         let mut statuses = BTreeMap::new();
         for (path, content) in gathered::list(repo, commit)? {
             let status = kept_status(repo, &path, content);
             statuses.insert(path, Known { content, reported: status.and_then(|status| status.reported) });
         }
-        Ok(Gathered { commit: Some(commit), tree: repo.commit(commit)?.tree, statuses })
+        let (tree, length) = (repo.commit(commit)?.tree, length_to(repo, commit)?);
+        Ok(Gathered { commit: Some(commit), length, tree, statuses })
     }
+}
+
+/// Counts the commits up to one, as far as it matters.
+fn length_to(repo: &Repo, commit: CommitId) -> Result<usize, GitError> {
+    let (mut length, mut at) = (1, commit);
+    while let Some(parent) = repo.commit(at)?.parents.first().copied().filter(|_| length < LONGEST) {
+        (length, at) = (length + 1, parent);
+    }
+    Ok(length)
 }
 
 /// Reads a kept status, if it is one of the cluster whose place it has.
