@@ -149,8 +149,18 @@ fn cases(hosts: &str, signers: &str) -> Vec<Case> {
         case("berth-hub", &["hub", "--standby"], json!({"standby": true})),
         case(
             "berth-hub",
-            &["hub", "--git-secret", "", "--webhook-secret", "hooks", "--notify-secret", "chat"],
-            json!({"gitSecret": "", "webhookSecret": "hooks", "notifySecret": "chat"}),
+            &[
+                "hub",
+                "--git-secret",
+                "",
+                "--webhook-secret",
+                "hooks",
+                "--notify-secret",
+                "chat",
+                "--status-secret",
+                "members",
+            ],
+            json!({"gitSecret": "", "webhookSecret": "hooks", "notifySecret": "chat", "statusSecret": "members"}),
         ),
         case("berth-system", &member(&[]), json!({"cluster": "oslo", "kinds": kinds})),
         case(

@@ -52,6 +52,8 @@ pub struct Hub {
     pub signing_secret: Option<String>,
     /// The Secret with `secret`, which those who send webhooks know.
     pub webhook_secret: Option<String>,
+    /// The Secret with `signers`, the keys of members that send their statuses.
+    pub status_secret: Option<String>,
     /// The Secret with `address`, to which messages go.
     pub notify_secret: Option<String>,
 }

@@ -13,9 +13,10 @@ const USER: u32 = 65532;
 const CREDENTIALS: &str = "/etc/berth/git";
 const TRUST: &str = "/etc/berth/trust";
 
-/// The ports of the metrics page and of webhooks.
+/// The ports of the metrics page, of webhooks and of members' statuses.
 const METRICS: u16 = 9090;
 const WEBHOOK: u16 = 8080;
+const STATUS: u16 = 8081;
 
 /// The folder of caches, and the one in it that is berth's own.
 const CACHES: &str = "/var/cache";
@@ -111,6 +112,7 @@ fn own_secrets(install: &Install) -> Vec<OwnSecret<'_>> {
     let all = [
         (&hub.signing_secret, "the key that signs commits", "signing", "key", "BERTH_SIGNING_KEY"),
         (&hub.webhook_secret, "the secret of webhooks", "webhook", "secret", "BERTH_WEBHOOK_SECRET_FILE"),
+        (&hub.status_secret, "the keys of members", "status", "signers", "BERTH_STATUS_SIGNERS"),
         (&hub.notify_secret, "the address for messages", "notify", "address", "BERTH_NOTIFY_FILE"),
     ];
     all.into_iter()
@@ -129,8 +131,8 @@ fn secret_keys(install: &Install) -> Vec<&'static str> {
     keys
 }
 
-/// Returns the ConfigMap of trusted hosts and keys, if there are some, the Deployment, its Service for webhooks, and its
-/// disruption budget.
+/// Returns the ConfigMap of trusted hosts and keys, if there are some, the Deployment, its Service for webhooks and
+/// statuses, and its disruption budget.
 pub fn objects(install: &Install) -> Vec<Json> {
     let mut objects = Vec::new();
     let trust = trust(install);
@@ -295,12 +297,14 @@ pub fn own_environment(install: &Install) -> BTreeMap<&'static str, String> {
             let events = hub.events.then(|| format!("deployment/{}/{}", install.namespace, install.name));
             let standby = hub.standby.then(|| format!("lease/{}/{}", install.namespace, install.name));
             let webhook = hub.webhook_secret.is_some().then(|| format!("0.0.0.0:{WEBHOOK}"));
+            let status = hub.status_secret.is_some().then(|| format!("0.0.0.0:{STATUS}"));
             let given = [
                 ("BERTH_SOURCE", hub.source.clone()),
                 ("BERTH_FLEET", hub.fleet.clone()),
                 ("BERTH_EVENTS", events),
                 ("BERTH_STANDBY", standby),
                 ("BERTH_WEBHOOK", webhook),
+                ("BERTH_STATUS_LISTEN", status),
             ];
             let secrets = own_secrets(install).into_iter();
             set.extend(secrets.map(|own| (own.variable, format!("{}/{}", own.folder(), own.key))));
@@ -328,17 +332,29 @@ fn of_member(install: &Install, member: &Member) -> Vec<(&'static str, String)> 
 
 /// Returns the ports on which the process listens, by name.
 fn ports(install: &Install) -> Vec<(&'static str, u16)> {
-    let webhook = service(install).map(|_| ("webhook", WEBHOOK));
-    std::iter::once(("metrics", METRICS)).chain(webhook).collect()
+    let served = served(install).into_iter().map(|(name, _, port)| (name, port));
+    std::iter::once(("metrics", METRICS)).chain(served).collect()
 }
 
-/// Returns the Service through which webhooks come, for an ingress before it.
+/// Returns the ports that a Service serves: the name of each, its number there, and the daemon's.
+fn served(install: &Install) -> Vec<(&'static str, u16, u16)> {
+    let Role::Hub(hub) = &install.role else { return Vec::new() };
+    let webhook = hub.webhook_secret.as_ref().map(|_| ("webhook", 80, WEBHOOK));
+    let status = hub.status_secret.as_ref().map(|_| ("status", STATUS, STATUS));
+    webhook.into_iter().chain(status).collect()
+}
+
+/// Returns the Service through which webhooks and statuses come, for an ingress before it.
 fn service(install: &Install) -> Option<Json> {
-    let Role::Hub(Hub { webhook_secret: Some(_), .. }) = &install.role else { return None };
-    Some(json!({"apiVersion": "v1", "kind": "Service", "metadata": install.metadata(), "spec": {
-        "selector": install.labels(),
-        "ports": [{"name": "webhook", "port": 80, "targetPort": "webhook", "protocol": "TCP"}],
-    }}))
+    let served = served(install);
+    let port = |(name, port, _): &(&str, u16, u16)| json!({"name": name, "port": port, "targetPort": name, "protocol": "TCP"});
+    let ports: Vec<Json> = served.iter().map(port).collect();
+    (!ports.is_empty()).then(|| {
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": install.metadata(), "spec": {
+            "selector": install.labels(),
+            "ports": ports,
+        }})
+    })
 }
 
 /// Returns the NetworkPolicy: in, the ports on which the process listens; out, DNS, the Git server, the API server where

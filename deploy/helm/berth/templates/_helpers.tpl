@@ -4,7 +4,7 @@
 {{- $hub := eq .Values.role "hub" -}}
 {{- $_ := required "remote: give the address of the fleet's repository, as pods reach it: https://host/path" .Values.remote -}}
 {{- $_ := required "image.repository: name an image with berth in it; a release has one, to be pushed to a registry of yours" .Values.image.repository -}}
-{{- range $name := $hub | ternary (list "cluster" "kinds" "clusterRole" "allowEscalation" "tenantServiceAccount" "overridesFrom") (list "name" "source" "events" "standby" "signingSecret" "webhookSecret" "notifySecret") -}}
+{{- range $name := $hub | ternary (list "cluster" "kinds" "clusterRole" "allowEscalation" "tenantServiceAccount" "overridesFrom") (list "name" "source" "events" "standby" "signingSecret" "webhookSecret" "statusSecret" "notifySecret") -}}
 {{- if get $.Values $name -}}{{- fail (printf "%s: it has no effect with the role %s; leave it out" $name $.Values.role) -}}{{- end -}}
 {{- end -}}
 {{- if and (not $hub) (not .Values.cluster) -}}{{- fail "cluster: name the member's cluster in the fleet" -}}{{- end -}}
@@ -76,6 +76,7 @@ labels:
 {{- $all := list
   (dict "secret" .Values.signingSecret "volume" "signing" "key" "key" "variable" "BERTH_SIGNING_KEY")
   (dict "secret" .Values.webhookSecret "volume" "webhook" "key" "secret" "variable" "BERTH_WEBHOOK_SECRET_FILE")
+  (dict "secret" .Values.statusSecret "volume" "status" "key" "signers" "variable" "BERTH_STATUS_SIGNERS")
   (dict "secret" .Values.notifySecret "volume" "notify" "key" "address" "variable" "BERTH_NOTIFY_FILE") -}}
 {{- $named := list -}}
 {{- range $all -}}{{- if .secret -}}{{- $named = append $named . -}}{{- end -}}{{- end -}}
@@ -101,6 +102,7 @@ labels:
 {{- if .Values.events -}}{{- $_ := set $set "BERTH_EVENTS" (printf "deployment/%s/%s" .Release.Namespace (include "berth.name" .)) -}}{{- end -}}
 {{- if .Values.standby -}}{{- $_ := set $set "BERTH_STANDBY" (printf "lease/%s/%s" .Release.Namespace (include "berth.name" .)) -}}{{- end -}}
 {{- if .Values.webhookSecret -}}{{- $_ := set $set "BERTH_WEBHOOK" "0.0.0.0:8080" -}}{{- end -}}
+{{- if .Values.statusSecret -}}{{- $_ := set $set "BERTH_STATUS_LISTEN" "0.0.0.0:8081" -}}{{- end -}}
 {{- range include "berth.ownSecrets" . | fromJsonArray -}}{{- $_ := set $set .variable (printf "/etc/berth/%s/%s" .volume .key) -}}{{- end -}}
 {{- else -}}
 {{- $_ := set $set "BERTH_CLUSTER" .Values.cluster -}}

@@ -45,6 +45,9 @@ pub(crate) struct HubArgs {
     /// Secret with `secret`, which the senders of webhooks know; a Service takes them
     #[arg(long, value_name = "NAME", help_heading = "Hub")]
     webhook_secret: Option<String>,
+    /// Secret with `signers`, the keys of members that send their statuses, as `berth run --status-signers` takes them; a Service takes the statuses
+    #[arg(long, value_name = "NAME", help_heading = "Hub")]
+    status_secret: Option<String>,
     /// Secret with `address`, to which the daemon's messages go
     #[arg(long, value_name = "NAME", help_heading = "Hub")]
     notify_secret: Option<String>,
@@ -55,6 +58,7 @@ pub(super) fn cmd_hub(args: &HubArgs, ui: &Ui) -> Outcome {
     let secrets = [
         ("--signing-secret", &args.signing_secret),
         ("--webhook-secret", &args.webhook_secret),
+        ("--status-secret", &args.status_secret),
         ("--notify-secret", &args.notify_secret),
     ];
     for (flag, secret) in secrets {
@@ -79,6 +83,7 @@ pub(super) fn cmd_hub(args: &HubArgs, ui: &Ui) -> Outcome {
         standby: args.standby,
         signing_secret: args.signing_secret.clone(),
         webhook_secret: args.webhook_secret.clone(),
+        status_secret: args.status_secret.clone(),
         notify_secret: args.notify_secret.clone(),
     };
     let install = args.common.parameters(&args.name, &args.namespace, Role::Hub(hub))?;
