@@ -93,6 +93,19 @@ fn an_open_server_lets_everybody_do_everything_and_nothing_of_it_is_done() {
     fleet.bare(&["fsck", "--strict"]);
 }
 
+#[test]
+fn a_repository_for_the_source_alone_is_one_to_read() {
+    let (fleet, source) = (Fleet::new(), Fleet::new());
+    let (server, url) = (Folder::of(&fleet), source.bare_path().display().to_string());
+    let role = ["daemon", "--source-remote", &url];
+    let told = Told::of(&mut doctor(fleet.root(), &role, &server));
+    told.has("warning", "may push to `main`").has("good", "may push to `berth/rendered`");
+    source
+        .hook("pre-receive", "while read -r old new ref; do case $ref in refs/heads/*) exit 1;; esac; done");
+    let told = Told::of(&mut doctor(fleet.root(), &role, &server));
+    told.has("good", "may not push to `main`").counts("warning", 1).has("warning", "nothing signs commits");
+}
+
 /// A code block of the page on rights.
 fn block(language: &str, with: &str) -> String {
     let page = include_str!("../../docs/rights.md");

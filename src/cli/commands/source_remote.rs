@@ -1,10 +1,10 @@
 //! The flags of a repository for the source alone.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::exit::CommandError;
 use super::remote::RemoteArgs;
-use berth_git::transport::{Cancel, Transport, WorkingCopy};
+use berth_git::transport::{Cancel, GitTransport, Transport, WorkingCopy};
 
 /// A remote for the source, with its own credentials.
 #[derive(Debug, clap::Args)]
@@ -29,6 +29,27 @@ pub(crate) struct SourceRemoteArgs {
 }
 
 impl SourceRemoteArgs {
+    pub(crate) fn is_given(&self) -> bool {
+        self.source_remote.is_some()
+    }
+
+    /// The files with credentials.
+    pub(crate) fn secret_files(&self) -> impl Iterator<Item = &Path> {
+        [&self.source_token_file, &self.source_ssh_key].into_iter().flatten().map(PathBuf::as_path)
+    }
+
+    /// Opens it in a working copy of its own, if it is named.
+    pub(crate) fn open_apart(
+        &self,
+        remote: &RemoteArgs,
+        folder: &Path,
+        cancel: &Cancel,
+    ) -> Result<Option<(GitTransport, WorkingCopy)>, CommandError> {
+        let Some(url) = &self.source_remote else { return Ok(None) };
+        let [token, key] = [&self.source_token_file, &self.source_ssh_key].map(Option::as_deref);
+        remote.open_other(url, token, key, folder, cancel).map(Some)
+    }
+
     /// Opens it in the working copy of the remote itself, where one is named.
     pub(crate) fn open(
         &self,

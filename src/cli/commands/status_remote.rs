@@ -46,9 +46,9 @@ impl StatusRemoteArgs {
         folder: &Path,
         cancel: &Cancel,
     ) -> Result<Option<(GitTransport, WorkingCopy)>, CommandError> {
-        let Some(access) = self.access(remote)? else { return Ok(None) };
-        let copy = WorkingCopy::open(folder, &access.url)?;
-        Ok(Some((RemoteArgs::transport_in(&copy, access, cancel)?, copy)))
+        let Some(url) = &self.status_remote else { return Ok(None) };
+        let (token, key) = (self.status_token_file.as_deref(), self.status_ssh_key.as_deref());
+        remote.open_other(url, token, key, folder, cancel).map(Some)
     }
 
     /// Opens it in the working copy of the remote itself, where one is named.

@@ -16,6 +16,7 @@ use super::fleet::Format;
 use super::metrics_args::MetricsArgs;
 use super::remote::RemoteArgs;
 use super::signing_args::SigningArgs;
+use super::source_remote::SourceRemoteArgs;
 use super::status_post::StatusPostArgs;
 use super::status_remote::StatusRemoteArgs;
 use super::ui::Ui;
@@ -74,6 +75,8 @@ pub(crate) struct DoctorArgs {
     #[command(flatten)]
     remote: RemoteArgs,
     #[command(flatten)]
+    source_remote: SourceRemoteArgs,
+    #[command(flatten)]
     status_remote: StatusRemoteArgs,
     #[command(flatten)]
     status_post: StatusPostArgs,
@@ -104,6 +107,8 @@ enum Role {
     Reporter {
         cluster: String,
     },
+    /// A daemon, in a repository that holds the source alone.
+    SourceReader,
     Reviewer,
 }
 
@@ -136,6 +141,7 @@ impl DoctorArgs {
         let (now, role, cancel) = (Timestamp::now(), self.role(), Cancel::default());
         to.begin("machine");
         let secrets = self.remote.secret_files().chain(self.status_remote.secret_files());
+        let secrets = secrets.chain(self.source_remote.secret_files());
         let secrets = secrets.chain(self.status_post.secret_file()).chain(self.signing.secret_file());
         let secrets = secrets.chain(self.forge.secret_file());
         secrets.for_each(|file| machine::check_secret_file(file, to));
@@ -172,13 +178,13 @@ impl DoctorArgs {
             return Ok(());
         };
         let Some(listing) = self.reach(&transport, to) else { return Ok(()) };
-        let source = self.source(&listing);
+        let source = self.source(&listing).filter(|_| !self.source_remote.is_given());
         let tips = Tips { listed: &listing.refs, source, refs: Refs::default() };
         let repo = Repo::open(copy.path())?;
         let identity = Identity { signer, ..Identity::default() };
         let followed = match &role {
             Role::Member { cluster, .. } => tips.refs.cluster(cluster),
-            Role::Daemon | Role::Reporter { .. } | Role::Reviewer => tips.refs.rendered.clone(),
+            _ => tips.refs.rendered.clone(),
         };
         let wanted = [tips.source.as_ref(), Some(&tips.refs.rendered), Some(&followed)];
         if !fetch(&transport, &copy, wanted, &listing, to) {
@@ -198,10 +204,19 @@ impl DoctorArgs {
         if let Some(probe) = self.probe(&transport, &copy, &listing, to) {
             rights::check(&role, &tips, &repo, &identity, &probe, to)?;
         }
-        if let (Role::Member { cluster, reports_here: false }, Some((transport, copy))) =
-            (&role, self.status_remote.open_apart(&self.remote, &folder.0.join("reports"), &cancel)?)
-        {
-            self.check_status_remote(cluster, &transport, &copy, &identity, to)?;
+        let apart = folder.0.join("apart");
+        let (remote, part) = match &role {
+            Role::Daemon => {
+                (self.source_remote.open_apart(&self.remote, &apart, &cancel)?, Role::SourceReader)
+            }
+            Role::Member { cluster, .. } => {
+                let cluster = cluster.clone();
+                (self.status_remote.open_apart(&self.remote, &apart, &cancel)?, Role::Reporter { cluster })
+            }
+            _ => (None, role),
+        };
+        if let Some((transport, copy)) = remote {
+            self.check_apart(&part, &transport, &copy, &identity, to)?;
         }
         to.begin("protections");
         self.forge.check(&tips.refs.rendered, tips.source.as_deref(), to)
@@ -272,28 +287,28 @@ impl DoctorArgs {
         }
     }
 
-    fn check_status_remote(
+    /// Checks the rights in a repository for a part of what berth needs.
+    fn check_apart(
         &self,
-        cluster: &str,
+        role: &Role,
         transport: &GitTransport,
         copy: &WorkingCopy,
         identity: &Identity,
         to: &mut Findings,
     ) -> Result<(), CommandError> {
         let Some(listing) = self.reach(transport, to) else { return Ok(()) };
-        let some = listing.refs.keys().next();
-        if !fetch(transport, copy, [some, None, None], &listing, to) {
+        let source = self.source(&listing).filter(|_| *role == Role::SourceReader);
+        if !fetch(transport, copy, [source.as_ref(), None, None], &listing, to) {
             return Ok(());
         }
         let Some(probe) = self.probe(transport, copy, &listing, to) else { return Ok(()) };
-        let tips = Tips { listed: &listing.refs, source: None, refs: Refs::default() };
+        let tips = Tips { listed: &listing.refs, source, refs: Refs::default() };
         let repo = Repo::open(copy.path())?;
-        let role = Role::Reporter { cluster: cluster.to_owned() };
-        Ok(rights::check(&role, &tips, &repo, identity, &probe, to)?)
+        Ok(rights::check(role, &tips, &repo, identity, &probe, to)?)
     }
 }
 
-/// Fetches the newest commits of refs that the remote has.
+/// Fetches the newest commits of refs that the remote has; of any, where it has none of these.
 fn fetch(
     transport: &GitTransport,
     copy: &WorkingCopy,
@@ -305,6 +320,9 @@ fn fetch(
         names.into_iter().flatten().filter(|name| listing.refs.contains_key(*name)).collect();
     names.sort();
     names.dedup();
+    if names.is_empty() {
+        names.extend(listing.refs.keys().next());
+    }
     let wants: Vec<Want> = names.into_iter().map(|name| Want::same(name)).collect();
     if wants.is_empty() {
         return true;

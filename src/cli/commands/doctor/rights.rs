@@ -122,6 +122,10 @@ impl Asker<'_> {
                 let other = self.other_status(cluster)?;
                 questions.push(Question { level: Level::Warning, hint: OWN_REPORT, ..other });
             }
+            Role::SourceReader => {
+                let source = self.source()?;
+                questions.extend(source.map(|source| Question { level: Level::Warning, ..source }));
+            }
             Role::Reviewer => {
                 questions.push(Question { hint: READ_ONLY, ..rendered()? });
                 questions.extend(self.source()?.map(|source| Question { hint: READ_ONLY, ..source }));
