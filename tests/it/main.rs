@@ -33,6 +33,8 @@ mod describing;
 mod differing;
 #[cfg(unix)]
 mod doctor;
+#[cfg(unix)]
+mod doctor_at_gitea;
 mod drift;
 mod edges;
 mod editors;
