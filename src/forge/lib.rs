@@ -31,8 +31,8 @@ mod testing;
 pub mod token;
 
 pub use client::{
-    Client, ForgeError, Hook, Marker, Protection, Pushers, PutComment, State, Status, StatusDesk,
-    StatusPostError, Written, server_time,
+    Client, Collector, CollectorError, CollectorSettingError, ForgeError, Hook, Marker, Protection, Pushers,
+    PutComment, State, Status, StatusDesk, StatusPostError, Written, server_time,
 };
 pub use environment::{EnvironmentError, Forge, Given, Links, PullRequest, Repository};
 pub use token::Token;

@@ -1,6 +1,7 @@
 //! The listener that answers `/metrics`, `/healthz` and `/readyz`, and nothing else.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ProcessHealth;
@@ -11,19 +12,30 @@ const LIMITS: Limits = Limits { places: 16, patience: Duration::from_secs(5) };
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Answers for as long as the process lives. Returns the address, with the port that the system chose.
-pub fn serve(address: SocketAddr, registry: Registry, health: ProcessHealth) -> std::io::Result<SocketAddr> {
-    let pages = Pages { registry, health };
-    http::serve(address, "metrics", LIMITS, async move |request| pages.answer(&request), || {})
-}
-
-/// The sources of all answers.
-struct Pages {
-    registry: Registry,
+/// All that a process says of itself. Copies show the same.
+#[derive(Clone, Debug)]
+pub struct Page {
+    registry: Arc<Registry>,
     health: ProcessHealth,
 }
 
-impl Pages {
+impl Page {
+    pub fn new(registry: Registry, health: ProcessHealth) -> Page {
+        Page { registry: Arc::new(registry), health }
+    }
+
+    /// The numbers as they are now, as OpenMetrics text.
+    pub fn numbers(&self) -> String {
+        let mut text = String::new();
+        encode(&mut text, &self.registry).expect("a String takes every text");
+        text
+    }
+
+    /// Answers for as long as the process lives. Returns the address, with the port that the system chose.
+    pub fn serve(self, address: SocketAddr) -> std::io::Result<SocketAddr> {
+        http::serve(address, "metrics", LIMITS, async move |request| self.answer(&request), || {})
+    }
+
     fn answer(&self, request: &Request) -> Answer {
         let verdict = |trouble: Option<String>| match trouble {
             None => Answer::plain(StatusCode::OK, "ok\n"),
@@ -33,11 +45,7 @@ impl Pages {
             return Answer::plain(StatusCode::METHOD_NOT_ALLOWED, "only GET\n");
         }
         match request.path() {
-            "/metrics" => {
-                let mut text = String::new();
-                encode(&mut text, &self.registry).expect("a String takes every text");
-                Answer { status: StatusCode::OK, kind: OPEN_METRICS, text }
-            }
+            "/metrics" => Answer { status: StatusCode::OK, kind: OPEN_METRICS, text: self.numbers() },
             "/healthz" => verdict(self.health.stuck()),
             "/readyz" => verdict(self.health.unready()),
             _ => Answer::plain(StatusCode::NOT_FOUND, "/metrics, /healthz, /readyz\n"),
@@ -55,7 +63,9 @@ mod tests {
     use crate::http::address;
 
     fn start(health: &ProcessHealth) -> SocketAddr {
-        serve(address("0").expect("a port"), Registry::default(), health.clone()).expect("it starts")
+        Page::new(Registry::default(), health.clone())
+            .serve(address("0").expect("a port"))
+            .expect("it starts")
     }
 
     fn ask(address: SocketAddr, request: &[u8]) -> String {

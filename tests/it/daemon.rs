@@ -19,9 +19,14 @@ impl Daemon {
     }
 
     pub fn start_with(args: &[&str]) -> Daemon {
+        Daemon::start_with_env(args, &[])
+    }
+
+    pub fn start_with_env(args: &[&str], variables: &[(&str, &str)]) -> Daemon {
         let mut child = berth()
             .args(["run", "--log-format", "json"])
             .args(args)
+            .envs(variables.iter().copied())
             .stderr(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()

@@ -141,6 +141,8 @@ mod strategy;
 mod support;
 mod takeover;
 #[cfg(unix)]
+mod telemetry;
+#[cfg(unix)]
 mod three_remotes;
 mod tidy;
 #[cfg(unix)]

@@ -3,10 +3,28 @@
 //! Counting changes no result. A handle that nobody looks at counts nothing.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+/// The most beginnings that are remembered until somebody takes them.
+const MOST_BEGINNINGS: usize = 256;
 
 /// A handle for the progress of work. Copies count together.
 #[derive(Clone, Debug, Default)]
-pub struct Progress(Option<Arc<Mutex<Stage>>>);
+pub struct Progress(Option<Arc<Mutex<Work>>>);
+
+#[derive(Debug, Default)]
+struct Work {
+    stage: Stage,
+    /// Where somebody wants them.
+    beginnings: Option<Vec<Beginning>>,
+}
+
+/// The moment at which a stage began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beginning {
+    pub name: &'static str,
+    pub at: SystemTime,
+}
 
 /// The work in progress, and how much of it is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +44,19 @@ impl Progress {
         Progress(Some(Arc::default()))
     }
 
+    /// A handle that also remembers when each stage began.
+    pub fn remembering() -> Progress {
+        let work = Work { beginnings: Some(Vec::new()), ..Work::default() };
+        Progress(Some(Arc::new(Mutex::new(work))))
+    }
+
+    /// Takes the beginnings since the last call, the first ones of very many.
+    pub fn take_beginnings(&self) -> Vec<Beginning> {
+        let mut taken = Vec::new();
+        self.change(|work| taken = work.beginnings.as_mut().map(std::mem::take).unwrap_or_default());
+        taken
+    }
+
     /// Reports whether anybody may look.
     pub fn is_counting(&self) -> bool {
         self.0.is_some()
@@ -43,23 +74,28 @@ impl Progress {
 
     /// Counts steps of the stage.
     pub fn add(&self, steps: usize) {
-        self.change(|stage| stage.done += steps as u64);
+        self.change(|work| work.stage.done += steps as u64);
     }
 
     /// The stage as it is now.
     pub fn stage(&self) -> Stage {
         let mut now = Stage::default();
-        self.change(|stage| now = *stage);
+        self.change(|work| now = work.stage);
         now
     }
 
     fn enter(&self, name: &'static str, total: Option<u64>) {
-        self.change(|stage| *stage = Stage { name, number: stage.number + 1, done: 0, total });
+        self.change(|work| {
+            work.stage = Stage { name, number: work.stage.number + 1, done: 0, total };
+            if let Some(beginnings) = work.beginnings.as_mut().filter(|all| all.len() < MOST_BEGINNINGS) {
+                beginnings.push(Beginning { name, at: SystemTime::now() });
+            }
+        });
     }
 
-    fn change(&self, change: impl FnOnce(&mut Stage)) {
-        if let Some(stage) = &self.0 {
-            change(&mut stage.lock().unwrap_or_else(PoisonError::into_inner));
+    fn change(&self, change: impl FnOnce(&mut Work)) {
+        if let Some(work) = &self.0 {
+            change(&mut work.lock().unwrap_or_else(PoisonError::into_inner));
         }
     }
 }
@@ -76,6 +112,18 @@ mod tests {
         assert_eq!(progress.stage(), Stage { name: "proving", number: 1, done: 2, total: Some(3) });
         progress.begin("proving");
         assert_eq!(progress.stage(), Stage { name: "proving", number: 2, done: 0, total: None });
+    }
+
+    #[test]
+    fn beginnings_are_remembered_until_they_are_taken() {
+        let progress = Progress::remembering();
+        progress.begin("fetching");
+        progress.begin_of("pushing", 2);
+        let names = || progress.take_beginnings().iter().map(|begun| begun.name).collect::<Vec<_>>();
+        assert_eq!(names(), ["fetching", "pushing"]);
+        assert!(names().is_empty());
+        (0..2 * MOST_BEGINNINGS).for_each(|_| progress.begin("proving"));
+        assert_eq!(names().len(), MOST_BEGINNINGS);
     }
 
     #[test]

@@ -88,6 +88,7 @@ mod sync_result;
 mod sync_text;
 mod taint;
 mod teardown;
+mod telemetry;
 mod telling;
 mod test;
 mod together;

@@ -18,6 +18,7 @@ use super::standby_args::StandbyArgs;
 use super::status_posts_args::StatusPostsArgs;
 use super::status_remote::StatusRemoteArgs;
 use super::summary::{Length, plan_of_length};
+use super::telemetry::Telemetry;
 use super::trust::TrustArgs;
 use super::ui::Ui;
 use super::webhook_args::WebhookArgs;
@@ -239,13 +240,16 @@ pub(super) fn watch(
     let cancel = Cancel::default();
     let mirror = args.mirror(&cancel)?;
     let copy = mirror.as_ref().map(Mirror::path);
-    let mut files = SettingsFiles::read(args, copy, &cancel, Progress::default())?;
+    let progress = args.metrics.progress();
+    let mut files = SettingsFiles::read(args, copy, &cancel, progress.clone())?;
     let settings = files.settings.clone();
     ready();
     args.remote.log_sandbox();
     let standby = args.standby.open(&args.remote, copy, &settings.identity, args.events.access())?;
     let poll = Duration::from_secs(args.poll);
-    let meter = args.metrics.meter(|address| PassMeter::serve(address, poll))?;
+    let fleet = args.trust.fleet().unwrap_or_default();
+    let about = [("berth.role", "daemon"), ("berth.fleet", fleet.as_str())];
+    let (meter, telemetry) = args.metrics.meter(progress, &about, || PassMeter::with_page(poll))?;
     let statuses = match copy {
         Some(copy) => {
             let identity = &settings.identity;
@@ -255,7 +259,8 @@ pub(super) fn watch(
     };
     let remote = mirror.map(|mirror| Remote { mirror, cancel, standby, statuses, is_patient });
     let webhooks = args.webhook.listen(meter.as_ref())?;
-    let mut watchers = Watchers { meter, events: args.events.start()?, notices: args.notices.start()? };
+    let (events, notices) = (args.events.start()?, args.notices.start()?);
+    let mut watchers = Watchers { meter, telemetry, events, notices };
     daemon::run(settings, &mut || files.changed(), poll, remote, webhooks, &mut watchers, stop)?;
     Ok(())
 }
@@ -340,6 +345,7 @@ fn show_previews(
 /// The listeners to the daemon's passes.
 struct Watchers {
     meter: Option<PassMeter>,
+    telemetry: Option<Telemetry>,
     events: Option<RolloutEvents>,
     notices: Option<Notices>,
 }
@@ -366,6 +372,9 @@ impl PassHooks for Watchers {
     fn ended(&mut self, end: PassEnd<'_>, took: Duration) {
         if let Some(meter) = &mut self.meter {
             meter.count(end, took, Timestamp::now());
+        }
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.passed(end, took);
         }
         if let (Some(events), PassEnd::Done(passed)) = (&self.events, end) {
             events.tell(passed);

@@ -18,6 +18,7 @@ use super::sync_log::RoundLog;
 use super::sync_result::{OnceResult, PushedReport};
 use super::sync_text::SOME;
 use super::teardown::{self, TeardownArgs};
+use super::telemetry::Telemetry;
 use super::telling::TellingArgs;
 use super::ui::Ui;
 use super::{logging, own_file};
@@ -167,7 +168,7 @@ pub(crate) fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         if args.remote.is_given() {
             args.remote.log_sandbox();
         }
-        member.hooks.meter = args.telling.metrics.meter(SyncMeter::serve)?;
+        member.observe(args)?;
         let wakeups = stop_signal(cancel)?;
         member.syncer().run(&wakeups);
         info!("stopped");
@@ -214,10 +215,22 @@ impl Member {
             following: Following::new(args.follow.vouching(&args.cluster, &args.fleet), !args.dry_run),
             reports: !args.telling.no_report,
             meter: None,
+            telemetry: None,
             begun: None,
             log: RoundLog::default(),
         };
         Ok(Member { repo, target, config, hooks })
+    }
+
+    /// Lets others see what a running member does.
+    fn observe(&mut self, args: &SyncArgs) -> Result<(), CommandError> {
+        let metrics = &args.telling.metrics;
+        let progress = metrics.progress();
+        self.target.show_progress(&progress);
+        let about =
+            [("berth.role", "member"), ("berth.fleet", &*args.fleet), ("berth.cluster", &*args.cluster)];
+        (self.hooks.meter, self.hooks.telemetry) = metrics.meter(progress, &about, SyncMeter::with_page)?;
+        Ok(())
     }
 
     fn syncer(&mut self) -> Syncer<'_> {
@@ -272,6 +285,7 @@ struct MemberHooks {
     following: Following,
     reports: bool,
     meter: Option<SyncMeter>,
+    telemetry: Option<Telemetry>,
     /// The start of the round.
     begun: Option<Instant>,
     log: RoundLog,
@@ -291,10 +305,16 @@ impl SyncHooks for MemberHooks {
         if let Some(meter) = &self.meter {
             meter.beat();
         }
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.begin("fetching");
+        }
         self.link.as_mut().map_or(Freshness::Newest, PacedLink::refresh)
     }
 
     fn choose(&mut self, repo: &Repo, newest: CommitId) -> Result<(CommitId, Option<String>), String> {
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.begin("reading the folder");
+        }
         self.following.choose(repo, newest)
     }
 
@@ -312,6 +332,9 @@ impl SyncHooks for MemberHooks {
         let took = self.begun.take().map(|begun| begun.elapsed());
         if let Some(meter) = &mut self.meter {
             meter.count(round, took, Timestamp::now());
+        }
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.synced(round, took.unwrap_or_default());
         }
         self.log.hear(round);
         // Who has the turn is the one to report.

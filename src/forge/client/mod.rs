@@ -3,6 +3,7 @@
 //! - [`api`]: the forges' requests, and the parts of their answers that matter. [`http`]: one request, within limits.
 //! - [`protection`]: the rules for a branch. [`clock`]: the time of a server.
 //! - [`hook`]: a message to a webhook of somebody else. [`post`]: a status to a daemon of berth.
+//! - [`collector`]: a message to a collector of OpenTelemetry.
 //! - [`marker`]: the line that finds the comment again. [`status`]: a commit's status. [`error`]: what can fail.
 //!
 //! Every step can be repeated: after a failure that may pass, the whole step runs again, and finds the comment
@@ -10,6 +11,7 @@
 
 mod api;
 mod clock;
+mod collector;
 mod error;
 mod hook;
 mod http;
@@ -26,6 +28,7 @@ use crate::environment::{PullRequest, Repository};
 use crate::token::Token;
 use api::{Api, Comment};
 pub use clock::server_time;
+pub use collector::{Collector, CollectorError, CollectorSettingError};
 pub use error::ForgeError;
 pub use hook::Hook;
 pub use marker::Marker;

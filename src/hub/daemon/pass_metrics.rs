@@ -3,7 +3,6 @@
 //! Only halted rollouts are named, and only so many: they are what somebody must look at.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::PassError;
@@ -18,7 +17,7 @@ use berth_engine::release::rollout_state::RolloutState;
 use berth_metrics::meter::{
     ByLabel, Counter, Family, Histogram, Later, Moment, Number, Registry, SECONDS, registry,
 };
-use berth_metrics::{ProcessHealth, serve};
+use berth_metrics::{Page, ProcessHealth};
 
 /// The shortest silence after which a daemon counts as stuck: passes of the largest fleets take less.
 const LEAST_SILENCE: Duration = Duration::from_secs(900);
@@ -58,13 +57,12 @@ pub struct PassMeter {
 }
 
 impl PassMeter {
-    /// Counts, and answers at an address for as long as the process lives. Returns the address, too. `poll` is the
-    /// longest pause between two looks.
-    pub fn serve(address: SocketAddr, poll: Duration) -> std::io::Result<(PassMeter, SocketAddr)> {
+    /// Counts, and returns the page that shows it. `poll` is the longest pause between two looks.
+    pub fn with_page(poll: Duration) -> (PassMeter, Page) {
         let mut registry = registry();
         let meter = PassMeter::new(&mut registry, poll);
-        let address = serve(address, registry, meter.health.clone())?;
-        Ok((meter, address))
+        let page = Page::new(registry, meter.health.clone());
+        (meter, page)
     }
 
     fn new(registry: &mut Registry, poll: Duration) -> PassMeter {

@@ -1,6 +1,5 @@
 //! A sync → the numbers that a syncer shows about itself.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::backends::NotAdmitted;
@@ -9,7 +8,7 @@ use super::sync_loop::{Freshness, Sync};
 use super::{ApplyError, SyncError};
 use berth_base::model::Timestamp;
 use berth_metrics::meter::{ByLabel, Counter, Histogram, Later, Moment, Number, Registry, SECONDS, registry};
-use berth_metrics::{ProcessHealth, serve};
+use berth_metrics::{Page, ProcessHealth};
 
 /// A silence after which a syncer counts as stuck: longer than any pause and any but the largest syncs.
 const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
@@ -35,12 +34,12 @@ pub struct SyncMeter {
 }
 
 impl SyncMeter {
-    /// Counts, and answers at an address for as long as the process lives. Returns the address, too.
-    pub fn serve(address: SocketAddr) -> std::io::Result<(SyncMeter, SocketAddr)> {
+    /// Counts, and returns the page that shows it.
+    pub fn with_page() -> (SyncMeter, Page) {
         let mut registry = registry();
         let meter = SyncMeter::new(&mut registry);
-        let address = serve(address, registry, meter.health.clone())?;
-        Ok((meter, address))
+        let page = Page::new(registry, meter.health.clone());
+        (meter, page)
     }
 
     fn new(registry: &mut Registry) -> SyncMeter {

@@ -1,0 +1,141 @@
+//! One message to a collector of OpenTelemetry.
+
+use std::fmt;
+
+use serde_json::Value as Json;
+use ureq::Agent;
+use ureq::http::{HeaderName, HeaderValue, Request, header};
+
+use super::http::{agent, harmless};
+use crate::token::Token;
+
+/// A collector that takes OTLP over HTTP, as JSON. It blocks its caller.
+pub struct Collector {
+    address: String,
+    headers: Vec<(HeaderName, Token)>,
+    agent: Agent,
+}
+
+impl fmt::Debug for Collector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Collector").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// The reasons why an address or a header is not fit. No text has a header's value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CollectorSettingError {
+    #[error(
+        "the collector's address is not fit: write it as `https://otel.example.com:4318`, without name or password"
+    )]
+    Address,
+    #[error("header {0} of the collector is not fit: write each as `name=value`")]
+    Header(usize),
+    #[error("the collector's headers may be secrets, and go over `https` or to this machine only")]
+    PlainHeaders,
+}
+
+/// The reasons why a message did not arrive.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CollectorError {
+    /// It would be refused again.
+    #[error("the collector refuses it: {0}")]
+    Refused(String),
+    #[error("the collector cannot take it now: {0}")]
+    Busy(String),
+    #[error("the collector cannot be reached: {0}")]
+    Unreachable(String),
+}
+
+impl Collector {
+    /// Takes the address below which `/v1/traces` and `/v1/metrics` are, and what each request says beside its body.
+    /// Connects to nothing yet.
+    pub fn new(address: &str, headers: &[(String, String)]) -> Result<Collector, CollectorSettingError> {
+        let address = address.trim_end_matches('/');
+        let plain = address.strip_prefix("http://");
+        let rest = address.strip_prefix("https://").or(plain).unwrap_or_default();
+        let is_fit = !rest.is_empty()
+            && !rest.contains(['@', '#', '?'])
+            && rest.chars().all(|character| character.is_ascii_graphic());
+        if !is_fit {
+            return Err(CollectorSettingError::Address);
+        }
+        let is_local = ["127.0.0.1", "localhost", "[::1]"].iter().any(|host| {
+            rest.strip_prefix(host).is_some_and(|after| after.is_empty() || after.starts_with([':', '/']))
+        });
+        if plain.is_some() && !is_local && !headers.is_empty() {
+            return Err(CollectorSettingError::PlainHeaders);
+        }
+        let fit = |(index, (name, value)): (usize, &(String, String))| {
+            let is_fit = HeaderValue::from_str(value).is_ok() && !value.is_empty();
+            let name = HeaderName::from_bytes(name.as_bytes()).ok().filter(|_| is_fit);
+            name.map(|name| (name, Token::new(value))).ok_or(CollectorSettingError::Header(index + 1))
+        };
+        let headers = headers.iter().enumerate().map(fit).collect::<Result<Vec<_>, _>>()?;
+        Ok(Collector { address: address.to_owned(), headers, agent: agent(address) })
+    }
+
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Sends a message to a path such as `v1/traces`.
+    pub fn send(&self, path: &str, message: &Json) -> Result<(), CollectorError> {
+        let unreachable = |why: String| {
+            let why = self.headers.iter().fold(why, |why, (_, token)| harmless(token, &why));
+            CollectorError::Unreachable(why)
+        };
+        let mut request = Request::post(format!("{}/{path}", self.address));
+        for (name, value) in &self.headers {
+            request = request.header(name, value.secret());
+        }
+        let request = request.header(header::CONTENT_TYPE, "application/json").body(message.to_string());
+        let request = request.map_err(|error| unreachable(error.to_string()))?;
+        let answer = self.agent.run(request).map_err(|error| unreachable(error.to_string()))?;
+        let status = answer.status();
+        match status.as_u16() {
+            200..=299 => Ok(()),
+            429 | 502..=504 => Err(CollectorError::Busy(status.to_string())),
+            _ => Err(CollectorError::Refused(status.to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(address: &str, headers: &[(&str, &str)]) -> Option<CollectorSettingError> {
+        let headers: Vec<_> = headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        Collector::new(address, &headers).err()
+    }
+
+    #[test]
+    fn secrets_go_over_https_or_to_this_machine() {
+        let secret = [("authorization", "Bearer x")];
+        for fit in
+            ["https://otel.example.com/base/", "http://127.0.0.1:4318", "http://localhost", "http://[::1]:1"]
+        {
+            assert_eq!(refused(fit, &secret), None, "{fit}");
+        }
+        for plain in
+            ["http://otel.example.com", "http://127.0.0.1.example.com", "http://localhost.example.com:1"]
+        {
+            assert_eq!(refused(plain, &secret), Some(CollectorSettingError::PlainHeaders), "{plain}");
+            assert_eq!(refused(plain, &[]), None, "{plain}");
+        }
+    }
+
+    #[test]
+    fn odd_addresses_and_headers_are_refused_and_not_repeated() {
+        for odd in
+            ["", "otel:4318", "grpc://otel:4317", "https://", "https://a@b", "https://a b", "https://a?b"]
+        {
+            assert_eq!(refused(odd, &[]), Some(CollectorSettingError::Address), "{odd}");
+        }
+        for odd in [("", "x"), ("a b", "x"), ("a", ""), ("a", "x\ny")] {
+            let error = refused("https://a", &[("b", "c"), odd]).expect("a refusal");
+            assert_eq!(error, CollectorSettingError::Header(2), "{odd:?}");
+        }
+    }
+}
