@@ -18,10 +18,27 @@ const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs
 pub(crate) struct PacedLink {
     link: MemberRemote,
     every: Duration,
-    fetching: Pace,
-    pushing: Pace,
+    paces: Paces,
     /// The reason why the folder is not the remote's newest.
     trouble: Option<RemoteError>,
+}
+
+#[derive(Default)]
+struct Paces {
+    fetching: Pace,
+    pushing: Pace,
+}
+
+impl Paces {
+    /// Notes a fetch that worked. Returns true if those before it failed: then the status is offered at once, too.
+    fn fetched(&mut self, every: Duration) -> bool {
+        let is_back = self.fetching.failures > 0;
+        self.fetching.done(every);
+        if is_back {
+            self.pushing.next = None;
+        }
+        is_back
+    }
 }
 
 #[derive(Default)]
@@ -48,24 +65,22 @@ impl Pace {
 
 impl PacedLink {
     pub fn new(link: MemberRemote, every: Duration) -> PacedLink {
-        let (fetching, pushing) = (Pace::default(), Pace::default());
-        PacedLink { link, every, fetching, pushing, trouble: None }
+        PacedLink { link, every, paces: Paces::default(), trouble: None }
     }
 
     /// Asks the remote, if it is time to.
     pub fn refresh(&mut self) -> Freshness {
-        if self.fetching.is_due() {
+        if self.paces.fetching.is_due() {
             match self.link.fetch() {
                 Ok(_) => {
-                    if self.fetching.failures > 0 {
+                    if self.paces.fetched(self.every) {
                         info!(remote = self.link.shown(), "the remote can be used again");
                     }
-                    self.fetching.done(self.every);
                     self.trouble = None;
                     self.link.tidy();
                 }
                 Err(problem) => {
-                    self.fetching.failed();
+                    self.paces.fetching.failed();
                     // Who asks to stop knows why.
                     if !matches!(problem, RemoteError::Transport(TransportError::Cancelled { .. })) {
                         warn!(error = %problem, hint = problem.hint(), "keeping the last folder");
@@ -88,7 +103,8 @@ impl PacedLink {
 
     /// Offers the status, if the remote does not have it and it is time to.
     pub fn push(&mut self) {
-        if !self.pushing.is_due() {
+        let pace = &mut self.paces.pushing;
+        if !pace.is_due() {
             return;
         }
         let pushed = self.link.push_status();
@@ -96,17 +112,17 @@ impl PacedLink {
             warn!(lock, "removed a stale lock left by a process that has exited");
         }
         match pushed {
-            Ok(_) => (self.pushing.next, self.pushing.failures) = (None, 0),
+            Ok(_) => *pace = Pace::default(),
             Err(problem) if problem.refuses_status() => {
-                if self.pushing.failures == 0 {
+                if pace.failures == 0 {
                     let hint = problem.hint();
                     warn!(error = %problem, hint, "the status is kept in the local repository for now");
                 }
                 // It may be a matter of a moment, and is offered less and less often where it is not.
-                self.pushing.failed();
+                pace.failed();
             }
             Err(problem) => {
-                self.pushing.failed();
+                pace.failed();
                 warn!(error = %problem, hint = problem.hint(), "the status could not be reported");
             }
         }
@@ -137,5 +153,26 @@ impl From<RemoteError> for CommandError {
         };
         made.hint = hint;
         made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_that_could_not_be_sent_is_offered_once_the_remote_is_back() {
+        let mut paces = Paces::default();
+        for _ in 0..9 {
+            paces.fetching.failed();
+            paces.pushing.failed();
+        }
+        assert!(!paces.pushing.is_due());
+        assert!(paces.fetched(Duration::from_secs(60)));
+        assert!(paces.pushing.is_due());
+        // Where the remote was there all the time and refuses, it is left alone for longer and longer.
+        paces.pushing.failed();
+        assert!(!paces.fetched(Duration::from_secs(60)));
+        assert!(!paces.pushing.is_due());
     }
 }
