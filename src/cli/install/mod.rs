@@ -8,6 +8,7 @@ mod hub;
 mod member;
 mod parameters;
 mod pod;
+mod secrets;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +16,7 @@ use serde_json::{Value as Json, json};
 
 pub use pod::own_environment;
 
-pub use parameters::{Hub, Install, Member, Network, Overrides, Remote, Resource, Role};
+pub use parameters::{Collector, Hub, Install, Member, Network, Overrides, Remote, Resource, Role};
 
 /// Objects that belong into one file.
 #[derive(Clone, Debug, PartialEq)]

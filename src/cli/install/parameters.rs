@@ -20,6 +20,8 @@ pub struct Install {
     pub remote: Remote,
     /// The allowed signers of commits, in the format of `ssh-keygen -Y verify`.
     pub allowed_signers: Option<String>,
+    /// The collector of OpenTelemetry, if there is one.
+    pub collector: Option<Collector>,
     /// Further environment variables.
     pub env: BTreeMap<String, String>,
     /// As a quantity of Kubernetes, like the next one. `None`: the default of the role.
@@ -40,6 +42,8 @@ pub enum Role {
 /// The settings of a daemon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hub {
+    /// The repository of the source alone, if there is one. Its hosts are known as those of the installation's own.
+    pub source_remote: Option<Remote>,
     /// The branch that people edit. `None`: the one that the repository's HEAD names.
     pub source: Option<String>,
     /// The name in signed commits.
@@ -91,6 +95,15 @@ pub struct Remote {
     pub known_hosts: Option<String>,
 }
 
+/// A collector of OpenTelemetry as a pod sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collector {
+    pub url: String,
+    pub port: u16,
+    /// The Secret with `headers`.
+    pub secret: Option<String>,
+}
+
 /// The limits of connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Network {
@@ -118,6 +131,13 @@ pub struct Overrides {
     pub plural: String,
     /// The object's name. `None`: all of its kind may be listed.
     pub name: Option<String>,
+}
+
+impl Remote {
+    /// The port of the Git server.
+    pub(super) fn port(&self) -> u16 {
+        self.port.unwrap_or(if self.ssh { 22 } else { 443 })
+    }
 }
 
 impl Member {

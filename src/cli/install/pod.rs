@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
-use super::parameters::{Hub, Install, Member, Role};
+use super::parameters::{Hub, Install, Member, Remote, Role};
+use super::secrets::own_secrets;
 
 /// The user of the image, who is nobody's.
 const USER: u32 = 65532;
@@ -88,38 +89,6 @@ pub fn about(install: &Install) -> Vec<String> {
         );
     }
     lines
-}
-
-/// A Secret with one file for the process.
-struct OwnSecret<'a> {
-    secret: &'a str,
-    about: &'static str,
-    volume: &'static str,
-    key: &'static str,
-    /// The variable with the file's path.
-    variable: &'static str,
-}
-
-impl OwnSecret<'_> {
-    fn folder(&self) -> String {
-        format!("/etc/berth/{}", self.volume)
-    }
-}
-
-/// Returns the Secrets of a daemon beside the one for its repository.
-fn own_secrets(install: &Install) -> Vec<OwnSecret<'_>> {
-    let Role::Hub(hub) = &install.role else { return Vec::new() };
-    let all = [
-        (&hub.signing_secret, "the key that signs commits", "signing", "key", "BERTH_SIGNING_KEY"),
-        (&hub.webhook_secret, "the secret of webhooks", "webhook", "secret", "BERTH_WEBHOOK_SECRET_FILE"),
-        (&hub.status_secret, "the keys of members", "status", "signers", "BERTH_STATUS_SIGNERS"),
-        (&hub.notify_secret, "the address for messages", "notify", "address", "BERTH_NOTIFY_FILE"),
-    ];
-    all.into_iter()
-        .filter_map(|(secret, about, volume, key, variable)| {
-            Some(OwnSecret { secret: secret.as_deref()?, about, volume, key, variable })
-        })
-        .collect()
 }
 
 /// The keys that the Secret for the repository needs.
@@ -279,9 +248,8 @@ pub fn own_environment(install: &Install) -> BTreeMap<&'static str, String> {
     ]);
     if remote.secret.is_some() {
         if remote.ssh {
-            let hosts = if remote.known_hosts.is_some() { TRUST } else { CREDENTIALS };
             set.insert("BERTH_SSH_KEY", format!("{CREDENTIALS}/key"));
-            set.insert("BERTH_KNOWN_HOSTS", format!("{hosts}/known_hosts"));
+            set.insert("BERTH_KNOWN_HOSTS", format!("{CREDENTIALS}/known_hosts"));
         } else {
             set.insert("BERTH_TOKEN_FILE", format!("{CREDENTIALS}/token"));
         }
@@ -289,6 +257,14 @@ pub fn own_environment(install: &Install) -> BTreeMap<&'static str, String> {
             set.insert("BERTH_CA_FILE", format!("{CREDENTIALS}/ca.crt"));
         }
     }
+    if remote.known_hosts.is_some() {
+        set.insert("BERTH_KNOWN_HOSTS", format!("{TRUST}/known_hosts"));
+    }
+    if let Some(collector) = &install.collector {
+        set.insert("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url.clone());
+    }
+    let secrets = own_secrets(install).into_iter();
+    set.extend(secrets.map(|own| (own.variable, format!("{}/{}", own.folder(), own.key))));
     if install.allowed_signers.is_some() {
         set.insert("BERTH_ALLOWED_SIGNERS", format!("{TRUST}/allowed_signers"));
     }
@@ -299,6 +275,7 @@ pub fn own_environment(install: &Install) -> BTreeMap<&'static str, String> {
             let webhook = hub.webhook_secret.is_some().then(|| format!("0.0.0.0:{WEBHOOK}"));
             let status = hub.status_secret.is_some().then(|| format!("0.0.0.0:{STATUS}"));
             let given = [
+                ("BERTH_SOURCE_REMOTE", hub.source_remote.as_ref().map(|remote| remote.url.clone())),
                 ("BERTH_SOURCE", hub.source.clone()),
                 ("BERTH_FLEET", hub.fleet.clone()),
                 ("BERTH_EVENTS", events),
@@ -306,8 +283,6 @@ pub fn own_environment(install: &Install) -> BTreeMap<&'static str, String> {
                 ("BERTH_WEBHOOK", webhook),
                 ("BERTH_STATUS_LISTEN", status),
             ];
-            let secrets = own_secrets(install).into_iter();
-            set.extend(secrets.map(|own| (own.variable, format!("{}/{}", own.folder(), own.key))));
             set.extend(given.into_iter().filter_map(|(name, value)| Some((name, value?))));
         }
         Role::Member(member) => set.extend(of_member(install, member)),
@@ -357,14 +332,19 @@ fn service(install: &Install) -> Option<Json> {
     })
 }
 
-/// Returns the NetworkPolicy: in, the ports on which the process listens; out, DNS, the Git server, the API server where
-/// the process asks it, and https where messages go. To which hosts, no policy can say: it knows no names.
+/// Returns the NetworkPolicy: in, the ports on which the process listens; out, DNS, the Git servers, the API server where
+/// the process asks it, https where messages go, and the collector. To which hosts, no policy can say: it knows no names.
 pub fn network_policy(install: &Install, more: &BTreeSet<u16>) -> Json {
     let port = |protocol: &str, port: u16| json!({"protocol": protocol, "port": port});
-    let git = install.remote.port.unwrap_or(if install.remote.ssh { 22 } else { 443 });
     let api: &[u16] = if install.asks_the_api_server() { &[443, 6443] } else { &[] };
-    let messages = matches!(&install.role, Role::Hub(Hub { notify_secret: Some(_), .. })).then_some(443);
-    let out: BTreeSet<u16> = more.iter().chain(api).copied().chain([53, git]).chain(messages).collect();
+    let (source, messages) = match &install.role {
+        Role::Hub(hub) => (hub.source_remote.as_ref(), hub.notify_secret.as_ref().map(|_| 443)),
+        Role::Member(_) => (None, None),
+    };
+    let git = std::iter::once(&install.remote).chain(source).map(Remote::port);
+    let collector = install.collector.as_ref().map(|collector| collector.port);
+    let out: BTreeSet<u16> =
+        more.iter().chain(api).copied().chain([53]).chain(git).chain(messages).chain(collector).collect();
     let out = std::iter::once(port("UDP", 53)).chain(out.into_iter().map(|one| port("TCP", one)));
     json!({
         "apiVersion": "networking.k8s.io/v1",

@@ -4,7 +4,7 @@
 {{- $hub := eq .Values.role "hub" -}}
 {{- $_ := required "remote: give the address of the fleet's repository, as pods reach it: https://host/path" .Values.remote -}}
 {{- $_ := required "image.repository: name an image with berth in it; a release has one, to be pushed to a registry of yours" .Values.image.repository -}}
-{{- range $name := $hub | ternary (list "cluster" "kinds" "clusterRole" "allowEscalation" "tenantServiceAccount" "overridesFrom") (list "name" "source" "events" "standby" "signingSecret" "webhookSecret" "statusSecret" "notifySecret") -}}
+{{- range $name := $hub | ternary (list "cluster" "kinds" "clusterRole" "allowEscalation" "tenantServiceAccount" "overridesFrom") (list "name" "sourceRemote" "sourceSecret" "source" "events" "standby" "signingSecret" "webhookSecret" "statusSecret" "notifySecret") -}}
 {{- if get $.Values $name -}}{{- fail (printf "%s: it has no effect with the role %s; leave it out" $name $.Values.role) -}}{{- end -}}
 {{- end -}}
 {{- if and (not $hub) (not .Values.cluster) -}}{{- fail "cluster: name the member's cluster in the fleet" -}}{{- end -}}
@@ -13,9 +13,15 @@
 {{- if and .Values.allowEscalation .Values.tenantServiceAccount -}}{{- fail "allowEscalation: leave it out beside tenantServiceAccount" -}}{{- end -}}
 {{- if or (eq .Release.Namespace "default") (hasPrefix "kube-" .Release.Namespace) -}}{{- fail "the namespace belongs to others: install into one for berth alone, --namespace berth-hub --create-namespace" -}}{{- end -}}
 {{- $ssh := include "berth.ssh" . -}}
-{{- if and .Values.knownHosts (not $ssh) -}}{{- fail "knownHosts: it is for ssh, and remote is not an address of ssh" -}}{{- end -}}
+{{- $sourceSsh := include "berth.sourceSsh" . -}}
+{{- if and .Values.knownHosts (not $ssh) (not $sourceSsh) -}}{{- fail "knownHosts: it is for ssh, and remote is not an address of ssh" -}}{{- end -}}
+{{- if and $sourceSsh (not $ssh) (not .Values.knownHosts) -}}{{- fail "knownHosts: give the host of sourceRemote, which is reached by ssh" -}}{{- end -}}
+{{- if and $sourceSsh (not .Values.sourceSecret) -}}{{- fail "sourceSecret: ssh needs a key; name its Secret" -}}{{- end -}}
+{{- if and .Values.sourceSecret (not .Values.sourceRemote) -}}{{- fail "sourceSecret: it has no effect without sourceRemote" -}}{{- end -}}
+{{- if and .Values.otlpHeadersSecret (not (hasPrefix "https://" .Values.otlpEndpoint)) -}}{{- fail "otlpHeadersSecret: otlpEndpoint needs https where headers go along" -}}{{- end -}}
 {{- if and $ssh (not .Values.gitSecret) -}}{{- fail "gitSecret: ssh needs a key; name its Secret" -}}{{- end -}}
 {{- if hasKey .Values.env "BERTH_TOKEN" -}}{{- fail "env: BERTH_TOKEN is a credential; put it into the Secret that gitSecret names" -}}{{- end -}}
+{{- if hasKey .Values.env "OTEL_EXPORTER_OTLP_HEADERS" -}}{{- fail "env: OTEL_EXPORTER_OTLP_HEADERS is a credential; put it into the Secret that otlpHeadersSecret names" -}}{{- end -}}
 {{- $own := include "berth.ownEnv" . | fromJson -}}
 {{- range $name, $_ := .Values.env -}}{{- if hasKey $own $name -}}{{- fail (printf "env: other values set %s already" $name) -}}{{- end -}}{{- end -}}
 {{- end -}}
@@ -49,18 +55,23 @@ labels:
 {{- if not (hasPrefix "https://" .Values.remote) -}}yes{{- end -}}
 {{- end -}}
 
+{{/* Not empty if the source has a repository of its own that is reached by ssh. */}}
+{{- define "berth.sourceSsh" -}}
+{{- with .Values.sourceRemote -}}{{- if not (hasPrefix "https://" .) -}}yes{{- end -}}{{- end -}}
+{{- end -}}
+
 {{/* Not empty if the process talks to the API server of its cluster. */}}
 {{- define "berth.asksApiServer" -}}
 {{- if or (eq .Values.role "member") .Values.events .Values.standby -}}yes{{- end -}}
 {{- end -}}
 
-{{/* The port of the Git server. */}}
-{{- define "berth.gitPort" -}}
+{{/* The port of an address, which is given. */}}
+{{- define "berth.portOf" -}}
 {{- $given := "" -}}
-{{- if contains "://" .Values.remote -}}
-{{- $given = regexReplaceAll "^[a-z]+://([^/]*).*$" .Values.remote "${1}" | regexFind ":[0-9]+$" | trimPrefix ":" -}}
+{{- if contains "://" . -}}
+{{- $given = regexReplaceAll "^[a-z]+://([^/]*).*$" . "${1}" | regexFind ":[0-9]+$" | trimPrefix ":" -}}
 {{- end -}}
-{{- $given | default (include "berth.ssh" . | empty | ternary "443" "22") -}}
+{{- $given | default (hasPrefix "https://" . | ternary "443" (hasPrefix "http://" . | ternary "80" "22")) -}}
 {{- end -}}
 
 {{/* The files of the ConfigMap, as JSON. */}}
@@ -71,13 +82,16 @@ labels:
 {{- $files | toJson -}}
 {{- end -}}
 
-{{/* The Secrets of a daemon beside the one for its repository, as JSON. */}}
+{{/* The Secrets beside the one for the repository, as JSON. */}}
 {{- define "berth.ownSecrets" -}}
+{{- $bySsh := include "berth.sourceSsh" . -}}
 {{- $all := list
+  (dict "secret" .Values.sourceSecret "volume" "source" "key" ($bySsh | empty | ternary "token" "key") "variable" ($bySsh | empty | ternary "BERTH_SOURCE_TOKEN_FILE" "BERTH_SOURCE_SSH_KEY"))
   (dict "secret" .Values.signingSecret "volume" "signing" "key" "key" "variable" "BERTH_SIGNING_KEY")
   (dict "secret" .Values.webhookSecret "volume" "webhook" "key" "secret" "variable" "BERTH_WEBHOOK_SECRET_FILE")
   (dict "secret" .Values.statusSecret "volume" "status" "key" "signers" "variable" "BERTH_STATUS_SIGNERS")
-  (dict "secret" .Values.notifySecret "volume" "notify" "key" "address" "variable" "BERTH_NOTIFY_FILE") -}}
+  (dict "secret" .Values.notifySecret "volume" "notify" "key" "address" "variable" "BERTH_NOTIFY_FILE")
+  (dict "secret" .Values.otlpHeadersSecret "volume" "otlp" "key" "headers" "variable" "BERTH_OTLP_HEADERS_FILE") -}}
 {{- $named := list -}}
 {{- range $all -}}{{- if .secret -}}{{- $named = append $named . -}}{{- end -}}{{- end -}}
 {{- $named | toJson -}}
@@ -89,12 +103,15 @@ labels:
 {{- if .Values.gitSecret -}}
 {{- if include "berth.ssh" . -}}
 {{- $_ := set $set "BERTH_SSH_KEY" "/etc/berth/git/key" -}}
-{{- $_ := set $set "BERTH_KNOWN_HOSTS" (printf "/etc/berth/%s/known_hosts" (.Values.knownHosts | empty | ternary "git" "trust")) -}}
+{{- $_ := set $set "BERTH_KNOWN_HOSTS" "/etc/berth/git/known_hosts" -}}
 {{- else -}}
 {{- $_ := set $set "BERTH_TOKEN_FILE" "/etc/berth/git/token" -}}
 {{- end -}}
 {{- if .Values.gitCa -}}{{- $_ := set $set "BERTH_CA_FILE" "/etc/berth/git/ca.crt" -}}{{- end -}}
 {{- end -}}
+{{- if .Values.knownHosts -}}{{- $_ := set $set "BERTH_KNOWN_HOSTS" "/etc/berth/trust/known_hosts" -}}{{- end -}}
+{{- with .Values.otlpEndpoint -}}{{- $_ := set $set "OTEL_EXPORTER_OTLP_ENDPOINT" . -}}{{- end -}}
+{{- range include "berth.ownSecrets" . | fromJsonArray -}}{{- $_ := set $set .variable (printf "/etc/berth/%s/%s" .volume .key) -}}{{- end -}}
 {{- if .Values.allowedSigners -}}{{- $_ := set $set "BERTH_ALLOWED_SIGNERS" "/etc/berth/trust/allowed_signers" -}}{{- end -}}
 {{- if eq .Values.role "hub" -}}
 {{- with .Values.source -}}{{- $_ := set $set "BERTH_SOURCE" . -}}{{- end -}}
@@ -103,7 +120,7 @@ labels:
 {{- if .Values.standby -}}{{- $_ := set $set "BERTH_STANDBY" (printf "lease/%s/%s" .Release.Namespace (include "berth.name" .)) -}}{{- end -}}
 {{- if .Values.webhookSecret -}}{{- $_ := set $set "BERTH_WEBHOOK" "0.0.0.0:8080" -}}{{- end -}}
 {{- if .Values.statusSecret -}}{{- $_ := set $set "BERTH_STATUS_LISTEN" "0.0.0.0:8081" -}}{{- end -}}
-{{- range include "berth.ownSecrets" . | fromJsonArray -}}{{- $_ := set $set .variable (printf "/etc/berth/%s/%s" .volume .key) -}}{{- end -}}
+{{- with .Values.sourceRemote -}}{{- $_ := set $set "BERTH_SOURCE_REMOTE" . -}}{{- end -}}
 {{- else -}}
 {{- $_ := set $set "BERTH_CLUSTER" .Values.cluster -}}
 {{- $_ := set $set "BERTH_FLEET" (include "berth.fleet" .) -}}

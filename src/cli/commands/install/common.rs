@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::super::exit::CommandError;
-use crate::install::{Install, Network, Remote, Role, own_environment};
+use crate::install::{Collector, Install, Network, Remote, Role, own_environment};
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
 use berth_git::transport::RemoteUrl;
 use berth_git::transport::remote::shows_password;
@@ -16,8 +16,8 @@ const LARGEST: usize = 256 << 10;
 const SCAN: &str =
     "write it with `ssh-keyscan HOST > FILE`, and compare the keys with those that the forge publishes";
 
-/// Variables with credentials, each with its flag.
-const CREDENTIALS: [&str; 1] = ["BERTH_TOKEN"];
+/// Variables with credentials.
+const CREDENTIALS: [&str; 2] = ["BERTH_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS"];
 
 /// The flags of both roles.
 #[derive(Debug, clap::Args)]
@@ -46,6 +46,12 @@ pub(crate) struct CommonArgs {
     /// Trust commits that one of these keys signed: a file in the format of `ssh-keygen -Y verify`, for a ConfigMap
     #[arg(long, value_name = "FILE", help_heading = "Credentials")]
     allowed_signers: Option<PathBuf>,
+    /// Send traces and numbers to this collector of OpenTelemetry, as `berth run --otlp-endpoint` takes it
+    #[arg(long, value_name = "URL", help_heading = "Pods")]
+    otlp_endpoint: Option<String>,
+    /// Secret with `headers`, the headers for the collector, `name=value` on each line
+    #[arg(long, value_name = "NAME", requires = "otlp_endpoint", help_heading = "Pods")]
+    otlp_headers_secret: Option<String>,
     /// Set a further environment variable of the process, such as `BERTH_USERNAME=ann`; repeatable
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Pods")]
     env: Vec<String>,
@@ -92,8 +98,9 @@ impl CommonArgs {
             namespace: namespace.to_owned(),
             image: self.image()?,
             pull_secret: self.image_pull_secret.clone(),
-            remote: self.remote()?,
+            remote: self.remote(&role)?,
             allowed_signers: signers.map(text_of).transpose()?,
+            collector: self.collector()?,
             env: BTreeMap::new(),
             memory_limit: self.memory_limit.clone(),
             cache_limit: self.cache_limit.clone(),
@@ -122,24 +129,43 @@ impl CommonArgs {
         Err(error.hint(concat!("write it as `registry.example.com/berth:", env!("CARGO_PKG_VERSION"), "`")))
     }
 
-    fn remote(&self) -> Result<Remote, CommandError> {
+    fn collector(&self) -> Result<Option<Collector>, CommandError> {
+        let Some(url) = &self.otlp_endpoint else { return Ok(None) };
+        let secret = self.otlp_headers_secret.clone();
+        if let Some(secret) = &secret {
+            fits("--otlp-headers-secret", secret, is_dns_subdomain(secret))?;
+        }
+        let wrong = |why: &str, hint: &str| {
+            Err(CommandError::usage(format!("--otlp-endpoint {why}")).hint(hint.to_owned()))
+        };
+        if shows_password(url) {
+            return wrong("holds a password", "put it into the Secret that `--otlp-headers-secret` names");
+        }
+        let port = match url.split_once("://") {
+            Some(("https", rest)) => port_of(rest, 443),
+            Some(("http", _)) if secret.is_some() => {
+                return wrong("needs https where headers go along", "write it as `https://host:4318`");
+            }
+            Some(("http", rest)) => port_of(rest, 80),
+            _ => None,
+        };
+        let plain = !url.contains(|c: char| c.is_whitespace() || c.is_control()) && !has_reference(url);
+        match port.filter(|_| plain) {
+            Some(port) => Ok(Some(Collector { url: url.clone(), port, secret })),
+            None => wrong(&format!("`{url}` is not an address"), "write it as `https://host:4318`"),
+        }
+    }
+
+    fn remote(&self, role: &Role) -> Result<Remote, CommandError> {
         let Some(url) = &self.remote else {
             let error = CommandError::usage("no repository is named");
             return Err(error.hint("give its address, as the cluster reaches it: --remote https://host/path"));
         };
-        if shows_password(url) {
-            return Err(CommandError::usage("a manifest must not hold a password")
-                .hint("put it into the Secret that `--git-secret` names"));
-        }
-        RemoteUrl::parse(url, false)?;
-        let ssh = !url.contains("://") && !url.starts_with('/') || url.starts_with("ssh://");
-        if !ssh && !url.starts_with("https://") || has_reference(url) {
-            let error = CommandError::usage(format!("`{url}` is not an address that a pod can reach"));
-            return Err(
-                error.hint("write it as `https://host/path`, `ssh://user@host/path` or `user@host:path`")
-            );
-        }
-        let needs_ssh = [("--deploy-key", self.deploy_key), ("--known-hosts", self.known_hosts.is_some())];
+        let (ssh, port) = address(url)?;
+        let source = if let Role::Hub(hub) = role { hub.source_remote.as_ref() } else { None };
+        let source_by_ssh = source.is_some_and(|source| source.ssh);
+        let hosts_for_none = self.known_hosts.is_some() && !source_by_ssh;
+        let needs_ssh = [("--deploy-key", self.deploy_key), ("--known-hosts", hosts_for_none)];
         if let Some((flag, _)) = needs_ssh.into_iter().find(|(_, given)| *given && !ssh) {
             let error =
                 CommandError::usage(format!("{flag} is for ssh, and `{url}` is not an address of ssh"));
@@ -152,8 +178,11 @@ impl CommonArgs {
         if ssh && self.git_secret.is_empty() {
             return Err(CommandError::usage("ssh needs a key").hint("name its Secret with --git-secret"));
         }
-        let authority = url.split_once("://").and_then(|(_, rest)| rest.split('/').next());
-        let port = authority.and_then(|it| it.rsplit_once(':')?.1.parse().ok());
+        if source_by_ssh && !ssh && self.known_hosts.is_none() {
+            let error =
+                CommandError::usage("a source reached by ssh needs --known-hosts: its host must be known");
+            return Err(error.hint(SCAN));
+        }
         Ok(Remote {
             url: url.clone(),
             port,
@@ -188,6 +217,34 @@ impl CommonArgs {
             more.insert(name.to_owned(), value.to_owned());
         }
         Ok(more)
+    }
+}
+
+/// Checks the address of a repository. Returns true for ssh, and the port where one is written.
+pub(super) fn address(url: &str) -> Result<(bool, Option<u16>), CommandError> {
+    if shows_password(url) {
+        return Err(CommandError::usage("a manifest must not hold a password")
+            .hint("put it into the Secret that `--git-secret` names"));
+    }
+    RemoteUrl::parse(url, false)?;
+    let ssh = !url.contains("://") && !url.starts_with('/') || url.starts_with("ssh://");
+    if !ssh && !url.starts_with("https://") || has_reference(url) {
+        let error = CommandError::usage(format!("`{url}` is not an address that a pod can reach"));
+        return Err(error.hint("write it as `https://host/path`, `ssh://user@host/path` or `user@host:path`"));
+    }
+    let authority = url.split_once("://").and_then(|(_, rest)| rest.split('/').next());
+    Ok((ssh, authority.and_then(|it| it.rsplit_once(':')?.1.parse().ok())))
+}
+
+/// Returns the port of an address without its scheme. `None` if it has no host, or a port that is none.
+fn port_of(rest: &str, usual: u16) -> Option<u16> {
+    let authority = rest.split('/').next().filter(|it| !it.is_empty())?;
+    match authority.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => {
+            let is_host = !host.is_empty() && (host.ends_with(']') || !host.contains(':'));
+            port.parse().ok().filter(|port| *port > 0 && is_host)
+        }
+        _ => Some(usual),
     }
 }
 

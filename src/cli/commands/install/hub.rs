@@ -2,9 +2,9 @@
 
 use super::super::exit::{CommandError, Outcome};
 use super::super::ui::Ui;
-use super::common::{CommonArgs, fits};
+use super::common::{CommonArgs, address, fits};
 use super::place::{PlaceArgs, place};
-use crate::install::{Hub, Role};
+use crate::install::{Hub, Remote, Role};
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
 use berth_git::is_valid_ref;
 
@@ -27,6 +27,12 @@ pub(crate) struct HubArgs {
     /// Namespace for the daemon
     #[arg(long, value_name = "NAMESPACE", default_value = "berth-hub", help_heading = "Hub")]
     namespace: String,
+    /// Repository of the source alone, as `berth run --source-remote` takes it
+    #[arg(long, value_name = "URL", help_heading = "Hub")]
+    source_remote: Option<String>,
+    /// Secret with the credentials for that repository: `token`, or `key` for ssh
+    #[arg(long, value_name = "NAME", requires = "source_remote", help_heading = "Hub")]
+    source_secret: Option<String>,
     /// Branch that people edit; default: the one that the repository's HEAD names
     #[arg(long, value_name = "REF", help_heading = "Hub")]
     source: Option<String>,
@@ -56,6 +62,7 @@ pub(crate) struct HubArgs {
 pub(super) fn cmd_hub(args: &HubArgs, ui: &Ui) -> Outcome {
     fits("--name", &args.name, is_dns_label(&args.name) && args.name.len() <= LONGEST)?;
     let secrets = [
+        ("--source-secret", &args.source_secret),
         ("--signing-secret", &args.signing_secret),
         ("--webhook-secret", &args.webhook_secret),
         ("--status-secret", &args.status_secret),
@@ -77,6 +84,7 @@ pub(super) fn cmd_hub(args: &HubArgs, ui: &Ui) -> Outcome {
         fits("--fleet", fleet, is_dns_subdomain(fleet))?;
     }
     let hub = Hub {
+        source_remote: args.source_remote.as_ref().map(|url| source_remote(url, args)).transpose()?,
         source: args.source.clone(),
         fleet: args.fleet.clone(),
         events: args.events,
@@ -88,4 +96,12 @@ pub(super) fn cmd_hub(args: &HubArgs, ui: &Ui) -> Outcome {
     };
     let install = args.common.parameters(&args.name, &args.namespace, Role::Hub(hub))?;
     place(&install, &args.place, ui)
+}
+
+fn source_remote(url: &str, args: &HubArgs) -> Result<Remote, CommandError> {
+    let (ssh, port) = address(url)?;
+    if ssh && args.source_secret.is_none() {
+        return Err(CommandError::usage("ssh needs a key").hint("name its Secret with --source-secret"));
+    }
+    Ok(Remote { url: url.to_owned(), port, ssh, secret: args.source_secret.clone(), ..Remote::default() })
 }
