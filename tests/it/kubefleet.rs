@@ -173,3 +173,48 @@ fn a_plan_warns_of_what_a_hub_would_refuse_and_does_it() {
     let by_base = run(&["plan", "--repo", repo.arg(), "--base", "HEAD~1"]).expect(0);
     assert!(by_base.err.contains(warning), "{}", by_base.err);
 }
+
+#[test]
+fn a_policy_of_the_next_api_is_explained_and_described() {
+    let repo = Repo::new();
+    repo.write("members.yaml", MEMBERS);
+    repo.write("objects.yaml", OBJECTS);
+    repo.write(
+        "policy.yaml",
+        "apiVersion: placement.kubefleet.dev/v1alpha1\nkind: ClusterPlacementPolicy\nmetadata: {name: web}\n\
+         spec:\n  resourceSelectors:\n  - {apiVersion: v1, kind: Namespace, name: shop}\n  \
+         - {apiVersion: v1, kind: ConfigMap, namespace: shop}\n  clusterSelectors:\n  \
+         - {terms: [{matchLabels: {region: north}}]}\n  - {terms: [{matchLabels: {region: east}}], count: 2, minCount: 1}\n",
+    );
+    repo.commit("a policy");
+    repo.publish().expect(0);
+    let explained = run(&["explain", "web", "--repo", repo.arg()]).expect(0).out;
+    for line in [
+        "Scheduled=False FailedToFindSomeRequiredClusters: found 1 cluster: clusterSelectors[1] has 0 of 1",
+        "clusterSelectors[0]: among the first 1 by score",
+        "clusterSelectors[0]: label region=north is required, the cluster has region=south; clusterSelectors[1]: \
+         label region=east is required, the cluster has region=south",
+    ] {
+        assert!(explained.contains(line), "{line}\n{explained}");
+    }
+    let described = run(&["describe", "web", "--repo", repo.arg(), "-o", "json"]).expect(0).out;
+    let described: serde_json::Value = serde_json::from_str(&described).expect("JSON");
+    let text = described.to_string();
+    for part in [
+        "\"desiredClusters\":3",
+        "\"scheduledClusters\":1",
+        "\"type\":\"Synchronized\"",
+        "AllResourcesCollected",
+    ] {
+        assert!(text.contains(part), "{part}\n{described:#}");
+    }
+    let objects = repo.git(&["ls-tree", "-r", "--name-only", "berth/rendered", "clusters"]);
+    assert_eq!(
+        objects.lines().collect::<Vec<_>>(),
+        [
+            "clusters/oslo/_cluster/Namespace_shop.yaml",
+            "clusters/oslo/shop/ConfigMap_northern.yaml",
+            "clusters/oslo/shop/ConfigMap_settings.yaml",
+        ]
+    );
+}

@@ -6,7 +6,7 @@ pub mod selector;
 mod selector_text;
 
 pub use metadata::{Metadata, SERVER_FIELDS, open};
-pub use selector::{label_selector, match_expressions};
+pub use selector::{label_selector, match_expressions, match_labels};
 pub use selector_text::{parse_requirements, parse_selector};
 
 #[cfg(test)]

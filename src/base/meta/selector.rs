@@ -39,7 +39,8 @@ pub fn match_expressions(fields: &mut Fields<'_>) -> Option<Vec<Requirement>> {
     all.into_iter().collect()
 }
 
-fn match_labels(fields: &mut Fields<'_>) -> Option<Vec<Requirement>> {
+/// Reads the field `matchLabels` of a selector. Absent gives no requirements.
+pub fn match_labels(fields: &mut Fields<'_>) -> Option<Vec<Requirement>> {
     fields.takes("matchLabels", Form::Mapping);
     fields.takes("matchLabels.*", Form::Text);
     if fields.node("matchLabels").is_none() {

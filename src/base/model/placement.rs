@@ -21,6 +21,16 @@ pub struct Placement {
     pub source: Source,
 }
 
+impl Placement {
+    /// Returns the policy of a placement that follows no other one.
+    pub fn own_policy(&self) -> Option<&Policy> {
+        match &self.source {
+            Source::Own(policy) => Some(policy),
+            Source::Follows(_) => None,
+        }
+    }
+}
+
 /// The origin of a placement's clusters.
 #[derive(Clone, Debug)]
 pub enum Source {
@@ -176,6 +186,8 @@ pub enum ScoreRule {
     Spread(Vec<SpreadConstraint>),
     /// Picks one at a time, so that they stay even; adds nothing to the score.
     Even(Vec<EvenConstraint>),
+    /// A share of 100, by where a measurement lies among the clusters that are compared.
+    Among(Sorter),
 }
 
 /// Adds its weight to the score of clusters that match.
@@ -187,8 +199,7 @@ pub struct Preference {
     pub sorter: Option<Sorter>,
 }
 
-/// The share a cluster gets of a weight, by where its measurement lies between the fleet's smallest
-/// and largest.
+/// The share a cluster gets of a weight, by where its measurement lies between the smallest and largest ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sorter {
     pub measure: Measure,
@@ -232,6 +243,33 @@ pub enum Selection {
     First(usize),
     /// These names and no others; those that do not pass leave the placement unfulfilled.
     Exactly(BTreeSet<String>),
+    /// One choice after the other. A cluster that one takes does not count for those after it.
+    InTurn(Vec<Choice>),
+}
+
+impl Selection {
+    /// The number of clusters asked for, where there is one.
+    pub fn wanted(&self) -> Option<usize> {
+        match self {
+            Selection::All => None,
+            Selection::First(count) => Some(*count),
+            Selection::Exactly(names) => Some(names.len()),
+            Selection::InTurn(choices) => choices.iter().map(|choice| choice.count).sum(),
+        }
+    }
+}
+
+/// One of several choices of clusters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// As messages name it.
+    pub name: String,
+    /// Terms of which one must match. Without terms every cluster does.
+    pub terms: Vec<Term>,
+    /// `None` takes all that are left.
+    pub count: Option<usize>,
+    /// Fewer leave the placement unfulfilled.
+    pub least: usize,
 }
 
 /// The parts of the current decision that are reused without a new evaluation.

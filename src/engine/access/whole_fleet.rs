@@ -185,7 +185,7 @@ fn named(source: &Source) -> BTreeSet<String> {
     let Source::Own(policy) = source else { return BTreeSet::new() };
     let exactly = match &policy.selection {
         Selection::Exactly(names) => Some(names),
-        Selection::All | Selection::First(_) => None,
+        Selection::All | Selection::First(_) | Selection::InTurn(_) => None,
     };
     let listed = policy.filters.iter().filter(|filter| filter.by.is_none());
     let listed = listed.filter_map(|filter| match &filter.rule {

@@ -16,6 +16,7 @@ mod expression_verdicts;
 mod filter;
 mod followed_placements;
 mod group;
+mod in_turn;
 mod own_policy;
 mod pass;
 mod policy_encoding;

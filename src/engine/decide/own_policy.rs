@@ -6,6 +6,7 @@ use super::case::Case;
 use super::cluster_table::Row;
 use super::divide::{self, Divided};
 use super::filter::{Checked, Code};
+use super::in_turn;
 use super::recorder::Recorder;
 use super::score::{ScoreContext, score};
 use super::score_order::{Scored, by_what};
@@ -31,6 +32,9 @@ pub(super) fn decide(case: &Case<'_>, recorder: &mut impl Recorder) -> Chosen {
         return stand_divided(case, &division.then, recorder);
     }
     let filters = divide::filters(case.policy, &divided);
+    if let Selection::InTurn(choices) = &case.policy.selection {
+        return in_turn::decide(case, choices, recorder);
+    }
     let kept = kept(case, &filters);
     let passed = filter(case, &filters, &kept, recorder);
     let mut parts: Vec<Vec<i64>> = {
@@ -57,11 +61,7 @@ pub(super) fn decide(case: &Case<'_>, recorder: &mut impl Recorder) -> Chosen {
         candidates: case.candidates.len(),
         passed: passed.rows.len() + chosen.kept.len(),
         picked: picks.len(),
-        wanted: match &case.policy.selection {
-            Selection::All => None,
-            Selection::First(count) => Some(*count),
-            Selection::Exactly(names) => Some(names.len()),
-        },
+        wanted: case.policy.selection.wanted(),
         unmet: passed.unmet,
     };
     let condition = (case.policy.condition)(&outcome);
@@ -87,7 +87,7 @@ fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut imp
     };
     let exactly = match &case.policy.selection {
         Selection::Exactly(names) => Some(names),
-        Selection::All | Selection::First(_) => None,
+        Selection::All | Selection::First(_) | Selection::InTurn(_) => None,
     };
     let mut is_kept = kept.iter().copied().peekable();
     let (mut rows, mut met) = (Vec::with_capacity(case.candidates.len()), Vec::new());
@@ -138,7 +138,7 @@ fn kept(case: &Case<'_>, filters: &[&Filter]) -> Vec<Row> {
     }
     let named = |row: &Row| match &case.policy.selection {
         Selection::Exactly(names) => names.contains(case.table.name(*row)),
-        Selection::All | Selection::First(_) => true,
+        Selection::All | Selection::First(_) | Selection::InTurn(_) => true,
     };
     let stays = |row: &Row| !case.table.cluster(*row).leaving && named(row);
     let mut kept: Vec<Row> = case.current_rows.iter().copied().filter(stays).collect();
@@ -215,6 +215,7 @@ fn reason(case: &Case<'_>, filters: &[&Filter]) -> String {
     match &case.policy.selection {
         Selection::Exactly(_) => "named by the placement".to_owned(),
         Selection::First(count) => format!("among the first {count} {}", by_what(case.policy)),
+        Selection::InTurn(_) => String::new(),
         Selection::All if filters.is_empty() => "every cluster is wanted".to_owned(),
         Selection::All => {
             let words = |filter: &&Filter| Checked::new(case.table, filter, case.is_current).words();

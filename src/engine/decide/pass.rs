@@ -58,7 +58,7 @@ impl<'f, 't> Pass<'f, 't> {
         previous: &'f Map<Key, Decision>,
         table: &'t Table<'t>,
     ) -> Pass<'f, 't> {
-        let policies = fleet.placements.values().filter_map(|placement| own_policy(placement));
+        let policies = fleet.placements.values().filter_map(|placement| placement.own_policy());
         let balances = policies.flat_map(|policy| &policy.scorers).any(|one| one.rule == ScoreRule::Balance);
         Pass {
             fleet,
@@ -149,7 +149,7 @@ impl<'f, 't> Pass<'f, 't> {
         for key in self.previous.keys() {
             let Some(previous) = self.previous(key) else { continue };
             let counts = match self.fleet.placements.get(key) {
-                Some(placement) => own_policy(placement).is_some(),
+                Some(placement) => placement.own_policy().is_some(),
                 None => self.results.decisions.contains_key(key) && previous.policy.is_some(),
             };
             if counts {
@@ -255,13 +255,6 @@ fn forget_turns(decision: &mut Decision) {
     if decision.picks.iter().any(|pick| pick.pending || pick.leaving) {
         let picked = decision.picked().cloned();
         decision.picks = picked.map(|pick| Pick { pending: false, ..pick }).collect();
-    }
-}
-
-fn own_policy(placement: &Placement) -> Option<&Policy> {
-    match &placement.source {
-        Source::Own(policy) => Some(policy),
-        Source::Follows(_) => None,
     }
 }
 

@@ -5,7 +5,7 @@
 
 use berth_base::model::placement::{
     Blocked, ClusterSet, Division, Filter, GroupSize, Grouping, Policy, Ranking, Retention, Rule, ScoreRule,
-    Scorer, Selection, Share, Toleration,
+    Scorer, Selection, Share, Sorter, Toleration,
 };
 use berth_base::model::selector::{Comparison, Measure, PropertyRequirement, Requirement, Selector, Term};
 
@@ -71,6 +71,15 @@ pub(super) fn policy(encoder: &mut Encoder, policy: &Policy) {
         Selection::Exactly(names) => {
             encoder.tag(3);
             encoder.texts(names.iter());
+        }
+        Selection::InTurn(choices) => {
+            encoder.tag(4);
+            encoder.all(choices.iter(), |encoder, choice| {
+                encoder.text(&choice.name);
+                encoder.all(choice.terms.iter(), term);
+                encoder.maybe(choice.count, Encoder::count);
+                encoder.count(choice.least);
+            });
         }
     }
     encoder.tag(match policy.retention {
@@ -150,6 +159,11 @@ fn set(encoder: &mut Encoder, set: &ClusterSet) {
     encoder.maybe(set.members.as_ref(), selector);
 }
 
+fn sorter(encoder: &mut Encoder, sorter: &Sorter) {
+    measure(encoder, &sorter.measure);
+    encoder.tag(u8::from(sorter.ascending));
+}
+
 fn toleration(encoder: &mut Encoder, toleration: &Toleration) {
     for part in [&toleration.key, &toleration.value, &toleration.effect] {
         encoder.maybe(part.as_deref(), Encoder::text);
@@ -177,11 +191,12 @@ fn scorer(encoder: &mut Encoder, scorer: &Scorer) {
             encoder.all(preferred.iter(), |encoder, preference| {
                 encoder.number(preference.weight);
                 term(encoder, &preference.term);
-                encoder.maybe(preference.sorter.as_ref(), |encoder, sorter| {
-                    measure(encoder, &sorter.measure);
-                    encoder.tag(u8::from(sorter.ascending));
-                });
+                encoder.maybe(preference.sorter.as_ref(), sorter);
             });
+        }
+        ScoreRule::Among(among) => {
+            encoder.tag(8);
+            sorter(encoder, among);
         }
         ScoreRule::Even(constraints) => {
             encoder.tag(7);

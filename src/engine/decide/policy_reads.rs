@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::placement::{
-    AgentLimits, Filter, Follow, Placement, Policy, Rule, ScoreRule, Source, Toleration,
+    AgentLimits, Filter, Follow, Placement, Policy, Rule, ScoreRule, Selection, Source, Toleration,
 };
 use berth_base::model::rollout::Strategy;
 use berth_base::model::rollout_policy::PolicyStrategy;
@@ -46,6 +46,9 @@ pub(super) fn of_policy<'a>(policy: &'a Policy, reads: &mut Reads<'a>) {
             ScoreRule::Allocatable(resource) => {
                 reads.insert(Read::Resource(resource));
             }
+            ScoreRule::Among(sorter) => {
+                reads.insert(Read::Measure(&sorter.measure));
+            }
             ScoreRule::AddOn { resource, score } => {
                 reads.insert(Read::Score(resource, score));
             }
@@ -65,6 +68,9 @@ pub(super) fn of_policy<'a>(policy: &'a Policy, reads: &mut Reads<'a>) {
                 }
             }
         }
+    }
+    if let Selection::InTurn(choices) = &policy.selection {
+        choices.iter().flat_map(|choice| &choice.terms).for_each(|term| of_term(term, reads));
     }
     if let Some(division) = &policy.division {
         of_filters(&division.among, reads);

@@ -70,7 +70,7 @@ fn choose_evenly(
     let passed = scored.passed;
     let open = match case.policy.selection {
         Selection::First(count) => count.max(scored.first_count()),
-        Selection::All | Selection::Exactly(_) => passed.len(),
+        Selection::All | Selection::Exactly(_) | Selection::InTurn(_) => passed.len(),
     };
     let part = evenly.part;
     sort(case.policy, &scored, &mut order, passed.len());
@@ -135,7 +135,8 @@ fn sort(policy: &Policy, scored: &Scored<'_>, order: &mut [u32], cut: usize) {
 /// Up to so many are picked out one by one; more are worth sorting for.
 const FEW: usize = 32;
 
-fn sum(scorers: &[Scorer], parts: &[Vec<i64>], index: u32) -> i64 {
+/// Returns the weighted sum of a cluster's scores.
+pub(super) fn sum(scorers: &[Scorer], parts: &[Vec<i64>], index: u32) -> i64 {
     let parts = scorers.iter().zip(parts).map(|(scorer, part)| weighted(scorer, part[index as usize]));
     parts.fold(0, i64::saturating_add)
 }

@@ -63,7 +63,7 @@ impl Question<'_> {
         found.push(match &policy.selection {
             Selection::First(count) => self.more(&document, *count),
             Selection::Exactly(names) if !names.contains(&self.cluster.name) => self.named(&document),
-            Selection::Exactly(_) | Selection::All => Vec::new(),
+            Selection::Exactly(_) | Selection::All | Selection::InTurn(_) => Vec::new(),
         });
         found.push(wider_spread(&document.0));
     }

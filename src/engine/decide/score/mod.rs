@@ -4,6 +4,7 @@
 
 mod addon;
 mod allocatable;
+mod among;
 mod balance;
 mod preferred;
 mod steady;
@@ -31,6 +32,7 @@ pub(super) fn score(table: &Table<'_>, scorer: &Scorer, rows: &[Row], around: &S
         ScoreRule::Allocatable(resource) => allocatable::score(rows, &table.resources(resource)),
         ScoreRule::AddOn { resource, score } => addon::score(table, rows, resource, score),
         ScoreRule::Preferred(preferred) => preferred::score(table, rows, preferred),
+        ScoreRule::Among(sorter) => among::score(table, rows, sorter),
         // Known only while picks are made.
         ScoreRule::Spread(_) | ScoreRule::Even(_) => vec![0; rows.len()],
     }

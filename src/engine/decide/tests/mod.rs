@@ -6,6 +6,7 @@ mod dividing;
 mod evenly;
 mod expressions;
 mod following;
+mod in_turn;
 mod picking;
 mod properties;
 mod setup;

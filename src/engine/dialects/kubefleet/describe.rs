@@ -1,4 +1,4 @@
-//! The status of a ClusterResourcePlacement or ResourcePlacement, as its hub shows it.
+//! The status of a placement, as its hub shows it.
 //!
 //! Each picked cluster goes through the same conditions in one order, and stops at the first that is not
 //! true; the placement's own conditions sum them up.
@@ -6,7 +6,8 @@
 use serde_json::{Value as Json, json};
 
 use super::at_once::AT_ONCE;
-use super::kinds::PLACEMENT_GROUP;
+use super::kinds::{NEXT_GROUP, PLACEMENT_GROUP};
+use super::next;
 use crate::dialects::Described;
 use crate::dialects::described::condition_json;
 use berth_base::model::annotation::APPLY;
@@ -14,7 +15,7 @@ use berth_base::model::object::version_of;
 use berth_base::model::placement::Selection;
 use berth_base::model::release::Health;
 use berth_base::model::status::Problem;
-use berth_base::model::{Applies, Key, Member, MemberState, ObjectId, Override, Pick, Source, Workload};
+use berth_base::model::{Applies, Key, Member, MemberState, ObjectId, Override, Pick, Workload};
 
 /// The conditions after Scheduled, with the placement's own reasons for True, False and Unknown.
 const LATER: [(&str, [&str; 3]); 5] = [
@@ -36,7 +37,7 @@ fn later(only_compared: bool) -> Vec<(&'static str, [&'static str; 3])> {
 
 /// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Word {
+pub(super) enum Word {
     True,
     False,
     Unknown,
@@ -44,34 +45,39 @@ enum Word {
 
 impl Word {
     fn text(self) -> &'static str {
-        match self {
-            Word::True => "True",
-            Word::False => "False",
-            Word::Unknown => "Unknown",
-        }
+        ["True", "False", "Unknown"][self as usize]
     }
 }
 
 /// A condition of one cluster; those of one cluster are in the order of [`LATER`].
-struct Step {
-    word: Word,
+pub(super) struct Step {
+    pub(super) word: Word,
     reason: &'static str,
     message: String,
 }
 
 /// Returns the status of a placement.
 pub(super) fn describe(described: &Described<'_>) -> Option<Json> {
-    (*described.decision.key.group == *PLACEMENT_GROUP).then(|| status(described))
+    match &*described.decision.key.group {
+        PLACEMENT_GROUP => Some(status(described)),
+        NEXT_GROUP => Some(next::describe(described, views(described).map(|view| view.steps()).collect())),
+        _ => None,
+    }
+}
+
+fn views<'a>(described: &'a Described<'a>) -> impl Iterator<Item = View<'a>> {
+    let Described { decision, fleet, placed, .. } = described;
+    let workload = fleet.and_then(|fleet| fleet.workloads.get(&decision.key)).map(|workload| &**workload);
+    placed.iter().map(move |(cluster, member)| View { described, workload, cluster, member: *member })
 }
 
 fn status(described: &Described<'_>) -> Json {
-    let Described { decision, fleet, placed, .. } = described;
+    let Described { decision, fleet, .. } = described;
     let key = &decision.key;
     let workload = fleet.and_then(|fleet| fleet.workloads.get(key)).map(|workload| &**workload);
     let mut all_steps = Vec::new();
     let mut statuses = Vec::new();
-    for ((cluster, member), pick) in placed.iter().zip(decision.picks.iter()) {
-        let view = View { described, workload, cluster, member: *member };
+    for (view, pick) in views(described).zip(decision.picks.iter()) {
         let steps = view.steps();
         statuses.push(view.status(pick, &steps));
         all_steps.push(steps);
@@ -128,10 +134,10 @@ fn in_words(count: usize, of: usize) -> String {
 fn unfilled(described: &Described<'_>) -> Vec<Json> {
     let Described { decision, fleet, .. } = described;
     let placement = fleet.and_then(|fleet| fleet.placements.get(&decision.key));
-    let Some(Source::Own(policy)) = placement.map(|placement| &placement.source) else { return Vec::new() };
+    let Some(policy) = placement.and_then(|placement| placement.own_policy()) else { return Vec::new() };
     let failed = |message: String| json!([{"type": "Scheduled", "status": "False", "reason": "ScheduleFailed", "message": message}]);
     match &policy.selection {
-        Selection::All => Vec::new(),
+        Selection::All | Selection::InTurn(_) => Vec::new(),
         Selection::First(count) => {
             let refused = decision.refused.iter().map(|one| format!("{}: {}", one.clusters, one.reason));
             let refused: Vec<String> = refused.collect();
@@ -379,7 +385,6 @@ fn resource(id: &ObjectId, workload: Option<&Workload>) -> Json {
     let template = workload.and_then(|one| one.templates.iter().find(|template| template.object.id == *id));
     let api_version =
         template.and_then(|one| one.object.content.get("apiVersion")).and_then(|version| version.as_str());
-    let mut resource = serde_json::Map::new();
     let parts = [
         ("group", &*id.group),
         ("version", api_version.map(version_of).unwrap_or_default()),
@@ -387,8 +392,6 @@ fn resource(id: &ObjectId, workload: Option<&Workload>) -> Json {
         ("namespace", &*id.namespace),
         ("name", &*id.name),
     ];
-    for (field, text) in parts.into_iter().filter(|(_, text)| !text.is_empty()) {
-        resource.insert(field.to_owned(), json!(text));
-    }
-    resource.into()
+    let written = parts.into_iter().filter(|(_, text)| !text.is_empty());
+    written.map(|(field, text)| (field.to_owned(), json!(text))).collect()
 }

@@ -9,11 +9,13 @@ use berth_base::model::Key;
 
 pub(crate) const CLUSTER_GROUP: &str = "cluster.kubernetes-fleet.io";
 pub(crate) const PLACEMENT_GROUP: &str = "placement.kubernetes-fleet.io";
-/// The next generation of the placement API, of which there are only beginnings.
+/// The next generation of the placement API.
 pub(crate) const NEXT_GROUP: &str = "placement.kubefleet.dev";
 
 /// Versions whose fields this reader knows. `v1` is a subset of `v1beta1`.
 const VERSIONS: [&str; 3] = ["v1beta1", "v1", "v1alpha1"];
+
+const NEXT_VERSIONS: [&str; 1] = ["v1alpha1"];
 
 /// The role of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +31,8 @@ pub enum Role {
     StagedUpdate,
     /// A request for an approval of a stage.
     Approval,
-    /// Known, but nothing is done about it yet: a warning says so.
-    Later,
+    /// A placement of the next API.
+    PlacementPolicy,
     Bookkeeping,
 }
 
@@ -43,7 +45,7 @@ pub enum Scope {
     Namespaced,
 }
 
-const ROWS: [Row; 29] = [
+const ROWS: [Row; 37] = [
     Row(CLUSTER_GROUP, "MemberCluster", Role::Cluster, Scope::Cluster),
     Row(CLUSTER_GROUP, "InternalMemberCluster", Role::Bookkeeping, Scope::Namespaced),
     Row(PLACEMENT_GROUP, "ClusterResourcePlacement", Role::Placement, Scope::Cluster),
@@ -71,8 +73,16 @@ const ROWS: [Row; 29] = [
     Row(PLACEMENT_GROUP, "ResourceOverrideSnapshot", Role::Bookkeeping, Scope::Namespaced),
     Row(PLACEMENT_GROUP, "Work", Role::Bookkeeping, Scope::Namespaced),
     Row(PLACEMENT_GROUP, "AppliedWork", Role::Bookkeeping, Scope::Cluster),
-    Row(NEXT_GROUP, "ClusterPlacementPolicy", Role::Later, Scope::Cluster),
-    Row(NEXT_GROUP, "PlacementPolicy", Role::Later, Scope::Namespaced),
+    Row(NEXT_GROUP, "ClusterPlacementPolicy", Role::PlacementPolicy, Scope::Cluster),
+    Row(NEXT_GROUP, "PlacementPolicy", Role::PlacementPolicy, Scope::Namespaced),
+    Row(NEXT_GROUP, "ClusterPlacementBinding", Role::Bookkeeping, Scope::Cluster),
+    Row(NEXT_GROUP, "PlacementBinding", Role::Bookkeeping, Scope::Namespaced),
+    Row(NEXT_GROUP, "ClusterPlacementResourceSnapshot", Role::Bookkeeping, Scope::Cluster),
+    Row(NEXT_GROUP, "PlacementResourceSnapshot", Role::Bookkeeping, Scope::Namespaced),
+    Row(NEXT_GROUP, "ClusterRequest", Role::Bookkeeping, Scope::Cluster),
+    Row(NEXT_GROUP, "ClusterClaim", Role::Bookkeeping, Scope::Cluster),
+    Row(NEXT_GROUP, "ClusterProviderClass", Role::Bookkeeping, Scope::Cluster),
+    Row(NEXT_GROUP, "Work", Role::Bookkeeping, Scope::Namespaced),
 ];
 
 /// The kinds a misspelt one is compared with.
@@ -92,6 +102,8 @@ pub const NAMES: &[&str] = &[
     "StagedUpdateRun",
     "StagedUpdateStrategy",
     "ApprovalRequest",
+    "ClusterPlacementPolicy",
+    "PlacementPolicy",
 ];
 
 /// Short names of kinds, as kubectl has them.
@@ -106,6 +118,7 @@ pub(crate) const CLUSTER_SCOPED: &[(&str, &str)] = &[
     (PLACEMENT_GROUP, "ClusterStagedUpdateRun"),
     (PLACEMENT_GROUP, "ClusterStagedUpdateStrategy"),
     (PLACEMENT_GROUP, "ClusterApprovalRequest"),
+    (NEXT_GROUP, "ClusterPlacementPolicy"),
 ];
 
 /// Claims KubeFleet's documents.
@@ -119,7 +132,7 @@ fn claim_one(group: &str, kind: &str) -> Claim {
     }
     match role(group, kind) {
         Some(Role::Cluster) => Claim::Inventory,
-        Some(Role::Placement | Role::Eviction | Role::Budget | Role::Later) => Claim::Policy,
+        Some(Role::Placement | Role::PlacementPolicy | Role::Eviction | Role::Budget) => Claim::Policy,
         Some(Role::StagedUpdate | Role::Approval) => Claim::Policy,
         Some(Role::Override | Role::Envelope) => Claim::Workload,
         Some(Role::Bookkeeping) => Claim::Bookkeeping,
@@ -129,8 +142,12 @@ fn claim_one(group: &str, kind: &str) -> Claim {
 
 /// Returns the kinds whose fields are read.
 pub(crate) fn reads() -> Vec<ReadKind> {
-    let read = ROWS.iter().filter(|row| !matches!(row.2, Role::Later | Role::Bookkeeping));
-    read.map(|row| ReadKind::new(row.0, row.1, &VERSIONS, row.3 == Scope::Namespaced)).collect()
+    let read = ROWS.iter().filter(|row| row.2 != Role::Bookkeeping);
+    read.map(|row| ReadKind::new(row.0, row.1, versions(row.0), row.3 == Scope::Namespaced)).collect()
+}
+
+fn versions(group: &str) -> &'static [&'static str] {
+    if group == NEXT_GROUP { &NEXT_VERSIONS } else { &VERSIONS }
 }
 
 const FIELDS: PlacementFields = PlacementFields {
@@ -150,6 +167,7 @@ pub fn placement_fields(key: &Key) -> Option<&'static PlacementFields> {
 pub fn access_role(key: &Key) -> AccessRole<'_> {
     match &*key.group {
         PLACEMENT_GROUP if role(&key.group, &key.kind) == Some(Role::Placement) => AccessRole::Selector,
+        NEXT_GROUP if role(&key.group, &key.kind) == Some(Role::PlacementPolicy) => AccessRole::Selector,
         // Rules can keep the right to approve from those who write runs.
         PLACEMENT_GROUP if role(&key.group, &key.kind) == Some(Role::Approval) => AccessRole::Plain,
         CLUSTER_GROUP | PLACEMENT_GROUP | NEXT_GROUP => AccessRole::Policy,

@@ -3,6 +3,7 @@
 //! Documents are read one by one, then brought together: selectors find their objects, overrides
 //! their workloads. A faulty document is left out and named; it never stops the others.
 
+mod applying;
 mod at_once;
 mod carried_objects;
 mod cluster;
@@ -14,6 +15,7 @@ mod envelope;
 mod hub_refusals;
 mod kinds;
 mod make;
+mod next;
 mod overrides;
 mod placement;
 mod policy;
@@ -132,6 +134,7 @@ fn read_one(input: &Input<'_>, document: &Document) -> One {
     match kinds::role(&key.group, &key.kind) {
         Some(Role::Cluster) => one.cluster = cluster::read(&scope, root).map(Into::into),
         Some(Role::Placement) => one.placement = placement::read(&scope, root, key).map(Into::into),
+        Some(Role::PlacementPolicy) => one.placement = next::read(&scope, root, key).map(Into::into),
         Some(Role::Override) => one.over = overrides::read(&scope, root, key).map(Into::into),
         Some(Role::Envelope) => {
             one.envelope = envelope::read(&scope, root, &key.kind, &document.version).map(Into::into);
@@ -141,10 +144,6 @@ fn read_one(input: &Input<'_>, document: &Document) -> One {
         }
         Some(Role::Eviction) => disruption::eviction(&scope, root, key),
         Some(Role::Budget) => disruption::budget(&scope, root, key),
-        Some(Role::Later) => {
-            let message = format!("{key}: this version of berth does not act on {} yet", key.kind);
-            scope.report(Diagnostic::warning(document.at.clone(), message));
-        }
         Some(Role::Bookkeeping) | None => {}
     }
     one.faulty = scope.has_errors();

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use berth_base::diag::Pos;
 use berth_base::meta;
-use berth_base::model::placement::Selection;
 use berth_base::model::rollout::Strategy;
 use berth_base::model::{Key, Policy};
 use berth_base::yaml::fields::{Fields, Scope};
@@ -53,11 +52,7 @@ pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
     replacement::read(scope, root, &mut policy);
     let (sync_annotations, mut strategy) = strategy::read(&mut spec);
     if let Strategy::Rolling(rolling) = &mut strategy {
-        rolling.wanted = match &policy.selection {
-            Selection::All => None,
-            Selection::First(number) => Some(*number),
-            Selection::Exactly(names) => Some(names.len()),
-        };
+        rolling.wanted = policy.selection.wanted();
     }
     spec.int_in("revisionHistoryLimit", 1..=1000);
     status_scope(&mut spec, selectors.as_ref(), cluster_scoped);

@@ -1,25 +1,19 @@
 //! `spec.strategy`: checked as a whole; the fields that the syncer needs become annotations.
-//!
-//! A missing strategy gets the hub's defaults written out, since a member without them would follow its own.
 
 use std::collections::BTreeMap;
 
-use berth_base::model::annotation::{APPLY, APPLY_WHEN, CO_OWNERS, COMPARE, ON_CONFLICT, ORPHAN, TAKE_OVER};
 use berth_base::model::rollout::{Amount, Rolling, Strategy};
 use berth_base::yaml::fields::Fields;
 
+use super::applying::{Applying, Method, TakeOver};
 use super::disruption::count_or_share;
 
 const PERIOD: &str = "unavailablePeriodSeconds";
 
-type Annotations = BTreeMap<String, String>;
-
 /// Reads the field `strategy` of a spec; gives the annotations that its objects get, and how changes roll out.
-pub fn read(spec: &mut Fields<'_>) -> (Annotations, Strategy) {
-    let mut annotations = Annotations::new();
+pub fn read(spec: &mut Fields<'_>) -> (BTreeMap<String, String>, Strategy) {
     let Some(mut fields) = spec.fields("strategy") else {
-        apply_strategy(None, &mut annotations);
-        return (annotations, Strategy::Rolling(DEFAULT));
+        return (Applying::default().annotations(), Strategy::Rolling(DEFAULT));
     };
     let kind = fields.choice("type", &["RollingUpdate", "External"]);
     let external = kind == Some("External");
@@ -28,21 +22,15 @@ pub fn read(spec: &mut Fields<'_>) -> (Annotations, Strategy) {
         fields.error_at("rollingUpdate", message);
     }
     let rolling = rolling_update(&mut fields);
-    apply_strategy(fields.fields("applyStrategy"), &mut annotations);
-    if delete_strategy(&mut fields) == Some("Abandon") {
-        set(&mut annotations, ORPHAN, "true");
-    }
+    let mut applying = fields.fields("applyStrategy").map(apply_strategy).unwrap_or_default();
+    applying.orphans = delete_strategy(&mut fields) == Some("Abandon");
     report_back(&mut fields);
     fields.finish();
-    (annotations, if external { Strategy::Runs } else { Strategy::Rolling(rolling) })
-}
-
-fn set(annotations: &mut Annotations, name: &str, value: &str) {
-    annotations.insert(name.to_owned(), value.to_owned());
+    (applying.annotations(), if external { Strategy::Runs } else { Strategy::Rolling(rolling) })
 }
 
 /// The hub's default, which it writes into every placement.
-const DEFAULT: Rolling = Rolling {
+pub(super) const DEFAULT: Rolling = Rolling {
     max_unavailable: Amount::Percent(25),
     max_surge: Amount::Percent(25),
     period_seconds: 60,
@@ -62,45 +50,33 @@ pub(crate) fn rolling_update(strategy: &mut Fields<'_>) -> Rolling {
     Rolling { asked: rolling != DEFAULT, ..rolling }
 }
 
-fn apply_strategy(fields: Option<Fields<'_>>, annotations: &mut Annotations) {
-    let (mut kind, mut take_over, mut co_owners, mut force) = (None, "true", false, None);
-    if let Some(mut fields) = fields {
-        kind = fields.choice("type", &["ClientSideApply", "ServerSideApply", "ReportDiff"]);
-        if fields.choice("comparisonOption", &["PartialComparison", "FullComparison"])
-            == Some("FullComparison")
-        {
-            set(annotations, COMPARE, "full");
+fn apply_strategy(mut fields: Fields<'_>) -> Applying {
+    let kind = fields.choice("type", &["ClientSideApply", "ServerSideApply", "ReportDiff"]);
+    let compared = fields.choice("comparisonOption", &["PartialComparison", "FullComparison"]);
+    let when = fields.choice("whenToApply", &["Always", "IfNotDrifted"]);
+    let take_over = match fields.choice("whenToTakeOver", &["Always", "IfNoDiff", "Never"]) {
+        Some("IfNoDiff") => TakeOver::WithoutDifference,
+        Some("Never") => TakeOver::Never,
+        _ => TakeOver::Always,
+    };
+    let co_owners = fields.bool("allowCoOwnership") == Some(true);
+    let mut force = false;
+    if let Some(mut config) = fields.fields("serverSideApplyConfig") {
+        force = config.bool("force") == Some(true);
+        config.finish();
+        if kind != Some("ServerSideApply") {
+            let message = format!("{} needs type ServerSideApply", fields.path_of("serverSideApplyConfig"));
+            fields.error_at("serverSideApplyConfig", message);
         }
-        if fields.choice("whenToApply", &["Always", "IfNotDrifted"]) == Some("IfNotDrifted") {
-            set(annotations, APPLY_WHEN, "if-not-drifted");
-        }
-        take_over = match fields.choice("whenToTakeOver", &["Always", "IfNoDiff", "Never"]) {
-            Some("IfNoDiff") => "if-no-diff",
-            Some("Never") => "never",
-            _ => "true",
-        };
-        co_owners = fields.bool("allowCoOwnership") == Some(true);
-        if let Some(mut config) = fields.fields("serverSideApplyConfig") {
-            force = config.bool("force");
-            config.finish();
-            if kind != Some("ServerSideApply") {
-                let message =
-                    format!("{} needs type ServerSideApply", fields.path_of("serverSideApplyConfig"));
-                fields.error_at("serverSideApplyConfig", message);
-            }
-        }
-        fields.finish();
     }
-    set(annotations, TAKE_OVER, take_over);
-    if !co_owners {
-        set(annotations, CO_OWNERS, "refused");
-    }
-    match kind {
-        Some("ReportDiff") => set(annotations, APPLY, "report-diff"),
-        Some("ServerSideApply") if force != Some(true) => {}
-        // A three-way merge writes its fields whoever has written them before.
-        _ => set(annotations, ON_CONFLICT, "force"),
-    }
+    fields.finish();
+    let method = match kind {
+        Some("ReportDiff") => Method::Compare,
+        Some("ServerSideApply") => Method::ServerSide { force },
+        _ => Method::ClientSide,
+    };
+    let (compares_all, keeps_drift) = (compared == Some("FullComparison"), when == Some("IfNotDrifted"));
+    Applying { method, take_over, co_owners, compares_all, keeps_drift, orphans: false }
 }
 
 fn delete_strategy<'s>(strategy: &mut Fields<'s>) -> Option<&'s str> {

@@ -27,12 +27,16 @@ use berth_base::yaml::fields::Fields;
 
 pub use affinity::check_terms;
 pub use condition::invalid_selectors;
+pub use property::{comparison, measure};
 pub use text::normal_form;
+pub use tolerations::read as tolerations;
 
 use affinity::Affinity;
 
 /// A heartbeat older than this makes a cluster ineligible, and so does a longer time of bad health.
 const LIMITS: AgentLimits = AgentLimits { heartbeat_seconds: 300, unhealthy_seconds: 300 };
+
+const MOST_TOLERATIONS: usize = 100;
 
 /// The names of the two parts of a score, in the order they are compared.
 const SPREAD_SCORE: &str = "topologySpreadScore";
@@ -58,7 +62,7 @@ pub fn read(spec: &mut Fields<'_>, namespace: Option<&str>) -> Policy {
     let parts = Parts {
         affinity: affinity::read(&mut fields),
         constraints: spread::read(&mut fields),
-        tolerations: tolerations::read(&mut fields),
+        tolerations: tolerations::read(&mut fields, MOST_TOLERATIONS),
     };
     refuse_foreign_fields(&mut fields, kind);
     let policy = match kind {
@@ -120,6 +124,12 @@ impl Parts {
     fn none() -> Parts {
         Parts { affinity: None, constraints: Vec::new(), tolerations: Vec::new() }
     }
+}
+
+/// Every eligible cluster that has no other taints, for policies of the next API.
+pub fn everywhere(tolerations: Vec<Toleration>, namespace: Option<&str>) -> Policy {
+    let filters = filters(&Parts { tolerations, ..Parts::none() }, namespace);
+    Policy { filters, ..base(Json::Null) }
 }
 
 fn pick_all(parts: Parts, namespace: Option<&str>, text: Json) -> Policy {

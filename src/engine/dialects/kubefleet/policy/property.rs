@@ -38,7 +38,7 @@ pub fn requirements(term: &mut Fields<'_>) -> Vec<PropertyRequirement> {
 
 fn requirement<'a>(mut fields: Fields<'a>) -> Option<(&'a str, PropertyRequirement)> {
     let name = fields.required_str("name");
-    let measure = name.and_then(|name| measure(&fields, name));
+    let measure = name.and_then(|name| measure(&fields, "name", name));
     fields.require("operator");
     let comparison = fields.choice("operator", &OPERATORS).map(comparison);
     let than = value(&mut fields);
@@ -46,7 +46,7 @@ fn requirement<'a>(mut fields: Fields<'a>) -> Option<(&'a str, PropertyRequireme
     Some((name?, PropertyRequirement { measure: measure?, comparison: comparison?, than: than? }))
 }
 
-fn comparison(operator: &str) -> Comparison {
+pub fn comparison(operator: &str) -> Comparison {
     match operator {
         "Gt" => Comparison::Greater,
         "Ge" => Comparison::GreaterOrEqual,
@@ -79,7 +79,7 @@ fn value(fields: &mut Fields<'_>) -> Option<Quantity> {
 pub fn sorter(preference: &mut Fields<'_>) -> Option<Sorter> {
     let mut fields = preference.fields("propertySorter")?;
     let name = fields.required_str("name");
-    let measure = name.and_then(|name| measure(&fields, name));
+    let measure = name.and_then(|name| measure(&fields, "name", name));
     fields.require("sortOrder");
     let order = fields.choice("sortOrder", &["Ascending", "Descending"]);
     fields.finish();
@@ -88,12 +88,12 @@ pub fn sorter(preference: &mut Fields<'_>) -> Option<Sorter> {
 
 /// Returns the measure of a property's name. KubeFleet's own checks accept resources with a dash in their
 /// name, such as `ephemeral-storage`, but its scheduler misreads them; berth reads them as written.
-fn measure(fields: &Fields<'_>, name: &str) -> Option<Measure> {
+pub fn measure(fields: &Fields<'_>, field: &str, name: &str) -> Option<Measure> {
     let resource = name.strip_prefix(RESOURCE_PREFIX);
     let sound = if resource.is_some() { is_label_key(name) } else { is_property_name(name) };
     if !sound {
-        let message = format!("{}: `{name}` is not a valid property name", fields.path_of("name"));
-        fields.error_at("name", message);
+        let message = format!("{}: `{name}` is not a valid property name", fields.path_of(field));
+        fields.error_at(field, message);
         return None;
     }
     let Some(resource) = resource else { return Some(Measure::Property(name.to_owned())) };
@@ -105,9 +105,9 @@ fn measure(fields: &Fields<'_>, name: &str) -> Option<Measure> {
             let message = format!(
                 "{}: `{name}` is not a resource property: these begin with total-, allocatable- or \
                  available-",
-                fields.path_of("name")
+                fields.path_of(field)
             );
-            fields.error_at("name", message);
+            fields.error_at(field, message);
             return None;
         }
     };

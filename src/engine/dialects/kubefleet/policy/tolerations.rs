@@ -4,11 +4,10 @@ use berth_base::meta::names::{is_label_key, is_label_value};
 use berth_base::model::placement::Toleration;
 use berth_base::yaml::fields::Fields;
 
-const MOST: usize = 100;
-
-pub fn read(policy: &mut Fields<'_>) -> Vec<Toleration> {
-    if policy.list("tolerations").is_some_and(|list| list.len() > MOST) {
-        let message = format!("{} must not have more than {MOST} entries", policy.path_of("tolerations"));
+/// Reads the field `tolerations`, of at most so many entries.
+pub fn read(policy: &mut Fields<'_>, most: usize) -> Vec<Toleration> {
+    if policy.list("tolerations").is_some_and(|list| list.len() > most) {
+        let message = format!("{} must not have more than {most} entries", policy.path_of("tolerations"));
         policy.error_at("tolerations", message);
     }
     let mut tolerations: Vec<Toleration> = Vec::new();

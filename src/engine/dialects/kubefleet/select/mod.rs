@@ -16,4 +16,4 @@ mod tests;
 
 pub use resolve::resolve;
 pub use selectable::{Item, Selectable};
-pub use selectors::{Selectors, group, read};
+pub use selectors::{Reach, ResourceSelector, Selectors, group, read};

@@ -64,6 +64,11 @@ impl Search<'_> {
     fn one(&self, selector: &ResourceSelector) -> Selected {
         let mut matching: Vec<Item> = self.candidates(selector);
         matching.retain(|item| self.matches(selector, *item));
+        if let Some(name) = selector.namespace.as_deref().filter(|name| is_reserved(name)) {
+            let message =
+                format!("{} selects in namespace {name}, which is reserved and never placed", selector.path);
+            return Selected { items: Vec::new(), invalid: Some(message) };
+        }
         if self.namespace.is_some() || !selector.is_namespace() || selector.reach == Reach::Only {
             return Selected { items: matching, invalid: None };
         }
@@ -76,6 +81,7 @@ impl Search<'_> {
         // chosen namespace.
         let namespaces = match (self.namespace, self.chosen) {
             (Some(own), _) => [Some(own), None],
+            (None, _) if selector.namespace.is_some() => [selector.namespace.as_deref(), None],
             (None, chosen) => [Some(""), chosen.filter(|chosen| !chosen.is_empty())],
         };
         let of = |namespace| {
@@ -130,7 +136,8 @@ impl Search<'_> {
             );
             scope.error(selector.at, message);
         }
-        if self.namespace.is_none() && self.chosen.is_none() && kind == Some(ObjectScope::Namespaced) {
+        let in_one = self.chosen.is_some() || selector.namespace.is_some();
+        if self.namespace.is_none() && !in_one && kind == Some(ObjectScope::Namespaced) {
             let message = format!(
                 "{}: {words} is namespaced, which a ClusterResourcePlacement selects only beside a Namespace \
                  with selectionScope NamespaceWithResourceSelectors",

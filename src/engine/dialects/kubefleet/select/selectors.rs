@@ -17,7 +17,7 @@ pub struct Selectors {
 
 /// Names objects by kind, and by name or labels where it says so.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ResourceSelector {
+pub struct ResourceSelector {
     pub at: Mark,
     pub path: String,
     pub group: String,
@@ -25,6 +25,8 @@ pub(crate) struct ResourceSelector {
     pub kind: String,
     pub name: Option<String>,
     pub labels: Option<Selector>,
+    /// The namespace of what a cluster-scoped placement of the next API selects.
+    pub namespace: Option<String>,
     pub reach: Reach,
 }
 
@@ -111,7 +113,7 @@ fn selector(mut fields: Fields<'_>) -> Option<ResourceSelector> {
         None => None,
     };
     let (version, kind, name) = (version?.to_owned(), kind?.to_owned(), name.map(str::to_owned));
-    Some(ResourceSelector { at, path, group, version, kind, name, labels, reach })
+    Some(ResourceSelector { at, path, group, version, kind, name, labels, namespace: None, reach })
 }
 
 /// Reads the API group, which must be written even where it is empty.

@@ -1,0 +1,58 @@
+//! `PlacementPolicy` and `ClusterPlacementPolicy` of `placement.kubefleet.dev`, the next API: choices of clusters one
+//! after the other, each by terms and a number.
+
+mod choices;
+mod describe;
+mod expressions;
+mod resources;
+mod sync_strategy;
+
+#[cfg(test)]
+mod tests;
+
+pub use describe::describe;
+
+use berth_base::meta;
+use berth_base::model::Key;
+use berth_base::model::rollout::Strategy;
+use berth_base::yaml::fields::Scope;
+use berth_base::yaml::node::Node;
+
+use super::placement::PlacementSpec;
+use super::strategy;
+
+const LONGEST_NAME: usize = 63;
+
+/// Reads a policy. Faults go to the scope; with any, what is returned is not to be used.
+pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
+    let (mut fields, metadata) = meta::open(scope, root)?;
+    let cluster_scoped = &*key.kind == "ClusterPlacementPolicy";
+    if metadata.name.len() > LONGEST_NAME {
+        let message = format!("metadata.name must not be longer than {LONGEST_NAME} characters");
+        scope.error(metadata.name_at, message);
+    }
+    if !cluster_scoped && metadata.namespace.is_empty() {
+        scope.error(metadata.at, "metadata.namespace is required");
+    }
+    let mut spec = fields.required_fields("spec")?;
+    let own = (!cluster_scoped).then_some(metadata.namespace.as_str());
+    let selectors = resources::read(&mut spec, own);
+    let (applying, needs_namespace) = sync_strategy::read(&mut spec);
+    let policy = choices::policy(&mut spec, own.filter(|_| needs_namespace));
+    spec.int_in("resourceRevisionHistoryLimit", 1..=20);
+    // Nobody here makes clusters.
+    spec.str("clusterProviderClassName");
+    spec.int_in("maxConcurrentClusterClaims", 1..=10);
+    spec.finish();
+    fields.finish();
+    let mut rolling = strategy::DEFAULT;
+    rolling.wanted = policy.selection.wanted();
+    Some(PlacementSpec {
+        key: key.clone(),
+        origin: scope.pos(root.at),
+        selectors: Some(selectors?),
+        policy,
+        sync_annotations: applying.annotations(),
+        strategy: Strategy::Rolling(rolling),
+    })
+}
