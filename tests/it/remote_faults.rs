@@ -391,3 +391,53 @@ fn a_daemon_that_stops_in_an_exchange_warns_of_nothing() {
     assert_eq!(code, 0, "{log}");
     assert!(!log.contains("\"WARN\"") && !log.contains("\"ERROR\""), "{log}");
 }
+
+/// Removes every second file of a member's objects.
+fn damage(fleet: &Fleet, cluster: &str, odd: bool) {
+    let objects = fleet.root().join("copies").join(cluster).join("objects");
+    let found = Ran::of(hermetic("find").arg(objects).args(["-type", "f"])).expect(0).out;
+    let mut files: Vec<&str> = found.lines().collect();
+    files.sort_unstable();
+    for file in files.iter().skip(usize::from(odd)).step_by(2) {
+        std::fs::remove_file(file).expect("removed");
+    }
+}
+
+#[test]
+fn a_members_damaged_working_copy_is_made_anew_and_an_older_folder_is_refused_all_the_same() {
+    let fleet = Fleet::new();
+    let server = Plain::new(fleet.root());
+    fleet.run_once(&server, &[]).expect(0);
+    fleet.edit("two");
+    fleet.run_once(&server, &[]).expect(0);
+    let before = fleet.bare(&["rev-parse", "refs/berth/clusters/a"]);
+    fleet.sync_once("a", &server, &[]).expect(0);
+    for odd in [false, true] {
+        damage(&fleet, "a", odd);
+        let ran = fleet.sync_once("a", &server, &[]).expect(0);
+        assert!(ran.err.contains("the working copy was damaged; it is made anew"), "{}", ran.err);
+    }
+
+    let member = Running::member(&fleet, "a", &server, &[]);
+    fleet.edit("three");
+    fleet.run_once(&server, &[]).expect(0);
+    until("the edit is applied", || fleet.value("a").as_deref() == Some("three"));
+    damage(&fleet, "a", false);
+    fleet.edit("four");
+    fleet.run_once(&server, &[]).expect(0);
+    until("the edit is applied", || fleet.value("a").as_deref() == Some("four"));
+    until("it is reported", || {
+        fleet.bare(&["show", "refs/berth/status/a:status.yaml"]).contains("sequence: 4")
+    });
+    drop(member);
+
+    // Nothing here remembers the newest folder any more, but for what was applied.
+    let newest = fleet.bare(&["rev-parse", "refs/berth/clusters/a"]);
+    fleet.bare(&["update-ref", "refs/berth/clusters/a", &before]);
+    damage(&fleet, "a", true);
+    let ran = fleet.sync_once("a", &server, &[]);
+    assert_ne!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert_eq!(fleet.value("a").as_deref(), Some("four"));
+    fleet.bare(&["update-ref", "refs/berth/clusters/a", &newest]);
+    fleet.sync_once("a", &server, &[]).expect(0);
+}

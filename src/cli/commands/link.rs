@@ -9,8 +9,13 @@ use super::exit::{CommandError, Exit};
 use super::sync_result::PushedReport;
 use berth_base::backoff::{self, Backoff};
 use berth_git::transport::TransportError;
+use berth_member::sync::SyncError;
+use berth_member::sync::cluster_folder::FolderError;
 use berth_member::sync::remote::{MemberRemote, RemoteError};
-use berth_member::sync::sync_loop::Freshness;
+use berth_member::sync::sync_loop::{Freshness, Sync};
+
+/// The shortest time between two looks for damage.
+const EXAMINE: Duration = Duration::from_secs(60);
 
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(300));
 
@@ -21,6 +26,8 @@ pub(crate) struct PacedLink {
     paces: Paces,
     /// The reason why the folder is not the remote's newest.
     trouble: Option<RemoteError>,
+    /// The time when the local repository was read to its end, to see whether it is damaged.
+    examined: Option<Instant>,
 }
 
 #[derive(Default)]
@@ -65,7 +72,7 @@ impl Pace {
 
 impl PacedLink {
     pub fn new(link: MemberRemote, every: Duration) -> PacedLink {
-        PacedLink { link, every, paces: Paces::default(), trouble: None }
+        PacedLink { link, every, paces: Paces::default(), trouble: None, examined: None }
     }
 
     /// Asks the remote, if it is time to.
@@ -94,6 +101,27 @@ impl PacedLink {
             Some(problem) if problem.is_refusal() => Freshness::Refused(problem.to_string()),
             Some(problem) => Freshness::Unreachable(problem.to_string()),
         }
+    }
+
+    /// Makes the local repository anew where something could not be read in it, and it is damaged. Returns true if it
+    /// did: then everything is fetched at once.
+    pub fn mend(&mut self, is_unreadable: bool) -> bool {
+        let is_suspect = is_unreadable || self.trouble.as_ref().is_some_and(RemoteError::may_be_damage);
+        if !is_suspect || self.examined.is_some_and(|at| at.elapsed() < EXAMINE) {
+            return false;
+        }
+        self.examined = Some(Instant::now());
+        let is_mended = self.link.mend();
+        if is_mended {
+            self.paces = Paces::default();
+        }
+        is_mended
+    }
+
+    /// [`PacedLink::mend`], for a round.
+    pub fn mend_after(&mut self, round: &Sync) -> bool {
+        let has_folder = !matches!(round.result, Err(SyncError::Folder(FolderError::Git(_))));
+        self.mend(!has_folder || round.reported.is_err())
     }
 
     /// Returns the reason why the folder is not the remote's newest.

@@ -240,8 +240,12 @@ impl Member {
     /// Syncs until nothing is left to wait for, and pushes the status.
     fn sync_once(&mut self, ui: &Ui) -> Result<OnceResult, CommandError> {
         self.target.show_progress(ui.progress());
-        let round =
-            ui.watching("reading the cluster's folder", || until_idle::sync_until_idle(self.syncer()));
+        let sync = |member: &mut Member| until_idle::sync_until_idle(member.syncer());
+        let mut round = ui.watching("reading the cluster's folder", || sync(self));
+        if self.hooks.link.as_mut().is_some_and(|link| link.mend_after(&round)) {
+            ui.status("the working copy was damaged; it is made anew");
+            round = sync(self);
+        }
         if round.has_failed()
             && let Some(pushed) = self.push_report()
         {
@@ -341,6 +345,9 @@ impl SyncHooks for MemberHooks {
         if matches!(round.result, Err(SyncError::NotAdmitted(NotAdmitted::Standby(_)))) {
             return;
         }
+        if let Some(link) = &mut self.link {
+            link.mend_after(round);
+        }
         self.between(&round.reported);
     }
 
@@ -348,8 +355,11 @@ impl SyncHooks for MemberHooks {
         if let Err(problem) = reported {
             warn!(error = %problem, "the status could not be reported");
         }
-        if let Some(link) = self.link.as_mut().filter(|_| self.reports) {
-            link.push();
+        if let Some(link) = &mut self.link {
+            link.mend(reported.is_err());
+            if self.reports {
+                link.push();
+            }
         }
     }
 }

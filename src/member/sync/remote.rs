@@ -6,6 +6,8 @@
 use berth_git::protocol::Refs;
 use std::path::Path;
 
+use tracing::warn;
+
 use crate::sync::commit_trust::CommitTrust;
 use berth_git::protocol::{STATUS_FILE, file_ref, read_cluster_ref};
 use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy, upkeep};
@@ -87,6 +89,12 @@ impl RemoteError {
             RemoteError::Refused { .. } | RemoteError::Send(_) => None,
             RemoteError::Git(error) => error.hint(),
         }
+    }
+
+    /// Reports whether a damaged local repository is one explanation.
+    pub fn may_be_damage(&self) -> bool {
+        use TransportError::{Failed, Truncated};
+        matches!(self, RemoteError::Git(_) | RemoteError::Transport(Failed { .. } | Truncated { .. }))
     }
 
     /// Reports whether the remote answered, and its answer must not be followed.
@@ -240,6 +248,18 @@ impl MemberRemote {
     /// Returns the stale lock files removed at the statuses' remote since the last call.
     pub fn cleared_locks(&self) -> Vec<String> {
         self.for_statuses().cleared_locks()
+    }
+
+    /// Makes the local repository anew where it is damaged, so that the next fetch brings the folder. Returns true if
+    /// it did. The record in the cluster goes on refusing an older folder.
+    pub fn mend(&mut self) -> bool {
+        // Where that cannot be told, nothing is lost yet.
+        if self.transport.is_sound(self.copy.path()).unwrap_or(true) {
+            return false;
+        }
+        warn!("the working copy is damaged; it is made anew");
+        self.reported = None;
+        self.copy.renew().inspect_err(|error| warn!(%error, "the working copy cannot be made anew")).is_ok()
     }
 
     /// Packs the local repository anew when it has become slow. Failing does no harm.
