@@ -60,6 +60,7 @@ mod import_ocm;
 mod import_odd;
 mod install;
 mod installing;
+mod inventories;
 mod key_rotation;
 #[cfg(target_os = "linux")]
 mod killed_pushes;

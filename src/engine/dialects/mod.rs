@@ -8,6 +8,7 @@ mod access_role;
 mod cluster_kind;
 mod described;
 mod document_reader;
+pub mod inventory;
 pub mod kubefed;
 pub mod kubefleet;
 pub mod ocm;
@@ -95,7 +96,7 @@ pub enum Claim {
 pub type Dialects = &'static [&'static Dialect];
 
 /// All dialects.
-pub const DIALECTS: Dialects = &[&kubefed::DIALECT, &kubefleet::DIALECT, &ocm::DIALECT];
+pub const DIALECTS: Dialects = &[&kubefed::DIALECT, &kubefleet::DIALECT, &ocm::DIALECT, &inventory::DIALECT];
 
 /// The cluster kinds of all dialects.
 pub fn cluster_kinds() -> impl Iterator<Item = &'static ClusterKind> {
