@@ -12,7 +12,8 @@ use crate::support::remote::{Fleet, Https, PASSWORD, Ssh};
 use crate::support::{RENDERED, Ran, hermetic};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-const TARGET: &str = "x86_64-unknown-linux-musl";
+const TARGETS: [(&str, &str); 2] =
+    [("amd64", "x86_64-unknown-linux-musl"), ("arm64", "aarch64-unknown-linux-musl")];
 
 /// A file of the first of two builds, which are made once in a test run.
 fn artifact(name: &str) -> Option<PathBuf> {
@@ -80,17 +81,17 @@ fn crates(bill: &Json) -> BTreeSet<String> {
 
 #[test]
 fn the_bills_list_the_crates_of_cargo_tree() {
-    let Some(program) = json(&format!("berth-{VERSION}-linux-amd64.cdx.json")) else { return };
-    let Some(image) = json(&format!("berth-{VERSION}-image-amd64.cdx.json")) else { return };
+    for (arch, target) in TARGETS {
+        bills_list_the_crates_of_cargo_tree(arch, target);
+    }
+}
+
+fn bills_list_the_crates_of_cargo_tree(arch: &str, target: &str) {
+    let Some(program) = json(&format!("berth-{VERSION}-linux-{arch}.cdx.json")) else { return };
+    let Some(image) = json(&format!("berth-{VERSION}-image-{arch}.cdx.json")) else { return };
     let mut tree = std::process::Command::new(env!("CARGO"));
-    tree.current_dir(env!("CARGO_MANIFEST_DIR")).args([
-        "tree",
-        "--locked",
-        "--package",
-        "berth",
-        "--target",
-        TARGET,
-    ]);
+    tree.current_dir(env!("CARGO_MANIFEST_DIR"));
+    tree.args(["tree", "--locked", "--package", "berth", "--target", target]);
     let tree =
         Ran::of(tree.args(["--edges", "normal,build", "--prefix", "none", "--format", "{p}"])).expect(0);
     let expected: BTreeSet<String> = tree
