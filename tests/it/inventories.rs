@@ -1,6 +1,10 @@
 //! ClusterProfiles as the inventory: placements of every system pick them, and commands make and mark them.
 
-use crate::support::{Repo, run};
+use serde_json::{Value as Json, json};
+
+use crate::support::kube::{ControlPlane, Wanted};
+use crate::support::kubefleet::{Hub, Kind, NAMESPACE};
+use crate::support::{Ran, Repo, berth, run};
 
 fn profile(name: &str, labels: &str, healthy: &str, location: &str) -> String {
     format!(
@@ -119,4 +123,55 @@ fn a_profile_is_made_and_labelled_by_commands() {
     let cordoned = run(&["cordon", "dub", "--repo", repo.arg()]);
     assert_ne!(cordoned.code, 0);
     assert!(cordoned.err.contains("ClusterProfile") || cordoned.err.contains("taint"), "{}", cordoned.err);
+}
+
+const PROFILE: Kind = ("multicluster.x-k8s.io", "v1alpha1", "ClusterProfile", "clusterprofiles", true);
+
+async fn make(hub: &Hub, namespace: &str, name: &str, manager: &str, location: &str) {
+    let seen = "2026-11-01T00:00:00Z";
+    let status = json!({
+        "version": {"kubernetes": "v1.34.2"},
+        "conditions": [{"type": "ControlPlaneHealthy", "status": "True", "reason": "Fine", "message": "", "lastTransitionTime": seen}],
+        "properties": [{"name": "location", "value": location, "lastObservedTime": seen}],
+        "accessProviders": [{"name": "kubeconfig", "cluster": {"server": "https://10.0.0.1"}}],
+    });
+    let spec = json!({"displayName": name, "clusterManager": {"name": manager}});
+    let metadata =
+        json!({"name": name, "namespace": namespace, "labels": {"x-k8s.io/cluster-manager": manager}});
+    hub.make(PROFILE, metadata, json!({"spec": spec, "status": status})).await;
+}
+
+#[tokio::test]
+async fn a_hubs_profiles_are_imported_once_for_each_cluster() {
+    let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
+    let hub = Hub::with(plane, &[(PROFILE, vec!["v1alpha1"])]).await;
+    for namespace in ["one", "two"] {
+        hub.make(NAMESPACE, json!({"name": namespace}), json!({})).await;
+        make(&hub, namespace, "ams", "open-cluster-management", "eu").await;
+    }
+    make(&hub, "one", "chi", "open-cluster-management", "us").await;
+    make(&hub, "two", "chi", "gke", "us").await;
+    let out = tempfile::tempdir().expect("a folder");
+    let import = || {
+        let mut command = berth();
+        command.args(["import", "clusterprofiles", "--out"]).arg(out.path());
+        Ran::of(command.arg("--kubeconfig").arg(hub.plane.kubeconfig())).expect(0)
+    };
+    let ran = import();
+    let said = "`chi` has profiles of `open-cluster-management` and of `gke`; that of `open-cluster-management` was imported";
+    assert!(ran.err.contains(said), "{}", ran.err);
+    let ams = std::fs::read_to_string(out.path().join("clusters/ams.yaml")).expect("a file");
+    for gone in ["conditions", "accessProviders", "lastObservedTime", "uid", "10.0.0.1"] {
+        assert!(!ams.contains(gone), "{gone}\n{ams}");
+    }
+    assert!(ams.contains("value: eu") && ams.contains("kubernetes: v1.34.2"), "{ams}");
+    // Once more changes nothing, and what came is a fleet.
+    import();
+    let validated = run(&["validate", out.path().to_str().expect("text"), "-o", "json"]).expect(0).json();
+    assert_eq!(validated["diagnostics"], Json::Array(Vec::new()), "{validated:#}");
+    let none = Hub::with(ControlPlane::start(Wanted::SERVER_ONLY).expect("a second one"), &[]).await;
+    let mut command = berth();
+    command.args(["import", "clusterprofiles", "--out"]).arg(out.path());
+    let ran = Ran::of(command.arg("--kubeconfig").arg(none.plane.kubeconfig()));
+    assert!(ran.code != 0 && ran.err.contains("the Cluster Inventory API"), "{}", ran.err);
 }

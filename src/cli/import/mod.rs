@@ -11,6 +11,7 @@ pub mod adopt;
 pub mod clean;
 pub mod files;
 pub mod first;
+mod inventory;
 mod kubefed;
 mod kubefleet;
 mod ocm;
@@ -26,12 +27,13 @@ use berth_base::model::{Fleet, Group, Key, ObjectId};
 use berth_member::live::{Host, LiveError};
 
 /// All importers: each is a subcommand of `berth import`.
-pub(crate) const IMPORTERS: &[&Importer] = &[&kubefed::IMPORTER, &kubefleet::IMPORTER, &ocm::IMPORTER];
+pub(crate) const IMPORTERS: &[&Importer] =
+    &[&kubefed::IMPORTER, &kubefleet::IMPORTER, &ocm::IMPORTER, &inventory::IMPORTER];
 
 /// A system that berth can import from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Importer {
-    /// The dialect's name, and that of the subcommand.
+    /// The name of the subcommand.
     pub name: &'static str,
     /// The help: one line, a paragraph, and examples.
     pub about: &'static str,

@@ -17,9 +17,9 @@ use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::{Cluster, Key, Object, Shared};
 use berth_base::packed::View;
 
-const GROUP: &str = "multicluster.x-k8s.io";
-const KIND: &str = "ClusterProfile";
-const VERSION: &str = "v1alpha1";
+pub const GROUP: &str = "multicluster.x-k8s.io";
+pub const KIND: &str = "ClusterProfile";
+pub const VERSION: &str = "v1alpha1";
 
 /// The label of a profile's cluster set, which some put on its namespace.
 const SET_LABELS: [&str; 2] = ["multicluster.x-k8s.io/clusterset", "clusterset.multicluster.x-k8s.io"];
