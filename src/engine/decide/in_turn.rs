@@ -58,11 +58,15 @@ pub(super) fn decide(case: &Case<'_>, choices: &[Choice], recorder: &mut impl Re
     Chosen { picks: picks.into_iter().map(|(_, pick)| pick).collect(), condition }
 }
 
-/// Returns the candidates that pass the filters.
+/// Returns the candidates that pass the filters, or that the placement has: a cluster that is away for a while keeps
+/// what it has.
 fn passed(case: &Case<'_>, recorder: &mut impl Recorder) -> Vec<Row> {
     let filters = case.policy.filters.iter();
     let checks: Vec<_> = filters.map(|filter| Checked::new(case.table, filter, case.is_current)).collect();
     let passes = |row: &Row| {
+        if case.current_rows.binary_search(row).is_ok() {
+            return true;
+        }
         let refusal = checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(*row)?)));
         if let Some((index, code)) = refusal {
             recorder.refused(*row, index, code);

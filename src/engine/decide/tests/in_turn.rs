@@ -2,9 +2,9 @@
 
 use super::setup::*;
 use crate::decide::{Decided, decide, explain};
-use berth_base::model::placement::{Choice, Policy, ScoreRule, Selection, Sorter};
+use berth_base::model::placement::{Choice, Filter, Policy, Rule, ScoreRule, Selection, Sorter};
 use berth_base::model::selector::Measure;
-use berth_base::model::{Cluster, Condition, Decision, Fleet, Key, Map};
+use berth_base::model::{Cluster, Condition, Decision, Effect, Fleet, Key, Map};
 
 fn nodes(name: &str, labels: &[&str], nodes: &str) -> Cluster {
     let mut cluster = cluster(name, labels);
@@ -29,6 +29,10 @@ fn in_turn(choices: Vec<Choice>) -> Policy {
         },
         ..policy(Vec::new())
     }
+}
+
+fn filters(rules: Vec<Rule>) -> Vec<Filter> {
+    rules.into_iter().map(|rule| Filter { rule, by: None }).collect()
 }
 
 fn four() -> Vec<Cluster> {
@@ -110,6 +114,19 @@ fn scores_that_change_move_nothing_and_a_lower_number_drops_the_worst() {
     let two = vec![choice("two", &[&["env=prod"]], Some(2))];
     let moved = fleet(clusters, vec![placement("web", in_turn(two))]);
     assert_eq!(picked(&again(&moved, &after), "web"), ["a", "c"]);
+}
+
+#[test]
+fn a_cluster_that_a_filter_refuses_later_keeps_what_it_has() {
+    let one = vec![choice("one", &[&["env=prod"]], Some(1))];
+    let untainted = Policy { filters: filters(vec![Rule::Tolerates(Vec::new())]), ..in_turn(one) };
+    let before = run(&fleet(four(), vec![placement("web", untainted.clone())]), &Map::new());
+    assert_eq!(picked(&before, "web"), ["b"]);
+    let mut clusters = four();
+    clusters[1].taints = vec![taint("away", Effect::Refuse, None)];
+    let tainted = fleet(clusters, vec![placement("web", untainted)]);
+    assert_eq!(picked(&again(&tainted, &before), "web"), ["b"]);
+    assert_eq!(picked(&run(&tainted, &Map::new()), "web"), ["c"]);
 }
 
 #[test]

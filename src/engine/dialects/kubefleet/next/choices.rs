@@ -25,12 +25,15 @@ pub fn policy(spec: &mut Fields<'_>, needed: Option<&str>) -> Policy {
     let choices = spec.node("clusterSelectors").map(|_| choices(spec));
     // Without selectors, every cluster that passes.
     let selection = choices.map_or(Selection::All, Selection::InTurn);
-    let condition = if selection == Selection::All { all } else { in_turn };
+    let (condition, retention): (fn(&Outcome) -> Option<Condition>, _) = match selection {
+        Selection::All => (all, Retention::SamePolicy(Clone::clone)),
+        _ => (in_turn, Retention::None),
+    };
     Policy {
         selection,
         scorers: scorers(),
         ranking: Ranking::SumThenName,
-        retention: Retention::None,
+        retention,
         condition,
         text: Packed::of(&text),
         ..policy::everywhere(tolerations, needed)
