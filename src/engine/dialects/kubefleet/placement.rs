@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use berth_base::diag::Pos;
-use berth_base::meta;
+use berth_base::meta::{self, Metadata};
 use berth_base::model::rollout::Strategy;
 use berth_base::model::{Key, Policy};
 use berth_base::yaml::fields::{Fields, Scope};
@@ -36,15 +36,8 @@ impl PlacementSpec {
 
 /// Reads a placement. Faults go to the scope; with any, what is returned is not to be used.
 pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
-    let (mut fields, metadata) = meta::open(scope, root)?;
     let cluster_scoped = &*key.kind == "ClusterResourcePlacement";
-    if metadata.name.len() > LONGEST_NAME {
-        let message = format!("metadata.name must not be longer than {LONGEST_NAME} characters");
-        scope.error(metadata.name_at, message);
-    }
-    if !cluster_scoped && metadata.namespace.is_empty() {
-        scope.error(metadata.at, "metadata.namespace is required");
-    }
+    let (mut fields, metadata) = open(scope, root, cluster_scoped)?;
     let mut spec = fields.required_fields("spec")?;
     let selectors = select::read(&mut spec, cluster_scoped);
     let namespace = (!cluster_scoped).then_some(metadata.namespace.as_str());
@@ -63,6 +56,19 @@ pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
     fields.finish();
     let origin = scope.pos(root.at);
     Some(PlacementSpec { key: key.clone(), origin, selectors, policy, sync_annotations, strategy })
+}
+
+/// Opens a placement of either API, and checks its name and namespace.
+pub fn open<'a>(scope: &'a Scope, root: &'a Node, cluster_scoped: bool) -> Option<(Fields<'a>, Metadata)> {
+    let (fields, metadata) = meta::open(scope, root)?;
+    if metadata.name.len() > LONGEST_NAME {
+        let message = format!("metadata.name must not be longer than {LONGEST_NAME} characters");
+        scope.error(metadata.name_at, message);
+    }
+    if !cluster_scoped && metadata.namespace.is_empty() {
+        scope.error(metadata.at, "metadata.namespace is required");
+    }
+    Some((fields, metadata))
 }
 
 /// A status that a namespace's readers may see needs one namespace to be in. A ResourcePlacement is in one.

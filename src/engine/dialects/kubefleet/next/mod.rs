@@ -12,28 +12,18 @@ mod tests;
 
 pub use describe::describe;
 
-use berth_base::meta;
 use berth_base::model::Key;
 use berth_base::model::rollout::Strategy;
 use berth_base::yaml::fields::Scope;
 use berth_base::yaml::node::Node;
 
-use super::placement::PlacementSpec;
+use super::placement::{self, PlacementSpec};
 use super::strategy;
-
-const LONGEST_NAME: usize = 63;
 
 /// Reads a policy. Faults go to the scope; with any, what is returned is not to be used.
 pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
-    let (mut fields, metadata) = meta::open(scope, root)?;
     let cluster_scoped = &*key.kind == "ClusterPlacementPolicy";
-    if metadata.name.len() > LONGEST_NAME {
-        let message = format!("metadata.name must not be longer than {LONGEST_NAME} characters");
-        scope.error(metadata.name_at, message);
-    }
-    if !cluster_scoped && metadata.namespace.is_empty() {
-        scope.error(metadata.at, "metadata.namespace is required");
-    }
+    let (mut fields, metadata) = placement::open(scope, root, cluster_scoped)?;
     let mut spec = fields.required_fields("spec")?;
     let own = (!cluster_scoped).then_some(metadata.namespace.as_str());
     let selectors = resources::read(&mut spec, own);
