@@ -125,11 +125,8 @@ fn status_tells_a_member_that_is_gone_and_a_source_that_nobody_processed() {
     };
     assert_eq!(state(&repo), "no answer");
     let status = run(&["status", "--repo", repo.arg()]).expect(0);
-    assert!(
-        ["80 s ago", "81 s ago", "82 s ago"].iter().any(|ago| status.out.contains(ago)),
-        "{}",
-        status.out
-    );
+    // A slow machine takes its time to ask.
+    assert!((80..140).any(|ago| status.out.contains(&format!("{ago} s ago"))), "{}", status.out);
     // One that has just reported may be at work.
     repo.sync("a", folder.path(), &[]).expect(0);
     assert_eq!(state(&repo), "in sync");
