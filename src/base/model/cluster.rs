@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 
 use jiff::Timestamp;
 
+use super::applier::Applier;
 use super::key::Key;
 use super::selector::{Labels, Measure, Term};
 use crate::diag::Pos;
@@ -35,6 +36,8 @@ pub struct Cluster {
     /// Being removed from the fleet: not picked any more.
     pub leaving: bool,
     pub standing: Standing,
+    /// The program that applies the cluster's folder; berth's own member where no file names one.
+    pub applier: Option<&'static Applier>,
     /// The taints that its systems give it while its member is silent.
     pub taints_of_silence: Vec<Taint>,
     /// Set while its member is silent.

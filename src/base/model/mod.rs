@@ -5,6 +5,7 @@
 //! what berth answers is in [`decision`].
 
 pub mod annotation;
+pub mod applier;
 pub mod approval;
 pub mod cluster;
 pub mod cluster_view;
@@ -32,6 +33,7 @@ pub mod staged;
 pub mod status;
 pub mod workload;
 
+pub use applier::Applier;
 pub use approval::Approval;
 pub use cluster::{Cluster, Effect, Taint};
 pub use cluster_view::{Expression, View};

@@ -5,6 +5,7 @@
 //! Adding one is adding a folder and a row in [`DIALECTS`].
 
 mod access_role;
+mod applier;
 mod cluster_kind;
 mod described;
 mod document_reader;

@@ -37,6 +37,7 @@ fn add(first: &mut Cluster, second: Cluster, found: &mut Diagnostics) {
     for (path, value) in second.details {
         first.details.entry(path).or_insert(value);
     }
+    doubt.settle("applier", &mut first.applier, second.applier);
     doubt.settle("list of namespaces", &mut first.namespaces, second.namespaces);
     match (&mut first.standing, second.standing) {
         (_, Standing::Assumed) => {}

@@ -37,16 +37,18 @@ pub(super) fn of(fleet: &Fleet, claim: &Claim<'_>) -> CacheKey {
         encoder.text(group);
         encoder.text(kind);
     });
-    // Of a cluster, its copy reads which overrides apply there, and the labels that variables stand for.
+    // Of a cluster, its copy reads which overrides apply there, the labels that variables stand for, and the applier.
     let copies = Copies::new(fleet, claim);
     encoder.list(claim.numbers(), |encoder, (cluster, number)| {
         encoder.text(cluster);
         encoder.maybe(number, Encoder::signed);
         let places = copies.places(cluster);
         let reads_labels = places.iter().any(|place| varies(&overrides[*place]));
-        let known = fleet.clusters.get(cluster).filter(|_| reads_labels);
+        let known = fleet.clusters.get(cluster);
         encoder.list(places.into_iter(), Encoder::count);
-        encoder.maybe(known, |encoder, known| put_map(encoder, &known.labels));
+        encoder.maybe(known.filter(|_| reads_labels), |encoder, known| put_map(encoder, &known.labels));
+        let applier = known.and_then(|known| known.applier);
+        encoder.maybe(applier, |encoder, applier| encoder.text(applier.name));
     });
     let mut key = [0; 16];
     key.copy_from_slice(&Sha256::digest(encoder.into_bytes())[..16]);

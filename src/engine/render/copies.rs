@@ -14,7 +14,9 @@ use super::claims::Claim;
 use super::{final_fields, replicas};
 use berth_base::diag::{Diagnostics, Pos};
 use berth_base::model::selector::Labels;
-use berth_base::model::{Action, Applies, ContentError, ContentId, Contents, Fleet, Key, ObjectId, Override};
+use berth_base::model::{
+    Action, Applier, Applies, ContentError, ContentId, Contents, Fleet, Key, ObjectId, Override,
+};
 use berth_base::patch::{self, Target, variables};
 use berth_base::yaml;
 
@@ -93,9 +95,9 @@ impl Draft {
     }
 }
 
-/// The key of equal copies: the overrides that apply, the number of replicas, and the kept fields among those
-/// that only some clusters keep.
-type Alike = (Vec<usize>, Option<i64>, Vec<bool>);
+/// The key of equal copies: the overrides that apply, the number of replicas, the kept fields among those
+/// that only some clusters keep, and the program that applies them.
+type Alike = (Vec<usize>, Option<i64>, Vec<bool>, Option<&'static str>);
 
 /// Makes the copies of one claim.
 pub(super) struct Copies<'a> {
@@ -155,13 +157,14 @@ impl<'a> Copies<'a> {
         let replicas = self.claim.replicas(cluster);
         let of_some = self.claim.template.retained.iter().filter_map(|one| one.clusters.as_ref());
         let keeps = of_some.map(|clusters| clusters.contains(cluster)).collect();
-        let alike = (places, replicas, keeps);
+        let applier = known.and_then(|known| known.applier);
+        let alike = (places, replicas, keeps, applier.map(|applier| applier.name));
         if shareable && let Some(made) = self.drafts.get(&alike) {
             return made.clone();
         }
         let no_labels = Labels::new();
         let labels = known.map_or(&no_labels, |known| &known.labels);
-        let made = self.draft(&alike.0, replicas, Target { cluster, labels }, found);
+        let made = self.draft(&alike.0, replicas, Target { cluster, labels }, applier, found);
         if shareable {
             self.drafts.insert(alike, made.clone());
         }
@@ -173,6 +176,7 @@ impl<'a> Copies<'a> {
         places: &[usize],
         replicas: Option<i64>,
         target: Target<'_>,
+        applier: Option<&Applier>,
         found: &mut Diagnostics,
     ) -> Made {
         let (template, workload) = (self.claim.template, self.claim.workload);
@@ -197,7 +201,7 @@ impl<'a> Copies<'a> {
         if let Some(refusal) = final_fields::refusal(&object, self.fleet) {
             return fault(refusal.message, Some(refusal.hint));
         }
-        match final_fields::finished(object, template, retain) {
+        match final_fields::finished(object, template, retain, &self.claim.id, applier) {
             Ok(object) => Made::Copy(Rc::new(Draft::new(object))),
             Err(message) => fault(message, None),
         }

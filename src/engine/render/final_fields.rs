@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value as Json};
 
 use super::replicas::RETAIN;
-use berth_base::model::{Fleet, Key, Template, annotation, object};
+use berth_base::model::{Applier, Fleet, Key, ObjectId, Template, annotation, object};
 use berth_base::patch::sops;
 
 /// Returns the patched object with final labels and annotations, or the reason why it cannot have them.
@@ -15,12 +15,17 @@ pub(super) fn finished(
     mut object: Json,
     template: &Template,
     retain: Option<String>,
+    id: &ObjectId,
+    applier: Option<&Applier>,
 ) -> Result<Json, String> {
     let metadata = object.get_mut("metadata").and_then(Json::as_object_mut).ok_or("it has no metadata")?;
     merge(metadata, "labels", &template.final_labels)?;
     merge(metadata, "annotations", &template.sync_annotations)?;
     if let Some(retain) = retain {
         merge(metadata, "annotations", &BTreeMap::from([(RETAIN.to_owned(), retain)]))?;
+    }
+    if let Some(applier) = applier {
+        applier.annotate(id, metadata);
     }
     Ok(object)
 }

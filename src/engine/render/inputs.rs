@@ -56,14 +56,24 @@ impl RenderInputs {
 
     /// Returns the workloads whose copies may be other ones because a cluster is.
     pub(super) fn moved_by_clusters(&self, later: &RenderInputs) -> BTreeSet<Key> {
-        let clusters: BTreeSet<&String> =
-            self.fleet.clusters.changes(&later.fleet.clusters).map(|one| one.key).collect();
+        let (mut clusters, mut with_another_applier) = (BTreeSet::new(), BTreeSet::new());
+        for one in self.fleet.clusters.changes(&later.fleet.clusters) {
+            clusters.insert(one.key);
+            let [before, after] = [one.before, one.after].map(|known| known.and_then(|known| known.applier));
+            if before != after {
+                with_another_applier.insert(one.key);
+            }
+        }
         if clusters.is_empty() {
             return BTreeSet::new();
         }
-        let looking = later.fleet.workloads.values().filter(|workload| looks_at_clusters(workload));
-        let decided = looking.filter_map(|workload| later.decisions.get(&workload.key));
-        decided.filter(|one| serves_any(one, &clusters)).map(|one| one.key.clone()).collect()
+        let moved = |workload: &Workload, decision: &Decision| {
+            let moving = if looks_at_clusters(workload) { &clusters } else { &with_another_applier };
+            !moving.is_empty() && serves_any(decision, moving)
+        };
+        let workloads = later.fleet.workloads.values();
+        let decided = workloads.filter_map(|one| Some((one, later.decisions.get(&one.key)?)));
+        decided.filter(|(one, decision)| moved(one, decision)).map(|(one, _)| one.key.clone()).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! ClusterProfile → cluster. Its conditions say whether it is ready, its properties are claims as well.
 
 use super::MANAGER_LABEL;
-use crate::dialects::Document;
+use crate::dialects::{Document, applier};
 use berth_base::meta;
 use berth_base::model::Cluster;
 use berth_base::model::cluster::{Report, Standing};
@@ -25,6 +25,7 @@ pub(super) fn read(scope: &Scope, document: &Document) -> Option<Cluster> {
         origins: vec![document.at.clone()],
         labels: metadata.labels,
         leaving: metadata.deleting,
+        applier: applier::read(scope, &root),
         ..Cluster::default()
     };
     if let Some(mut spec) = fields.required_fields("spec") {

@@ -85,3 +85,38 @@ fn faults_have_their_places_and_a_set_of_the_namespace_is_pointed_out() {
     let found = said(&loaded(&format!("{namespace}---\n{}", profile("fleet", WHOLE))));
     assert!(found.iter().any(|one| one.contains("is of the cluster set `eu`")), "{found:?}");
 }
+
+#[test]
+fn the_applier_of_a_cluster_is_read_from_each_kind_and_a_slip_is_an_error() {
+    let kinds = [
+        "apiVersion: core.kubefed.io/v1beta1\nkind: KubeFedCluster\nspec: {apiEndpoint: 'https://a', secretRef: {name: s}}",
+        "apiVersion: cluster.kubernetes-fleet.io/v1\nkind: MemberCluster\nspec: {identity: {kind: User, name: a}}",
+        "apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nspec: {hubAcceptsClient: true}",
+        "apiVersion: multicluster.x-k8s.io/v1alpha1\nkind: ClusterProfile\nspec: {clusterManager: {name: a}}",
+    ];
+    for kind in kinds {
+        let with = |applier: &str| {
+            let metadata =
+                format!("{{name: oslo, namespace: fleet, annotations: {{berth.dev/applier: {applier}}}}}");
+            loaded(&format!(
+                "{kind}\nmetadata: {}\n",
+                metadata.replace(
+                    "namespace: fleet, ",
+                    match kind.contains("Profile") || kind.contains("KubeFed") {
+                        true => "namespace: fleet, ",
+                        false => "",
+                    }
+                )
+            ))
+        };
+        let good = with("flux");
+        assert_eq!(said(&good), Vec::<String>::new(), "{kind}");
+        assert_eq!(good.fleet.clusters["oslo"].applier.map(|applier| applier.name), Some("flux"));
+        let bad = said(&with("fluxx"));
+        assert!(
+            bad.iter().any(|one| one.contains("error: berth.dev/applier is `fluxx`")
+                && one.contains("did you mean `flux`?")),
+            "{bad:?}"
+        );
+    }
+}

@@ -2,7 +2,7 @@
 //! `True` makes it ready.
 
 use super::endpoint::{fault_of_endpoint, fault_of_proxy};
-use crate::dialects::Document;
+use crate::dialects::{Document, applier};
 use berth_base::meta::names::is_dns_subdomain;
 use berth_base::meta::{Metadata, open};
 use berth_base::model::Cluster;
@@ -31,6 +31,7 @@ pub(super) fn read(scope: &Scope, document: &Document) -> Option<Cluster> {
         name,
         labels,
         standing,
+        applier: applier::read(scope, &root),
         leaving: deleting,
         origins: vec![document.at.clone()],
         ..Cluster::default()

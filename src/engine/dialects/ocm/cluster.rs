@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::cel_view;
 use super::fields::{moment, open_named, taint_key};
 use super::sets::{DEFAULT_SET, SET_LABEL};
-use crate::dialects::Document;
+use crate::dialects::{Document, applier};
 use berth_base::diag::Diagnostic;
 use berth_base::model::cluster::{Report, Standing};
 use berth_base::model::selector::Labels;
@@ -33,6 +33,7 @@ pub(super) fn read(scope: &Scope, document: &Document) -> Option<Cluster> {
         name: metadata.name,
         labels: metadata.labels,
         leaving: metadata.deleting,
+        applier: applier::read(scope, &root),
         origins: vec![document.at.clone()],
         taints_of_silence: vec![taint(UNREACHABLE, "", EFFECTS[0], None)],
         ..Cluster::default()

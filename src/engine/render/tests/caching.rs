@@ -69,3 +69,30 @@ fn a_cluster_s_new_label_makes_only_those_copies_anew_that_read_it() {
         assert_eq!(world.contents.puts - puts, 4, "of two objects, the copy as it is and the one for oslo");
     }
 }
+
+#[test]
+fn a_cluster_s_applier_is_a_part_of_the_cache_key_of_its_copies() {
+    let applied_by = |applier: &str| {
+        let mut objects = fleet(&[settings("a", json!([]))]);
+        objects[0]["metadata"]["annotations"] = json!({"berth.dev/applier": applier});
+        loaded(&objects)
+    };
+    let guard = "kustomize.toolkit.fluxcd.io/prune";
+    for is_stored in [true, false] {
+        let mut world = World::default();
+        let left = world.render_after(None, &applied_by("berth"));
+        let left = world.left(left, is_stored);
+        let left = world.render_after(Some(left), &applied_by("flux"));
+        let of = |world: &World, cluster: &str, path: &str| {
+            world.object(cluster, path)["metadata"]["annotations"][guard].clone()
+        };
+        let namespace = "_cluster/Namespace_shop.yaml";
+        assert_eq!(of(&world, "oslo", namespace), "disabled");
+        assert_eq!(of(&world, "oslo", SETTINGS), Json::Null);
+        assert_eq!(of(&world, "turin", namespace), Json::Null);
+        let left = world.left(left, is_stored);
+        world.render_after(Some(left), &applied_by("berth"));
+        assert_eq!(of(&world, "oslo", namespace), Json::Null);
+        assert_eq!(world.folders["oslo"], world.folders["turin"]);
+    }
+}
