@@ -99,6 +99,8 @@ mod recipes;
 #[path = "../../src/forge/testing.rs"]
 mod recorder;
 mod refused;
+#[cfg(unix)]
+mod registries;
 #[cfg(target_os = "linux")]
 mod release;
 #[cfg(unix)]

@@ -27,6 +27,8 @@ pub mod programs;
 pub mod random;
 pub mod real_fleet;
 #[cfg(unix)]
+pub mod registry;
+#[cfg(unix)]
 pub mod remote;
 pub mod removals;
 pub mod rollouts;
