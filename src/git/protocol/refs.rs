@@ -10,6 +10,8 @@ pub struct Refs {
     pub rendered: String,
     /// The prefix of the clusters' folders, one ref per cluster.
     pub clusters: String,
+    /// The prefix of the branches for clusters whose folder another program applies, one branch per cluster.
+    pub cluster_branches: String,
     /// The prefix of the members' last reports, one ref per cluster.
     pub status: String,
     /// The statuses that members sent by POST, gathered.
@@ -31,6 +33,7 @@ impl Default for Refs {
         Refs {
             rendered: "refs/heads/berth/rendered".to_owned(),
             clusters: "refs/berth/clusters/".to_owned(),
+            cluster_branches: "refs/heads/berth/clusters/".to_owned(),
             status: "refs/berth/status/".to_owned(),
             statuses: "refs/berth/statuses".to_owned(),
             processed: "refs/berth/processed".to_owned(),
@@ -45,6 +48,11 @@ impl Default for Refs {
 impl Refs {
     pub fn cluster(&self, cluster: &str) -> String {
         format!("{}{}", self.clusters, path::ref_part(cluster))
+    }
+
+    /// Returns the full name of a cluster's branch.
+    pub fn cluster_branch(&self, cluster: &str) -> String {
+        format!("{}{}", self.cluster_branches, path::ref_part(cluster))
     }
 
     pub fn status_of(&self, cluster: &str) -> String {

@@ -15,7 +15,7 @@ use crate::next_commit::{self, NextCommit, StepInputs};
 use crate::publish::cluster_refs::WantedRefs;
 use crate::publish::rollout_steps::RolloutStep;
 use crate::publish::trusted_commits::{IN_FORCE, remember};
-use crate::publish::{self, Published, cluster_refs};
+use crate::publish::{self, Published, cluster_branches, cluster_refs};
 use crate::verify::trust;
 use berth_base::codec::Encoder;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
@@ -95,6 +95,8 @@ pub struct RefSnapshot {
 struct OwnRefs {
     rendered: Option<CommitId>,
     clusters: Map<String, CommitId>,
+    /// Of clusters whose folder another program applies.
+    branches: Map<String, CommitId>,
 }
 
 /// The number of attempts before a pass gives up a lost race.
@@ -147,11 +149,12 @@ impl RefSnapshot {
     }
 
     pub(super) fn encode(&self, encoder: &mut Encoder) {
-        let RefSnapshot { source: (name, source), statuses, own: OwnRefs { rendered, clusters } } = self;
+        let RefSnapshot { source: (name, source), statuses, own: OwnRefs { rendered, clusters, branches } } =
+            self;
         encoder.text(name);
         encoder.raw(&source.0);
         encoder.maybe(*rendered, |encoder, CommitId(id)| encoder.raw(&id));
-        for refs in [statuses, clusters] {
+        for refs in [statuses, clusters, branches] {
             encoder.list(refs.iter(), |encoder, (name, CommitId(id))| {
                 encoder.text(name);
                 encoder.raw(id);
@@ -163,7 +166,11 @@ impl RefSnapshot {
 impl OwnRefs {
     fn read(repo: &Repo, settings: &Settings) -> Result<OwnRefs, PassError> {
         let refs = &settings.refs;
-        Ok(OwnRefs { rendered: repo.read_ref(&refs.rendered)?, clusters: repo.list_refs(&refs.clusters)? })
+        Ok(OwnRefs {
+            rendered: repo.read_ref(&refs.rendered)?,
+            clusters: repo.list_refs(&refs.clusters)?,
+            branches: repo.list_refs(&refs.cluster_branches)?,
+        })
     }
 }
 
@@ -234,7 +241,12 @@ fn attempt_pass(
         let wanted =
             WantedRefs { rendered, clusters: &built.fleet.clusters, identity: &settings.identity, alive };
         cluster_refs::repair(&repo, refs, wanted, &mut cache.cluster_refs)?;
-        own = OwnRefs { rendered: Some(rendered.commit), clusters: cache.cluster_refs.refs() };
+        cluster_branches::repair(&repo, refs, wanted)?;
+        own = OwnRefs {
+            rendered: Some(rendered.commit),
+            clusters: cache.cluster_refs.refs(),
+            branches: repo.list_refs(&refs.cluster_branches)?,
+        };
     }
     let processed = publish::Processed {
         source,

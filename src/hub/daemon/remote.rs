@@ -118,7 +118,9 @@ impl Mirror {
         }
         let all = self.checked.is_none_or(|at| at.elapsed() > CHECK_ALL);
         if all {
-            wants.extend([&refs.clusters, &refs.report].map(|prefix| Want::all(prefix)));
+            wants.extend(
+                [&refs.clusters, &refs.cluster_branches, &refs.report].map(|prefix| Want::all(prefix)),
+            );
         }
         if !settings.previews.is_off() {
             let reviewed = settings.previews.prefixes();
@@ -145,7 +147,10 @@ impl Mirror {
         self.deaf = heard.and_then(Result::err);
         let repo = Repo::open(self.copy.path())?;
         let known = [&refs.rendered, &refs.processed, &refs.preview];
-        for prefix in known.into_iter().chain([&refs.clusters, &refs.report].into_iter().filter(|_| all)) {
+        for prefix in known
+            .into_iter()
+            .chain([&refs.clusters, &refs.cluster_branches, &refs.report].into_iter().filter(|_| all))
+        {
             self.there.retain(|name, _| !name.starts_with(prefix.as_str()));
             self.there.extend(repo.list_refs(prefix)?);
         }
@@ -230,7 +235,8 @@ impl Mirror {
         settings.progress.begin("pushing");
         let refs = &settings.refs;
         let repo = Repo::open(self.copy.path())?;
-        let prefixes = [&refs.rendered, &refs.processed, &refs.report, &refs.clusters];
+        let prefixes =
+            [&refs.rendered, &refs.processed, &refs.report, &refs.clusters, &refs.cluster_branches];
         let moves = self.moves(&repo, settings, &prefixes)?;
         refuse_backwards(&repo, &refs.rendered, &moves)?;
         self.push_in_order(moves)?;

@@ -86,7 +86,18 @@ impl Settings {
             repo: _,
             source,
             refs:
-                Refs { rendered, clusters, status, statuses, processed, report, leader: _, preview: _, root },
+                Refs {
+                    rendered,
+                    clusters,
+                    cluster_branches,
+                    status,
+                    statuses,
+                    processed,
+                    report,
+                    leader: _,
+                    preview: _,
+                    root,
+                },
             identity: Identity { name, email, signer, fleet },
             limits,
             max_silent,
@@ -101,7 +112,9 @@ impl Settings {
             git: _,
             progress: _,
         } = self;
-        for text in [rendered, clusters, status, statuses, processed, report, root, name, email] {
+        for text in
+            [rendered, clusters, cluster_branches, status, statuses, processed, report, root, name, email]
+        {
             encoder.text(text);
         }
         for text in [source, fleet, trusted] {

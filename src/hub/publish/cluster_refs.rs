@@ -191,7 +191,7 @@ fn is_sound(
 }
 
 /// The cluster's folder without anything foreign.
-fn folder_tree(
+pub(super) fn folder_tree(
     writer: &mut Writer<'_>,
     rendered: &CurrentState,
     cluster: &str,

@@ -6,11 +6,13 @@
 //! - [`rendered_state`]: the current state from the branch. [`commit`]: the next one onto it, with [`summary`] and [`trailers`].
 //!   [`rollout_steps`], [`member_lines`]: the story of rollouts and of members' reports in its message.
 //! - [`import`]: a first commit that was found, not decided.
-//! - [`cluster_refs`]: each member's own ref. [`processed`], [`report`]: the small refs beside the branch.
+//! - [`cluster_refs`]: each member's own ref. [`cluster_branches`]: a branch for programs that read no other refs.
+//!   [`processed`], [`report`]: the small refs beside the branch.
 //!   [`differing`]: what members that are behind lack.
 //! - [`trusted_commits`]: the commits that this machine made or proved.
 //! - [`ledger`]: approvals that earlier commits used. [`rollback`]: earlier publications of the same state.
 
+pub mod cluster_branches;
 mod cluster_ref_cache;
 pub mod cluster_refs;
 pub mod commit;

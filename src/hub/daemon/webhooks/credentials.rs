@@ -18,7 +18,7 @@ type Digest = [u8; 32];
 /// The claim of a sender that it knows a secret.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Credentials {
-    /// HMAC-SHA256 of the body: GitHub, Gitea, Forgejo, Gogs, Bitbucket.
+    /// HMAC-SHA256 of the body: GitHub, Gitea, Forgejo, Gogs, Bitbucket, Flux.
     Body(Digest),
     /// HMAC-SHA256 of an id, a moment and the body, each followed by a dot: GitLab's signing token, and Standard
     /// Webhooks.
@@ -28,12 +28,13 @@ pub(super) enum Credentials {
 }
 
 /// Headers with a signature of the body, and the words before the digits. Gitea sends several of them.
-const BODY_SIGNATURES: [(&str, &str); 5] = [
+const BODY_SIGNATURES: [(&str, &str); 6] = [
     ("x-hub-signature-256", "sha256="),
     ("x-forgejo-signature", ""),
     ("x-gitea-signature", ""),
     ("x-gogs-signature", ""),
     ("x-hub-signature", "sha256="),
+    ("x-signature", "sha256="),
 ];
 
 impl Credentials {
@@ -216,6 +217,7 @@ mod tests {
             &[("x-gitea-signature", SIGNED), ("x-gogs-signature", "00")],
             &[("x-forgejo-signature", &*capitals)],
             &[("x-gogs-signature", SIGNED)],
+            &[("x-signature", &*words), ("gotk-component", "kustomize-controller")],
             &[("x-gitlab-token", "0123456789abcdef")],
             &[("authorization", "bearer another secret of mine")],
             &[("authorization", "Basic YW5uOjAxMjM0NTY3ODlhYmNkZWY=")],
@@ -239,6 +241,7 @@ mod tests {
             &[("x-hub-signature-256", &*strange)],
             &[("x-hub-signature-256", "sha256=é")],
             &[("x-hub-signature", "sha1=0000000000000000000000000000000000000000")],
+            &[("x-signature", SIGNED)],
             &[("x-hub-signature-256", &*right), ("x-hub-signature-256", &*right)],
             &[("x-hub-signature-256", &*other), ("x-gitea-signature", SIGNED)],
             &[("x-gitea-signature", "0"), ("x-gitlab-token", "0123456789abcdef")],

@@ -1,0 +1,39 @@
+//! One branch for each cluster whose folder another program applies: such programs do not read berth's own refs.
+//!
+//! A cache like the cluster refs: each commit follows from the folder that the rendered branch has.
+
+use std::collections::BTreeMap;
+
+use super::cluster_refs::{WantedRefs, folder_tree};
+use super::error::PublishError;
+use berth_base::model::applier::BERTH;
+use berth_git::protocol::{Refs, write_cluster_branch};
+use berth_git::{CommitId, RefMove, Repo, Writer};
+
+/// Brings the clusters' branches to what the rendered commit says. Branches of other clusters are removed.
+pub fn repair(repo: &Repo, refs: &Refs, wanted: WantedRefs<'_>) -> Result<(), PublishError> {
+    let mut writer = Writer::new(repo)?;
+    let mut existing: BTreeMap<String, CommitId> =
+        repo.list_refs(&refs.cluster_branches)?.iter().map(|(name, id)| (name.clone(), *id)).collect();
+    let mut moves = Vec::new();
+    for (name, cluster) in wanted.clusters.iter() {
+        if cluster.applier.is_none_or(|applier| *applier == BERTH) {
+            continue;
+        }
+        let tree = folder_tree(&mut writer, wanted.rendered, name)?;
+        let target = refs.cluster_branch(name);
+        let old = existing.remove(&target);
+        // A commit with this tree may still have another message or a parent, and so another revision.
+        let new = write_cluster_branch(&mut writer, name, tree)?;
+        if old != Some(new) {
+            if old.is_none() {
+                repo.discard_broken_ref(&target)?;
+            }
+            moves.push(RefMove { name: target, old, new });
+        }
+    }
+    for (name, commit) in existing {
+        repo.delete_ref(&name, commit)?;
+    }
+    Ok(repo.move_refs(&moves)?)
+}
