@@ -120,6 +120,7 @@ fn sync_round(
     backend: &mut dyn Backend,
     options: &Options,
 ) -> Result<SyncOutcome, ApplyError> {
+    backend.heed(folder)?;
     let earlier = backend.record()?;
     let local = backend.local_overrides();
     let (mut overridden, mut touched) = (None, Vec::new());

@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use serde_json::Value as Json;
 
+use super::cluster_folder::ClusterFolder;
 use super::desired::Desired;
 use super::health::Health;
 use super::override_objects::BackendOverrides;
@@ -91,6 +92,11 @@ pub trait Backend {
 
     /// Reports the progress of work there from now on.
     fn show_progress(&mut self, _progress: &Progress) {}
+
+    /// Notes the folder of the sync that begins.
+    fn heed(&mut self, _folder: &ClusterFolder) -> Result<(), BackendError> {
+        Ok(())
+    }
 
     /// Returns the last record. `None` if berth has never applied anything here.
     fn record(&mut self) -> Result<Option<Record>, BackendError>;

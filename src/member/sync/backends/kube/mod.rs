@@ -11,6 +11,7 @@
 //! - Writing: `apply_one` applies one object, `make_one` a missing one, `batches` all of a stage; `applyset_parent`
 //!   keeps the record, a [`ClusterLease`] lets only one syncer write, `retries` schedules what failed, `deadlines` ends
 //!   what takes too long, `preview` shows writes beforehand, `events` tells people.
+//! - [`neighbour`] is a backend of its own: a cluster whose folder another program applies.
 //!
 //! Berth changes and removes only its own objects, a removal names the very object that was seen, and one
 //! object's failure stops no other.
@@ -34,6 +35,7 @@ mod list_page;
 mod list_rights;
 mod make_one;
 mod managed_fields;
+pub mod neighbour;
 mod override_objects;
 mod pod_reasons;
 mod preview;

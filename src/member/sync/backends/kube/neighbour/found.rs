@@ -1,0 +1,24 @@
+//! What a survey of the cluster found.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use serde_json::Value as Json;
+
+use super::standing::{Observed, Standing};
+use crate::sync::plan::Live;
+use berth_base::model::ObjectId;
+
+/// The state of the cluster, as the last survey found it.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The versions of the program's record and of its source, and the moment: for them the objects were read.
+    pub seen: Option<(Json, Json, Instant)>,
+    pub standing: Option<Standing>,
+    pub wanted: BTreeMap<ObjectId, Observed>,
+    /// True if the program's message names a wanted object.
+    pub names_any: bool,
+    /// Objects that are left for berth to remove.
+    pub left: BTreeMap<ObjectId, Live>,
+    pub is_healthy: bool,
+}

@@ -1,0 +1,399 @@
+//! A cluster whose folder another program applies: its state there is read, and nothing is written.
+//!
+//! The one exception are objects that the program leaves in place on purpose because only berth may remove them: once
+//! the program has applied the folder without them and the removal is approved, berth removes them.
+
+mod flux;
+mod found;
+mod standing;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value as Json;
+use tokio::runtime::Runtime;
+
+use super::api_client::{Action, ApiClient};
+use super::connection::Connection;
+use super::deadlines::Deadlines;
+use super::failure::Failure;
+use super::identity::Identity;
+use super::protected::{Protected, has_owner};
+use super::removal::delete_params;
+use super::settings::Settings;
+use crate::live::LiveError;
+use crate::live::concurrency::each;
+use crate::sync::backends::{Apply, Backend, BackendError, ObjectHealth, Record};
+use crate::sync::cluster_folder::ClusterFolder;
+use crate::sync::desired::{Desired, own_annotations};
+use crate::sync::field_differences;
+use crate::sync::health::Health;
+use crate::sync::health::custom::HealthRules;
+use crate::sync::plan::{Form, Live, Prune, Version};
+use crate::sync::strategy::{Strategy, WriteLimit};
+use berth_base::model::ObjectId;
+use berth_base::model::annotation::{ORPHAN, SUSPEND, WORKLOAD};
+use berth_base::model::status::Problem;
+use berth_base::progress::Progress;
+
+pub use flux::Flux;
+use found::Found;
+pub use standing::{Neighbour, RecordPlace, Standing};
+use standing::{Observed, judge};
+
+/// Returns the revisions that a folder has for the program: one for each way to publish it.
+pub type Revisions = Box<dyn FnMut(&ClusterFolder) -> Result<Vec<String>, String>>;
+
+/// The time after which objects are read again although the program's record did not change.
+const LOOKS_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The kinds that no program removes without berth, in any folder.
+const GUARDED: [(&str, &str); 3] =
+    [("", "Namespace"), ("", "PersistentVolumeClaim"), ("apiextensions.k8s.io", "CustomResourceDefinition")];
+
+/// A cluster that another program brings to its folder.
+pub struct NeighbourBackend {
+    runtime: Runtime,
+    session: Session,
+}
+
+/// All of the backend but what runs it.
+struct Session {
+    connection: Connection,
+    neighbour: Box<dyn Neighbour>,
+    revisions: Revisions,
+    rules: Arc<HealthRules>,
+    protected: Protected,
+    deadlines: Deadlines,
+    /// The record that the last sync of this process left.
+    record: Option<Record>,
+    tree: Arc<str>,
+    wanted_revisions: Vec<String>,
+    found: Found,
+}
+
+impl fmt::Debug for NeighbourBackend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NeighbourBackend").field("neighbour", &self.session.neighbour).finish_non_exhaustive()
+    }
+}
+
+impl NeighbourBackend {
+    /// Reads the credentials. Whether the server answers shows with the first question.
+    pub fn connect(
+        settings: &Settings,
+        neighbour: Box<dyn Neighbour>,
+        revisions: Revisions,
+    ) -> Result<NeighbourBackend, LiveError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| LiveError::Start(error.to_string()))?;
+        let (client, server) = runtime.block_on(crate::live::access::connect_member(&settings.access))?;
+        let identity = Identity::new(&settings.fleet, &settings.namespace);
+        let api = ApiClient::new(client, &server, identity, settings.access.patience);
+        // Whoever applies the folder must not be removed with it.
+        let mut protected = settings.protected.clone();
+        protected.push(neighbour.record().namespace);
+        let session = Session {
+            connection: Connection::new(api, settings.access.clone(), settings.at_once.max(1), None),
+            neighbour,
+            revisions,
+            rules: settings.rules.clone(),
+            protected: Protected::new(&protected, &settings.namespace),
+            deadlines: Deadlines::new(settings.deadline),
+            record: None,
+            tree: Arc::default(),
+            wanted_revisions: Vec::new(),
+            found: Found::default(),
+        };
+        Ok(NeighbourBackend { runtime, session })
+    }
+}
+
+impl Session {
+    /// Reads the state of the cluster, unless nothing has changed since the last time.
+    async fn look(&mut self, desired: &BTreeMap<ObjectId, Desired>) -> Result<(), BackendError> {
+        let whole = |api: &ApiClient, failure: Failure| api.whole(&failure);
+        if self.connection.kinds.is_empty() {
+            self.connection.ask_kinds().await.map_err(|failure| whole(&self.connection.api, failure))?;
+        }
+        let place = self.neighbour.record();
+        let Some(record) = self.read(&place).await? else {
+            return Err(BackendError(format!(
+                "the cluster has no {place}: apply what `berth join --applier` wrote for it"
+            )));
+        };
+        let source = match self.neighbour.source(&record) {
+            // It only explains more. There may be no right to read it.
+            Some(place) => self.read(&place).await.unwrap_or_default(),
+            None => None,
+        };
+        let version =
+            |object: &Json| object.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
+        let versions = (version(&record), source.as_ref().map(version).unwrap_or_default());
+        let is_seen = self.found.seen.as_ref().is_some_and(|(record, source, at)| {
+            (record, source) == (&versions.0, &versions.1) && at.elapsed() < LOOKS_INTERVAL
+        });
+        if is_seen && self.found.is_healthy {
+            return Ok(());
+        }
+        let standing = self.neighbour.standing(&record, source.as_ref(), &self.wanted_revisions);
+        let mut found = Found { seen: Some((versions.0, versions.1, Instant::now())), ..Found::default() };
+        self.read_objects(desired, &standing, &mut found).await?;
+        found.names_any = match &standing {
+            Standing::Unhealthy(message) | Standing::Failed(message) => {
+                desired.keys().any(|id| self.neighbour.names(message, id))
+            }
+            _ => false,
+        };
+        let healthy = |id: &ObjectId| found.wanted.get(id).is_some_and(|it| it.health == Health::Healthy);
+        found.is_healthy =
+            standing == Standing::Applied && found.left.is_empty() && desired.keys().all(healthy);
+        found.standing = Some(standing);
+        self.found = found;
+        Ok(())
+    }
+
+    /// Reads one object of the program. `None` if it does not exist.
+    async fn read(&mut self, place: &RecordPlace) -> Result<Option<Json>, BackendError> {
+        if self.connection.kinds.preferred(place.group, &place.kind).is_none() {
+            // It may have been installed since.
+            self.connection.ask_kinds().await.map_err(|failure| self.connection.api.whole(&failure))?;
+        }
+        let Some(served) = self.connection.kinds.preferred(place.group, &place.kind) else {
+            let (kind, group, name) = (&place.kind, place.group, self.neighbour.name());
+            return Err(BackendError(format!("the cluster serves no {kind}.{group}: install {name} there")));
+        };
+        let api = &self.connection.api;
+        let found = api.get(&served.path(place.group, &place.namespace), &place.name).await;
+        found.map_err(|failure| api.whole(&failure))
+    }
+
+    /// Reads the wanted objects, and those that are left for berth to remove.
+    async fn read_objects(
+        &mut self,
+        desired: &BTreeMap<ObjectId, Desired>,
+        standing: &Standing,
+        found: &mut Found,
+    ) -> Result<(), BackendError> {
+        let mut kinds: BTreeSet<(&str, &str)> = desired.keys().map(|id| (&*id.group, &*id.kind)).collect();
+        kinds.extend(GUARDED);
+        if kinds.iter().any(|(group, kind)| self.connection.kinds.preferred(group, kind).is_none()) {
+            // A folder may bring definitions of kinds.
+            let asked = self.connection.ask_kinds().await;
+            asked.map_err(|failure| self.connection.api.whole(&failure))?;
+        }
+        let Connection { api, kinds: served, at_once, .. } = &self.connection;
+        let selector = self.neighbour.selector();
+        let list = async |(group, kind): &(&str, &str)| {
+            let mut objects = Vec::new();
+            let Some(served) = served.preferred(group, kind) else { return Ok(objects) };
+            let api_version = match *group {
+                "" => served.version.clone(),
+                group => format!("{group}/{}", served.version),
+            };
+            let each = |mut object: Json| {
+                // A list leaves these out.
+                object["apiVersion"] = api_version.clone().into();
+                object["kind"] = (*kind).into();
+                objects.push(object);
+            };
+            api.list(&served.path(group, ""), &selector, each).await.map(|_| objects)
+        };
+        let lists = each(*at_once, kinds.iter().map(list)).await;
+        for list in lists {
+            for object in list.map_err(|failure| api.whole(&failure))? {
+                let Some(id) = ObjectId::of(&object) else { continue };
+                if let Some(wanted) = desired.get(&id) {
+                    found.wanted.insert(id, self.observe(wanted, &object));
+                } else if *standing == Standing::Applied
+                    && let Some(live) = self.left(&id, &object)
+                {
+                    found.left.insert(id, live);
+                }
+            }
+        }
+        // The program puts its labels on nothing that it does not write.
+        let others = desired.values().filter(|wanted| {
+            !found.wanted.contains_key(&wanted.id)
+                && (Strategy::of(wanted).way != WriteLimit::Write || wanted.annotation(SUSPEND).is_some())
+        });
+        let get = async |wanted: &Desired| {
+            let path = self.connection.path_of(wanted)?;
+            Ok::<_, Failure>((wanted.id.clone(), self.connection.api.get(&path, &wanted.id.name).await?))
+        };
+        let read = each(self.connection.at_once, others.map(get)).await;
+        for read in read {
+            let (id, object) = read.map_err(|failure| self.connection.api.whole(&failure))?;
+            if let (Some(object), Some(wanted)) = (object, desired.get(&id)) {
+                found.wanted.insert(id, self.observe(wanted, &object));
+            }
+        }
+        Ok(())
+    }
+
+    fn observe(&self, wanted: &Desired, object: &Json) -> Observed {
+        let is_as_wanted = field_differences::asked(object, &wanted.object()).is_empty();
+        Observed { health: self.rules.judge(object), is_as_wanted }
+    }
+
+    /// Reports whether the program is still at the folder that is known here. A newer one may have objects again whose
+    /// removal was approved.
+    async fn is_still_applied(&mut self) -> bool {
+        let place = self.neighbour.record();
+        let Ok(Some(record)) = self.read(&place).await else { return false };
+        self.neighbour.standing(&record, None, &self.wanted_revisions) == Standing::Applied
+    }
+
+    /// Returns an object that is no longer wanted and that the program leaves for berth. `None` for any other.
+    fn left(&self, id: &ObjectId, object: &Json) -> Option<Live> {
+        let annotations = own_annotations(object);
+        let is_berths = annotations.contains_key(WORKLOAD) && self.neighbour.leaves(object);
+        if !is_berths || annotations.get(ORPHAN).is_some_and(|value| value == "true") {
+            return None;
+        }
+        let uid = object.pointer("/metadata/uid")?.as_str()?.to_owned();
+        let stays = self.protected.reason_to_stay(id, has_owner(object));
+        let form = match object.pointer("/metadata/deletionTimestamp") {
+            Some(since) if !since.is_null() => Form::Faulty(super::super::BEING_REMOVED.to_owned()),
+            _ => Form::There { version: Version(uid), same: true },
+        };
+        Some(Live { owned: true, form, annotations: Arc::new(annotations), stays })
+    }
+
+    async fn remove(&self, prune: &Prune) -> Result<(), Failure> {
+        let Some(Version(uid)) = prune.seen.clone().filter(|_| !prune.orphan) else { return Ok(()) };
+        let id = &prune.id;
+        let Some(served) = self.connection.kinds.preferred(&id.group, &id.kind) else { return Ok(()) };
+        let params = delete_params(prune.options.as_deref(), uid)?;
+        let path = served.place_of(id)?;
+        match self.connection.api.send(&path, &id.name, Action::Delete(&params)).await {
+            Ok(_) => Ok(()),
+            Err(failure) if failure.is_not_found() => Ok(()),
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+impl Backend for NeighbourBackend {
+    fn show_progress(&mut self, progress: &Progress) {
+        self.session.connection.api.progress = progress.clone();
+    }
+
+    fn heed(&mut self, folder: &ClusterFolder) -> Result<(), BackendError> {
+        let session = &mut self.session;
+        if *session.tree != *folder.tree {
+            session.wanted_revisions = (session.revisions)(folder).map_err(BackendError)?;
+            session.tree = folder.tree.as_str().into();
+            session.found = Found::default();
+        }
+        Ok(())
+    }
+
+    fn record(&mut self) -> Result<Option<Record>, BackendError> {
+        Ok(self.session.record.clone())
+    }
+
+    fn survey(
+        &mut self,
+        desired: &BTreeMap<ObjectId, Desired>,
+    ) -> Result<BTreeMap<ObjectId, Live>, BackendError> {
+        self.session.connection.api.progress.begin("reading the live objects");
+        let NeighbourBackend { runtime, session } = self;
+        runtime.block_on(async {
+            let looked = session.look(desired).await;
+            if looked.is_err() {
+                // The credentials of a pod change while it runs. Without new ones, the next survey says so.
+                let _ = session.connection.reconnect().await;
+            }
+            looked
+        })?;
+        if let Some(standing) = session.found.standing.as_ref().filter(|it| **it != Standing::Applied)
+            && desired.is_empty()
+        {
+            // No object can say it.
+            let why = standing.words().unwrap_or_default();
+            return Err(BackendError(format!(
+                "{} has not applied the empty folder: {why}",
+                session.neighbour.name()
+            )));
+        }
+        session.deadlines.retain(|id| desired.contains_key(id));
+        // Nothing that is wanted is written: each counts as it is, and its health says the rest.
+        let there = |wanted: &Desired| Live {
+            owned: true,
+            form: Form::There { version: Version(String::new()), same: true },
+            annotations: wanted.annotations().clone(),
+            stays: None,
+        };
+        let mut live: BTreeMap<ObjectId, Live> =
+            desired.iter().map(|(id, wanted)| (id.clone(), there(wanted))).collect();
+        live.extend(session.found.left.iter().map(|(id, live)| (id.clone(), live.clone())));
+        Ok(live)
+    }
+
+    fn begin(
+        &mut self,
+        record: &Record,
+        _writes: &[Apply<'_>],
+        _prunes: &[&Prune],
+    ) -> Result<(), BackendError> {
+        self.session.record = Some(record.clone());
+        Ok(())
+    }
+
+    fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), BackendError>> {
+        let refusal =
+            || BackendError(format!("{} applies this cluster's folder", self.session.neighbour.name()));
+        batch.iter().map(|_| Err(refusal())).collect()
+    }
+
+    fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), BackendError>> {
+        let NeighbourBackend { runtime, session } = self;
+        let removed = runtime.block_on(async {
+            let mut removed = Vec::new();
+            for prune in batch {
+                if !session.is_still_applied().await {
+                    let name = session.neighbour.name();
+                    removed.push(Err(BackendError(format!("{name} is no longer at this folder"))));
+                    continue;
+                }
+                let done = session.remove(prune).await;
+                removed.push(done.map_err(|failure| BackendError(failure.words(prune.id.is_secret()))));
+            }
+            removed
+        });
+        // The next survey shows what is left.
+        (session.found.seen, session.found.left) = (None, BTreeMap::new());
+        removed
+    }
+
+    fn finish(&mut self) -> Result<(), BackendError> {
+        Ok(())
+    }
+
+    fn object_health(&mut self, id: &ObjectId) -> ObjectHealth {
+        let Session { neighbour, deadlines, tree, found, .. } = &mut self.session;
+        let unknown = Standing::Pending("nothing was read yet".to_owned());
+        let standing = found.standing.as_ref().unwrap_or(&unknown);
+        let health = judge(neighbour.as_ref(), standing, found.names_any, id, found.wanted.get(id));
+        if health == Health::Healthy {
+            deadlines.healthy(id);
+            return ObjectHealth::default();
+        }
+        let overdue = deadlines.is_overdue(id, tree);
+        ObjectHealth { health, overdue, remark: None }
+    }
+
+    fn notes(&mut self) -> Vec<Problem> {
+        let standing = self.session.found.standing.as_ref();
+        let standing = standing.filter(|standing| !matches!(standing, Standing::Pending(_)));
+        let Some(message) = standing.and_then(Standing::words) else { return Vec::new() };
+        let place = self.session.neighbour.record();
+        let object = ObjectId::new(place.group, &place.kind, &place.namespace, &place.name);
+        vec![Problem { object, message: message.to_owned() }]
+    }
+}

@@ -1,0 +1,167 @@
+//! The state of one folder at a program that applies it in berth's place, and the questions that such a program answers.
+
+use serde_json::Value as Json;
+
+use crate::sync::health::Health;
+use berth_base::model::ObjectId;
+
+/// The state of the wanted folder at the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It applied exactly this folder, and is content with it.
+    Applied,
+    /// It is not done with the folder, for this reason.
+    Pending(String),
+    /// It waits, and does not go on by itself.
+    Stuck(String),
+    /// It applied exactly this folder, and some objects are not healthy.
+    Unhealthy(String),
+    /// It could not apply this folder.
+    Failed(String),
+}
+
+impl Standing {
+    /// Returns the reason why the folder is not well.
+    pub fn words(&self) -> Option<&str> {
+        match self {
+            Standing::Applied => None,
+            Standing::Pending(why) | Standing::Stuck(why) => Some(why),
+            Standing::Unhealthy(message) | Standing::Failed(message) => Some(message),
+        }
+    }
+}
+
+/// The place of an object that a program keeps for its own work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordPlace {
+    pub group: &'static str,
+    pub kind: String,
+    pub namespace: String,
+    pub name: String,
+}
+
+impl std::fmt::Display for RecordPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}/{}", self.kind, self.namespace, self.name)
+    }
+}
+
+/// A program that applies the folder of a cluster in berth's place.
+pub trait Neighbour: std::fmt::Debug {
+    /// Returns the program's name, for people.
+    fn name(&self) -> &'static str;
+
+    /// Returns the object that holds the program's order and its status.
+    fn record(&self) -> RecordPlace;
+
+    /// Returns the object that says where the program takes the folder from. `None` if the record says all.
+    fn source(&self, record: &Json) -> Option<RecordPlace>;
+
+    /// Reads the state of the folder that has these revisions: a Git commit, as `sha1:…`, or an artifact's digest.
+    fn standing(&self, record: &Json, source: Option<&Json>, revisions: &[String]) -> Standing;
+
+    /// Returns the selector of labels that all objects have which the program applied; empty if they have none in common.
+    fn selector(&self) -> String;
+
+    /// Reports whether the program applied an object for this record, and keeps from removing it.
+    fn leaves(&self, object: &Json) -> bool;
+
+    /// Reports whether a message of the program names an object.
+    fn names(&self, message: &str, id: &ObjectId) -> bool;
+}
+
+/// A live object, as far as it says whether it is as wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observed {
+    pub health: Health,
+    /// True if the object has every wanted field.
+    pub is_as_wanted: bool,
+}
+
+/// Judges one wanted object by the state of its folder and by its live form.
+///
+/// Only a folder that was applied says something about an object that looks as wanted: the program may change it yet.
+pub fn judge(
+    neighbour: &dyn Neighbour,
+    standing: &Standing,
+    others_are_named: bool,
+    id: &ObjectId,
+    observed: Option<&Observed>,
+) -> Health {
+    let name = neighbour.name();
+    let live = || match observed {
+        Some(observed) => observed.health.clone(),
+        None => Health::Progressing("it does not exist".to_owned()),
+    };
+    match standing {
+        Standing::Applied => live(),
+        Standing::Pending(why) | Standing::Stuck(why) => Health::Progressing(why.clone()),
+        Standing::Unhealthy(message) => match live() {
+            Health::Healthy if neighbour.names(message, id) => Health::Failed(format!("{name}: {message}")),
+            Health::Healthy if !others_are_named => Health::Progressing(format!("{name}: {message}")),
+            Health::Healthy => Health::Healthy,
+            Health::Progressing(why) | Health::Failed(why) => {
+                Health::Failed(format!("{why}; {name}: {message}"))
+            }
+        },
+        Standing::Failed(message) if neighbour.names(message, id) => {
+            Health::Failed(format!("{name}: {message}"))
+        }
+        Standing::Failed(message) => match observed.is_some_and(|observed| observed.is_as_wanted) {
+            true => live(),
+            false if others_are_named => {
+                Health::Progressing(format!("{name} could not apply the folder: {message}"))
+            }
+            false => Health::Failed(format!("{name} could not apply the folder: {message}")),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Flux;
+    use super::*;
+
+    fn judged(standing: &Standing, others_are_named: bool, observed: Option<(Health, bool)>) -> Health {
+        let flux = Flux { namespace: "flux-system".to_owned(), name: "berth-oslo".to_owned() };
+        let web = ObjectId::new("apps", "Deployment", "shop", "web");
+        let observed = observed.map(|(health, is_as_wanted)| Observed { health, is_as_wanted });
+        judge(&flux, standing, others_are_named, &web, observed.as_ref())
+    }
+
+    #[test]
+    fn an_object_is_healthy_only_in_a_folder_that_was_applied() {
+        let well = || Some((Health::Healthy, true));
+        assert_eq!(judged(&Standing::Applied, false, well()), Health::Healthy);
+        let missing = judged(&Standing::Applied, false, None);
+        assert_eq!(missing, Health::Progressing("it does not exist".to_owned()));
+        for standing in [Standing::Pending("x".to_owned()), Standing::Stuck("x".to_owned())] {
+            assert_eq!(judged(&standing, false, well()), Health::Progressing("x".to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_failure_is_of_the_objects_that_it_is_about() {
+        let well = || Some((Health::Healthy, true));
+        let slow = || Some((Health::Progressing("0 of 1 are ready".to_owned()), true));
+        let named = Standing::Unhealthy("failed: [Deployment/shop/web status: 'Failed']".to_owned());
+        let other = Standing::Unhealthy("failed: [Deployment/shop/db status: 'Failed']".to_owned());
+        assert!(matches!(judged(&named, true, well()), Health::Failed(_)));
+        assert!(matches!(judged(&other, true, slow()), Health::Failed(_)));
+        assert_eq!(judged(&other, true, well()), Health::Healthy);
+        let nobody = Standing::Unhealthy("timeout".to_owned());
+        assert!(
+            matches!(judged(&nobody, false, well()), Health::Progressing(_)),
+            "success is Flux's to tell"
+        );
+
+        let (old, new) = (|| Some((Health::Healthy, false)), well);
+        let named = Standing::Failed("Deployment/shop/web dry-run failed".to_owned());
+        let other = Standing::Failed("Deployment/shop/db dry-run failed".to_owned());
+        let nobody = Standing::Failed("BuildFailed: no such file".to_owned());
+        assert!(matches!(judged(&named, true, new()), Health::Failed(_)));
+        assert!(matches!(judged(&other, true, old()), Health::Progressing(_)));
+        assert_eq!(judged(&other, true, new()), Health::Healthy);
+        assert!(matches!(judged(&nobody, false, old()), Health::Failed(_)));
+    }
+}
