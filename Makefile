@@ -1,6 +1,6 @@
 # The two commands of the README: `cargo run --release -- demo`, and `make test`.
 
-.PHONY: quick test check control-plane forge packagers registry reproducible fmt lint deny bench fuzz clean-demo
+.PHONY: quick test check control-plane forge flux packagers registry reproducible fmt lint deny bench fuzz clean-demo
 
 # The loop while one works: formatting, lints, the crates' own tests and the cases of the fixtures.
 quick: fmt lint
@@ -32,6 +32,10 @@ packagers:
 # none build it too.
 registry:
 	tests/ready registry
+
+# Flux's controllers, which apply folders in tests: built once into ~/.cache/berth. Needs Go.
+flux:
+	tests/ready flux
 
 # Builds a release twice, for both architectures, and compares. Takes half an hour on two cores. Tests compare quicker builds.
 reproducible:

@@ -1,5 +1,6 @@
 //! The command line: arguments in, exit code out.
 
+pub mod appliers;
 pub mod commands;
 pub mod import;
 pub mod install;

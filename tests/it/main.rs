@@ -45,6 +45,8 @@ mod first_starts;
 #[path = "../../benches/fleet/mod.rs"]
 mod fleet;
 mod fleets;
+#[cfg(unix)]
+mod flux;
 mod foresee;
 mod forged;
 #[cfg(unix)]

@@ -87,11 +87,12 @@ const MAY_USE: &[(&str, Modules)] = &[
     (
         "cli",
         &[
+            ("appliers", &[]),
             ("import", &[]),
             ("install", &[]),
             ("schema", &[]),
             ("slips", &[]),
-            ("commands", &["import", "install", "schema", "slips"]),
+            ("commands", &["appliers", "import", "install", "schema", "slips"]),
         ],
     ),
 ];
@@ -108,6 +109,7 @@ const PURE: &[&str] = &[
     "base/text",
     "base/yaml",
     "cel",
+    "cli/appliers",
     "cli/install",
     "cli/schema",
     "cli/slips",

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::exit::{CommandError, Exit, Outcome};
+use super::join_applier::JoinApplierArgs;
 use super::mentioned;
 use super::ui::Ui;
 use super::working_tree::{DocumentFormat, Edit, RepoArg, WorkingTree, would_be_faulty};
 use berth_base::meta::names::{is_dns_subdomain, is_label_key, is_label_value};
+use berth_base::model::applier::ANNOTATION;
 use berth_base::text::counted;
 use berth_base::yaml::emit;
 use berth_engine::dialects::{ClusterKind, DIALECTS, NewCluster};
@@ -20,10 +22,11 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 /// Add a member to the inventory
 ///
 /// Writes the file that describes it, and none that is there already. Nothing is asked of the cluster:
-/// its syncer, which `berth install member` brings there, fetches what it gets.
+/// its syncer, which `berth install member` brings there, fetches what it gets. With `--applier`, another program
+/// applies the cluster's folder, and what that program needs is printed; also for a cluster that has joined already.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  berth join oslo --api-endpoint https://oslo.example.com:6443 --label env=prod --region north\n  berth join turin --dialect ocm --label env=test\n  berth join bergen --dialect kubefleet -o yaml"
+    after_help = "Example:\n  berth join oslo --api-endpoint https://oslo.example.com:6443 --label env=prod --region north\n  berth join turin --dialect ocm --label env=test\n  berth join bergen --dialect kubefleet -o yaml\n  berth join turin --dialect ocm --applier flux --applier-source oci://registry.example.com/fleet --artifact-keys-secret berth-keys --applier-out flux"
 )]
 pub(crate) struct JoinArgs {
     /// The cluster's name
@@ -51,6 +54,8 @@ pub(crate) struct JoinArgs {
     /// The folder for the file, below the repository's root
     #[arg(long, value_name = "DIR", default_value = "clusters")]
     dir: String,
+    #[command(flatten)]
+    applier: JoinApplierArgs,
     /// Print the document, and write nothing
     #[arg(short, long, value_enum)]
     output: Option<DocumentFormat>,
@@ -77,6 +82,14 @@ pub(crate) fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
         return Err(error.hint("use lower-case letters, digits, dashes and dots"));
     }
     let tree = WorkingTree::read(&args.repo.repo)?;
+    let applied = args.applier.objects(name)?;
+    if let Some(objects) = &applied
+        && let Some(known) = tree.loaded.fleet.clusters.get(name)
+        && known.applier == args.applier.neighbour()
+    {
+        args.applier.write(name, objects, ui)?;
+        return Ok(Exit::Done);
+    }
     if args.dialect.needs_endpoint && args.api_endpoint.is_none() {
         let error = CommandError::usage(format!("a {} needs --api-endpoint", args.dialect.kind));
         let others = inventories().filter(|(_, kind)| !kind.needs_endpoint);
@@ -96,10 +109,15 @@ pub(crate) fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
         endpoint: args.api_endpoint.clone(),
         account: args.secret_name.clone(),
     };
-    let (document, kind) = ((args.dialect.document)(&new), args.dialect.kind);
+    let (mut document, kind) = ((args.dialect.document)(&new), args.dialect.kind);
+    args.applier.annotate(&mut document);
     if let Some((file, found)) = tree.objects().find(|(_, found)| found.kind == kind && found.name == *name) {
         let message = format!("{kind} {name} already exists: {file}:{}:{}", found.at.line, found.at.column);
-        return Err(CommandError::usage(message).hint("edit that file, or choose another name"));
+        let hint = match args.applier.neighbour() {
+            Some(applier) => format!("annotate it `{ANNOTATION}: {}`, and run this again", applier.name),
+            None => "edit that file, or choose another name".to_owned(),
+        };
+        return Err(CommandError::usage(message).hint(hint));
     }
     let path = tree.new_file(&args.dir, name)?;
     let edits = [Edit { path: path.clone(), text: Some(emit(&document)) }];
@@ -117,12 +135,19 @@ pub(crate) fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
     let plan = tree.plan(&edits)?;
     ui.diagnostics(&tree.lacking(&edits)?);
     tree.write(&edits)?;
-    ui.out(&path);
+    match &applied {
+        Some(objects) => {
+            ui.status(&path);
+            args.applier.write(name, objects, ui)?;
+        }
+        None => ui.out(&path),
+    }
     let gets =
         plan.changes().filter(|change| change.cluster == *name && change.change == Change::Added).count();
     ui.status(&format!(
-        "{name} gets {}\nnext: commit the file, look at `berth plan`, and run `berth sync --cluster {name}` there",
-        counted(gets, "object")
+        "{name} gets {}\nnext: commit the file, look at `berth plan`, and run `berth sync --cluster {name}{}` there",
+        counted(gets, "object"),
+        args.applier.neighbour().map(|applier| format!(" --applier {}", applier.name)).unwrap_or_default(),
     ));
     let named = mentioned::text(&after.fleet, name);
     if !named.is_empty() {

@@ -3,6 +3,7 @@
 //! `federate`, `enable`, `disable` and `orphan` are KubeFed's own commands and name its dialect. All others ask
 //! the table of dialects.
 
+mod applier_args;
 mod bar;
 mod bug;
 mod bundle;
@@ -53,6 +54,7 @@ mod import;
 mod init;
 mod install;
 mod join;
+mod join_applier;
 mod kube_args;
 mod label;
 mod link;
@@ -84,6 +86,7 @@ mod status_remote;
 mod suspend;
 mod sync;
 mod sync_log;
+mod sync_place;
 mod sync_result;
 mod sync_text;
 mod taint;

@@ -46,6 +46,7 @@ fn fetch(repo: &Path, address: &str) -> Result<Search, CommandError> {
         processed: under(&own.processed),
         report: under(&own.report),
         leader: under(&own.leader),
+        cluster_branches: own.cluster_branches,
         preview: own.preview,
         root: under(&own.root),
     };

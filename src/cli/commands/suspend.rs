@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::exit::{CommandError, Exit, Outcome};
-use super::sync::{Place, target};
+use super::sync_place::{Place, place};
 use super::ui::Ui;
 use berth_base::model::Timestamp;
 use berth_base::model::status::Suspension;
@@ -40,7 +40,7 @@ pub(crate) struct ResumeArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct MemberArgs {
     /// Target of the member: `kube` for a Kubernetes cluster, or `dir:PATH` for a folder
-    #[arg(long, value_name = "TARGET", env = "BERTH_TARGET", default_value = "kube", value_parser = target)]
+    #[arg(long, value_name = "TARGET", env = "BERTH_TARGET", default_value = "kube", value_parser = place)]
     target: Place,
     /// Kubeconfig of the cluster; default: the usual places, or a pod's own credentials
     #[arg(long, value_name = "FILE")]

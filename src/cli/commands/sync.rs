@@ -1,12 +1,13 @@
 //! `berth sync`: the member syncer.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
 
 use clap_complete::engine::ArgValueCandidates;
 
+use super::applier_args::{ApplierArgs, revisions};
 use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::Format;
 use super::following::{FollowArgs, Following};
@@ -15,6 +16,7 @@ use super::link::PacedLink;
 use super::names;
 use super::remote::RemoteArgs;
 use super::sync_log::RoundLog;
+use super::sync_place::{Place, place};
 use super::sync_result::{OnceResult, PushedReport};
 use super::sync_text::SOME;
 use super::teardown::{self, TeardownArgs};
@@ -27,8 +29,9 @@ use berth_git::protocol::Refs;
 use berth_git::transport::Cancel;
 use berth_git::{CommitId, GitError, Repo};
 use berth_lease::Lease;
-use berth_member::live::Access;
+use berth_member::live::{Access, LiveError};
 use berth_member::sync::backends::kube::Settings;
+use berth_member::sync::backends::kube::neighbour::NeighbourBackend;
 use berth_member::sync::backends::{Backend, FolderBackend, KubeBackend, NotAdmitted};
 use berth_member::sync::local_overrides::{self, LocalOverrides};
 use berth_member::sync::remote::MemberRemote;
@@ -40,7 +43,7 @@ use berth_member::sync::{Options, SyncError, facts_file, until_idle};
 /// Bring a member to its folder of the rendered branch, and keep it there
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  berth sync --cluster oslo --target dir:/var/lib/berth/oslo --once\n  berth sync --cluster oslo --target dir:/var/lib/berth/oslo --dry-run"
+    after_help = "Example:\n  berth sync --cluster oslo --target dir:/var/lib/berth/oslo --once\n  berth sync --cluster oslo --target dir:/var/lib/berth/oslo --dry-run\n  berth sync --cluster oslo --target kube --applier flux --remote https://git.example.com/team/fleet.git"
 )]
 pub(crate) struct SyncArgs {
     /// The cluster whose folder is applied
@@ -50,10 +53,12 @@ pub(crate) struct SyncArgs {
     #[arg(long, value_name = "PATH", env = "BERTH_REPO")]
     repo: Option<PathBuf>,
     /// Target: `kube` for a Kubernetes cluster, or `dir:PATH` for a folder
-    #[arg(long, value_name = "TARGET", env = "BERTH_TARGET", value_parser = target)]
+    #[arg(long, value_name = "TARGET", env = "BERTH_TARGET", value_parser = place)]
     target: Place,
     #[command(flatten)]
     kube: KubeArgs,
+    #[command(flatten)]
+    applier: ApplierArgs,
     /// Make one round and end
     #[arg(long)]
     once: bool,
@@ -98,15 +103,15 @@ pub(crate) struct SyncArgs {
     telling: TellingArgs,
 }
 
-/// The target of a sync.
-#[derive(Clone, Debug)]
-pub(super) enum Place {
-    Folder(PathBuf),
-    Kube,
-}
-
 impl SyncArgs {
-    fn open_target(&self) -> Result<Box<dyn Backend>, CommandError> {
+    /// Opens the target, for the folders of a repository.
+    fn open_target(&self, repo: &Path) -> Result<Box<dyn Backend>, CommandError> {
+        self.applier.refuse_with(&[
+            ("--target dir:PATH", matches!(self.target, Place::Folder(_))),
+            ("--overrides", self.overrides.is_some()),
+            ("--overrides-from", !self.kube.overrides_from.is_empty()),
+            ("--tenant-service-account", self.kube.tenant_service_account.is_some()),
+        ])?;
         let kube = match &self.target {
             Place::Folder(path) => return Ok(Box::new(FolderBackend::open(path)?)),
             Place::Kube => &self.kube,
@@ -136,14 +141,18 @@ impl SyncArgs {
             only_tries: self.dry_run,
             drift: kube.drift(),
         };
-        let target = KubeBackend::connect(&settings).map_err(|error| {
+        let target: Result<Box<dyn Backend>, LiveError> = match self.applier.neighbour(&self.cluster) {
+            Some(neighbour) => NeighbourBackend::connect(&settings, neighbour, revisions(repo.to_owned()))
+                .map(|target| Box::new(target) as Box<dyn Backend>),
+            None => KubeBackend::connect(&settings).map(|target| Box::new(target) as Box<dyn Backend>),
+        };
+        target.map_err(|error| {
             let failed = CommandError::new(Exit::Unreachable, error.to_string());
             match error.hint() {
                 Some(hint) => failed.hint(hint),
                 None => failed,
             }
-        })?;
-        Ok(Box::new(target))
+        })
     }
 }
 
@@ -157,7 +166,14 @@ pub(crate) fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
             json: matches!(args.output, Format::Json),
             patience: Duration::from_secs(args.kube.health_timeout),
         };
-        return teardown::end_member(&args.teardown, end, &about, args.open_target()?.as_mut(), ui);
+        args.applier.refuse_with(&[("an end of the member", true)])?;
+        return teardown::end_member(
+            &args.teardown,
+            end,
+            &about,
+            args.open_target(Path::new("."))?.as_mut(),
+            ui,
+        );
     }
     args.follow.check()?;
     let cancel = Cancel::default();
@@ -193,7 +209,7 @@ impl Member {
         let link = open_link(args, cancel)?;
         let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
         let repo = Repo::open(link.as_ref().map_or_else(local, |link| link.path().to_owned()))?;
-        let target = args.open_target()?;
+        let target = args.open_target(repo.path())?;
         let config = Config {
             cluster: args.cluster.clone(),
             refs: Refs::default(),
@@ -374,21 +390,4 @@ fn stop_signal(cancel: Cancel) -> Result<Wakeups, CommandError> {
     })
     .map_err(|error| CommandError::io("listening for signals", &error))?;
     Ok(wakeups)
-}
-
-pub(super) fn target(text: &str) -> Result<Place, String> {
-    match text.split_once(':') {
-        Some(("dir", path)) if !path.is_empty() => Ok(Place::Folder(PathBuf::from(path))),
-        None if text == "kube" => Ok(Place::Kube),
-        _ => Err("write it as `kube` or `dir:PATH`".into()),
-    }
-}
-
-impl std::fmt::Display for Place {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Place::Folder(path) => write!(f, "dir:{}", path.display()),
-            Place::Kube => f.write_str("kube"),
-        }
-    }
 }

@@ -11,6 +11,10 @@ pub mod editing;
 pub mod fake_host;
 pub mod faults;
 #[cfg(unix)]
+pub mod flux;
+#[cfg(unix)]
+pub mod flux_bed;
+#[cfg(unix)]
 pub mod gitea;
 pub mod harbour;
 pub mod kube;

@@ -1,0 +1,76 @@
+//! `--applier` of `berth join` and `berth sync`: the program that applies a cluster's folder.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+use super::exit::CommandError;
+use crate::appliers::flux;
+use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
+use berth_base::model::Applier;
+use berth_base::model::applier::{APPLIERS, BERTH};
+use berth_git::protocol::write_cluster_branch;
+use berth_git::{CommitId, GitError, Repo, TreeId, Writer};
+use berth_member::sync::ClusterFolder;
+use berth_member::sync::backends::kube::neighbour::{Flux, Neighbour, Revisions};
+
+/// The program that applies the folder
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Applier")]
+pub(crate) struct ApplierArgs {
+    /// Program that applies the folder. With any but berth, nothing is applied here: its status is reported, and objects are removed that it leaves for an approval
+    #[arg(long, value_name = "PROGRAM", default_value = "berth", env = "BERTH_APPLIER", value_parser = applier())]
+    applier: &'static Applier,
+    /// The program's object for this folder, as NAMESPACE/NAME; default: the one that `berth join --applier` writes
+    #[arg(long, value_name = "OBJECT", env = "BERTH_APPLIER_OBJECT", value_parser = object_name)]
+    applier_object: Option<(String, String)>,
+}
+
+impl ApplierArgs {
+    /// Returns the program that applies a cluster's folder. `None` for berth's own member.
+    pub fn neighbour(&self, cluster: &str) -> Option<Box<dyn Neighbour>> {
+        if *self.applier == BERTH {
+            return None;
+        }
+        let usual = || (flux::NAMESPACE.to_owned(), flux::name_of(cluster));
+        let (namespace, name) = self.applier_object.clone().unwrap_or_else(usual);
+        Some(Box::new(Flux { namespace, name }))
+    }
+
+    /// Refuses what only berth's own member can do.
+    pub fn refuse_with(&self, others: &[(&str, bool)]) -> Result<(), CommandError> {
+        let found = others.iter().find(|(_, is_given)| *is_given && *self.applier != BERTH);
+        found.map_or(Ok(()), |(flag, _)| {
+            let name = self.applier.name;
+            let error = CommandError::usage(format!("{flag} has no effect where {name} applies the folder"));
+            Err(error.hint("leave it out, or let berth apply the folder"))
+        })
+    }
+}
+
+/// Returns the revisions that a folder has wherever it is published.
+pub(super) fn revisions(repo: PathBuf) -> Revisions {
+    Box::new(move |folder: &ClusterFolder| {
+        let tree: TreeId = folder.tree.parse().map_err(|()| format!("`{}` is no tree", folder.tree))?;
+        let branch = || -> Result<CommitId, GitError> {
+            let repo = Repo::open(&repo)?;
+            write_cluster_branch(&mut Writer::new(&repo)?, &folder.cluster, tree)
+        };
+        Ok(vec![format!("sha1:{}", branch().map_err(|error| error.to_string())?)])
+    })
+}
+
+/// Parses the name of a program.
+pub(super) fn applier() -> impl TypedValueParser<Value = &'static Applier> {
+    let names = APPLIERS.into_iter().map(|applier| PossibleValue::new(applier.name));
+    PossibleValuesParser::new(names).try_map(|name| Applier::named(&name).ok_or("no such program"))
+}
+
+fn object_name(text: &str) -> Result<(String, String), String> {
+    match text.split_once('/') {
+        Some((namespace, name)) if is_dns_label(namespace) && is_dns_subdomain(name) => {
+            Ok((namespace.to_owned(), name.to_owned()))
+        }
+        _ => Err("write it as NAMESPACE/NAME".into()),
+    }
+}
