@@ -7,6 +7,7 @@ pub mod consequences;
 pub mod decide;
 pub mod dialects;
 pub mod gate;
+pub mod hub_objects;
 pub mod load;
 pub mod pipeline;
 pub mod plan;

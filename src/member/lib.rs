@@ -3,6 +3,7 @@
 pub mod apply;
 pub mod cluster_events;
 pub mod cluster_lease;
+pub mod cluster_objects;
 pub mod live;
 pub mod sync;
 

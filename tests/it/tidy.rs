@@ -48,6 +48,7 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("causes", &["load", "plan", "state"]),
             ("consequences", &["causes", "plan", "state"]),
             ("gate", &["state"]),
+            ("hub_objects", &["dialects"]),
             ("pipeline", &["decide", "load", "policy_tests", "release", "render", "state"]),
         ],
     ),
@@ -81,6 +82,7 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("apply", &["live"]),
             ("cluster_events", &["live"]),
             ("cluster_lease", &["live"]),
+            ("cluster_objects", &["live"]),
             ("sync", &["cluster_lease", "live"]),
         ],
     ),
@@ -154,6 +156,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "member/apply",
             "member/cluster_events",
             "member/cluster_lease",
+            "member/cluster_objects",
             "member/live",
             "member/sync/backends/kube",
             "cli/commands",
@@ -168,6 +171,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "member/apply",
             "member/cluster_events",
             "member/cluster_lease",
+            "member/cluster_objects",
             "member/live",
             "member/sync/backends/kube",
         ],
@@ -455,6 +459,15 @@ const NAME_A_SYSTEM: &[(&str, &[&str])] = &[
         &["engine/access/facts.rs", "engine/access/roles.rs"],
     ),
     ("an output for OCM's consumers", &["engine/state/placement_decision.rs"]),
+    (
+        "objects of a hub cluster, for the decisions and clusters of all dialects",
+        &[
+            "cli/commands/hub_cluster/round.rs",
+            "engine/hub_objects/decisions.rs",
+            "engine/hub_objects/profiles.rs",
+        ],
+    ),
+    ("a command of KubeFleet's own", &["cli/commands/convert.rs"]),
     ("marks that a hub's agent left on objects", &["member/sync/strategy/mod.rs"]),
 ];
 

@@ -25,6 +25,8 @@ pub struct Fleet {
     pub labels: BTreeMap<Key, Labels>,
     /// `ClusterStatus` documents of the source tree.
     pub statuses: Map<String, Shared<ClusterStatus>>,
+    /// Documents that stand for placements which they replaced, each with the key of its placement and workload.
+    pub replaced: BTreeMap<Key, Key>,
     /// The removals that people approved.
     pub approvals: Vec<Approval>,
     pub rollout_policies: Map<Key, Shared<RolloutPolicy>>,
@@ -55,6 +57,16 @@ impl Fleet {
 
 /// The rollout policies of workloads.
 impl Fleet {
+    /// Returns the key of the workload that a document describes.
+    pub fn key_of<'k>(&'k self, document: &'k Key) -> &'k Key {
+        self.replaced.get(document).unwrap_or(document)
+    }
+
+    /// Reports whether a document of another kind stands for the placement.
+    pub fn is_replaced(&self, placement: &Key) -> bool {
+        self.replaced.values().any(|replaced| replaced == placement)
+    }
+
     /// Returns the policies for a workload: first the one that it names, then those whose `workloads` match, then
     /// the defaults of the fleet, each by name.
     pub fn policies_of(&self, workload: &Key) -> Vec<&RolloutPolicy> {

@@ -1,8 +1,10 @@
 //! The flags of a member that is a Kubernetes cluster.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::exit::{CommandError, Exit};
+use berth_member::live::Access;
 use berth_member::sync::backends::kube::Tenant;
 use berth_member::sync::backends::kube::drift::mode::DriftMode;
 use berth_member::sync::health::custom::{self, HealthRules};
@@ -76,6 +78,16 @@ enum Drift {
 }
 
 impl KubeArgs {
+    /// The way to the cluster.
+    pub fn access(&self) -> Access {
+        Access {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
+            patience: Duration::from_secs(30),
+            pod: self.pod_credentials.clone(),
+        }
+    }
+
     pub fn tenant(&self) -> Option<Tenant> {
         let account = self.tenant_service_account.clone()?;
         Some(Tenant { account, cluster_scoped: self.tenant_cluster_scoped })

@@ -19,6 +19,7 @@ mod foresee;
 mod from_cluster;
 mod gate;
 mod host;
+mod hub_cluster;
 mod imported;
 mod line_diff;
 mod mark;
@@ -39,6 +40,7 @@ mod webhook_args;
 mod working_tree;
 
 mod completions;
+mod convert;
 mod cordon;
 mod decide;
 mod demo;
@@ -49,6 +51,7 @@ mod division;
 mod doctor;
 mod enable;
 mod explain;
+mod facts_args;
 mod federate;
 mod import;
 mod init;
@@ -73,6 +76,7 @@ mod review;
 mod rollout;
 mod rollout_events;
 mod run;
+mod run_watchers;
 mod schema;
 mod several_fleets;
 mod signing_args;
@@ -149,6 +153,7 @@ enum Command {
     Bundle(bundle::BundleArgs),
     Import(import::ImportArgs),
     Federate(federate::FederateArgs),
+    Convert(convert::ConvertArgs),
     Join(join::JoinArgs),
     Install(Box<install::InstallArgs>),
     Unjoin(unjoin::UnjoinArgs),
@@ -229,6 +234,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Bundle(args) => bundle::cmd_bundle(args, ui),
         Command::Import(args) => import::cmd_import(args, ui),
         Command::Federate(args) => federate::cmd_federate(args, ui),
+        Command::Convert(args) => convert::cmd_convert(args, ui),
         Command::Join(args) => join::cmd_join(args, ui),
         Command::Install(args) => install::cmd_install(args, ui),
         Command::Unjoin(args) => unjoin::cmd_unjoin(args, ui),

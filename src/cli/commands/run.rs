@@ -6,11 +6,13 @@ use std::time::Duration;
 use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::exit_for;
 use super::gate::{GateArgs, held_text};
+use super::hub_cluster::HubArgs;
 use super::logging;
 use super::metrics_args::MetricsArgs;
-use super::notices::{NoticeArgs, Notices};
+use super::notices::NoticeArgs;
 use super::remote::RemoteArgs;
-use super::rollout_events::{EventArgs, RolloutEvents};
+use super::rollout_events::EventArgs;
+use super::run_watchers::Watchers;
 use super::several_fleets;
 use super::signing_args::SigningArgs;
 use super::source_remote::SourceRemoteArgs;
@@ -18,7 +20,6 @@ use super::standby_args::StandbyArgs;
 use super::status_posts_args::StatusPostsArgs;
 use super::status_remote::StatusRemoteArgs;
 use super::summary::{Length, plan_of_length};
-use super::telemetry::Telemetry;
 use super::trust::TrustArgs;
 use super::ui::Ui;
 use super::webhook_args::WebhookArgs;
@@ -32,14 +33,14 @@ use berth_git::protocol::Refs;
 use berth_git::transport::Cancel;
 use berth_git::{CommitId, Identity};
 use berth_hub::daemon::pass_metrics::PassMeter;
-use berth_hub::daemon::{self, Mirror, Once, PassEnd, PassHooks, PassOutcome, Remote, Settings, Stop};
+use berth_hub::daemon::{self, Mirror, Once, PassEnd, PassOutcome, Remote, Settings, Stop};
 use berth_hub::daemon::{PreviewChange, PreviewRule, Previews};
 use berth_hub::inputs::current_state::short;
 
 /// Watch the fleet repository; decide, render and publish whenever it changes
 #[derive(Debug, clap::Args)]
 #[command(
-    group(clap::ArgGroup::new("in_cluster").args(["events", "standby"]).multiple(true)),
+    group(clap::ArgGroup::new("in_cluster").args(["events", "standby", "publish_decisions", "publish_profiles"]).multiple(true)),
     after_help = "Example:\n  berth run --once\n  berth run --repo /srv/fleet.git --source refs/heads/main\n  berth run --remote https://git.example.com/fleet.git --token-file /run/secrets/token"
 )]
 pub(crate) struct RunArgs {
@@ -98,6 +99,8 @@ pub(crate) struct RunArgs {
     standby: StandbyArgs,
     #[command(flatten)]
     events: EventArgs,
+    #[command(flatten)]
+    hub: HubArgs,
     #[command(flatten)]
     notices: NoticeArgs,
     #[command(flatten)]
@@ -188,6 +191,7 @@ impl<'a> SettingsFiles<'a> {
             first: args.first,
             previews: PreviewRule::new(&args.preview, args.most_previews),
             git: args.remote.git_limits(),
+            is_shown: args.hub.are_wanted(),
             progress,
         };
         Ok(SettingsFiles { args, settings, contents, cancel: cancel.clone() })
@@ -260,7 +264,8 @@ pub(super) fn watch(
     let remote = mirror.map(|mirror| Remote { mirror, cancel, standby, statuses, is_patient });
     let webhooks = args.webhook.listen(meter.as_ref())?;
     let (events, notices) = (args.events.start()?, args.notices.start()?);
-    let mut watchers = Watchers { meter, telemetry, events, notices };
+    let hubs = args.hub.start(&args.events.access(), &fleet, meter.as_ref())?;
+    let mut watchers = Watchers { meter, telemetry, events, notices, hubs };
     daemon::run(settings, &mut || files.changed(), poll, remote, webhooks, &mut watchers, stop)?;
     Ok(())
 }
@@ -315,6 +320,14 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         ui.out(&held_text(&passed.held, verbose, ui));
         exit = exit.worst(Exit::Held);
     }
+    let fleet = args.trust.fleet().unwrap_or_default();
+    match args.hub.write(&args.events.access(), &fleet, &passed) {
+        Ok(said) => said.iter().for_each(|line| ui.out(line)),
+        Err(error) => {
+            ui.error(&error);
+            exit = exit.worst(error.exit);
+        }
+    }
     show_previews(&settings, now, mirror.as_mut(), ui)?;
     Ok(exit)
 }
@@ -340,49 +353,6 @@ fn show_previews(
     }
     ui.diagnostics(&faults);
     Ok(())
-}
-
-/// The listeners to the daemon's passes.
-struct Watchers {
-    meter: Option<PassMeter>,
-    telemetry: Option<Telemetry>,
-    events: Option<RolloutEvents>,
-    notices: Option<Notices>,
-}
-
-impl PassHooks for Watchers {
-    fn leads(&mut self, leads: bool) {
-        if let Some(meter) = &self.meter {
-            meter.leads(leads);
-        }
-    }
-
-    fn begins(&mut self) {
-        if let Some(meter) = &self.meter {
-            meter.beat();
-        }
-    }
-
-    fn reloaded(&mut self, well: bool) {
-        if let Some(meter) = &self.meter {
-            meter.reloaded(well);
-        }
-    }
-
-    fn ended(&mut self, end: PassEnd<'_>, took: Duration) {
-        if let Some(meter) = &mut self.meter {
-            meter.count(end, took, Timestamp::now());
-        }
-        if let Some(telemetry) = &self.telemetry {
-            telemetry.passed(end, took);
-        }
-        if let (Some(events), PassEnd::Done(passed)) = (&self.events, end) {
-            events.tell(passed);
-        }
-        if let Some(notices) = &mut self.notices {
-            notices.tell(end);
-        }
-    }
 }
 
 /// `Name <email>` with nothing that could break a commit's header.

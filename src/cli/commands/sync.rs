@@ -9,6 +9,7 @@ use clap_complete::engine::ArgValueCandidates;
 
 use super::applier_args::{ApplierArgs, revisions};
 use super::exit::{CommandError, Exit, Outcome};
+use super::facts_args::{FactsArgs, FactsSource};
 use super::fleet::Format;
 use super::following::{FollowArgs, Following};
 use super::kube_args::KubeArgs;
@@ -29,7 +30,7 @@ use berth_git::protocol::Refs;
 use berth_git::transport::Cancel;
 use berth_git::{CommitId, GitError, Repo};
 use berth_lease::Lease;
-use berth_member::live::{Access, LiveError};
+use berth_member::live::LiveError;
 use berth_member::sync::backends::kube::Settings;
 use berth_member::sync::backends::kube::neighbour::NeighbourBackend;
 use berth_member::sync::backends::{Backend, FolderBackend, KubeBackend, NotAdmitted};
@@ -38,7 +39,7 @@ use berth_member::sync::remote::MemberRemote;
 use berth_member::sync::sync_loop::{Config, Freshness, Sync, SyncHooks, Syncer};
 use berth_member::sync::sync_metrics::SyncMeter;
 use berth_member::sync::wakeups::Wakeups;
-use berth_member::sync::{Options, SyncError, facts_file, until_idle};
+use berth_member::sync::{Options, SyncError, until_idle};
 
 /// Bring a member to its folder of the rendered branch, and keep it there
 #[derive(Debug, clap::Args)]
@@ -68,9 +69,8 @@ pub(crate) struct SyncArgs {
     /// File of the member's own RFC 6902 overrides, applied last
     #[arg(long, value_name = "FILE", env = "BERTH_OVERRIDES")]
     overrides: Option<PathBuf>,
-    /// File with a ClusterStatus to report too: labels, claims, properties, scores, capacities. Read again in each round
-    #[arg(long, value_name = "FILE", env = "BERTH_FACTS")]
-    facts: Option<PathBuf>,
+    #[command(flatten)]
+    facts: FactsArgs,
     /// Also remove namespaces, CRDs and volume claims that are no longer wanted
     #[arg(long)]
     allow_risky_prune: bool,
@@ -104,6 +104,10 @@ pub(crate) struct SyncArgs {
 }
 
 impl SyncArgs {
+    fn is_kube(&self) -> bool {
+        matches!(self.target, Place::Kube)
+    }
+
     /// Opens the target, for the folders of a repository.
     fn open_target(&self, repo: &Path) -> Result<Box<dyn Backend>, CommandError> {
         self.applier.refuse_with(&[
@@ -116,14 +120,8 @@ impl SyncArgs {
             Place::Folder(path) => return Ok(Box::new(FolderBackend::open(path)?)),
             Place::Kube => &self.kube,
         };
-        let access = Access {
-            kubeconfig: kube.kubeconfig.clone(),
-            context: kube.context.clone(),
-            patience: Duration::from_secs(30),
-            pod: kube.pod_credentials.clone(),
-        };
         let settings = Settings {
-            access,
+            access: kube.access(),
             fleet: self.fleet.clone(),
             namespace: kube.namespace.clone(),
             at_once: usize::from(kube.concurrency),
@@ -226,7 +224,7 @@ impl Member {
         let paced = |link| PacedLink::new(link, Duration::from_secs(args.fetch_interval));
         let hooks = MemberHooks {
             overrides: args.overrides.clone(),
-            facts: args.facts.clone().map(|path| (path, args.cluster.clone())),
+            facts: args.facts.source(&args.cluster, args.is_kube().then(|| args.kube.access())),
             link: link.map(paced),
             following: Following::new(args.follow.vouching(&args.cluster, &args.fleet), !args.dry_run),
             reports: !args.telling.no_report,
@@ -299,8 +297,7 @@ fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<MemberRemote>, C
 /// The process's clock, files and remote, for the loop.
 struct MemberHooks {
     overrides: Option<PathBuf>,
-    /// The file, and the cluster that it must be of.
-    facts: Option<(PathBuf, String)>,
+    facts: FactsSource,
     link: Option<PacedLink>,
     following: Following,
     reports: bool,
@@ -344,8 +341,7 @@ impl SyncHooks for MemberHooks {
     }
 
     fn facts(&mut self) -> Result<ClusterStatus, String> {
-        let Some((path, cluster)) = &self.facts else { return Ok(ClusterStatus::default()) };
-        own_file::read(path, |name, bytes| facts_file::read(name, bytes, cluster))
+        self.facts.read()
     }
 
     fn after(&mut self, round: &Sync) {

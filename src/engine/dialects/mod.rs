@@ -20,7 +20,7 @@ mod rollout_view;
 mod staged_runs;
 mod written_strategy;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -122,6 +122,10 @@ pub struct Dialect {
     pub short_names: &'static [(&'static str, &'static str)],
     /// The kind that describes clusters.
     pub cluster_kind: Option<&'static ClusterKind>,
+    /// Reports whether an object of this kind is a placement, whose decision other systems may read.
+    pub is_placement: fn(&Key) -> bool,
+    /// Labels by which its placements pick clusters by name: a cluster without one has its own name there.
+    pub name_labels: &'static [&'static str],
     /// The documents that steer its staged runs.
     pub staged_runs: Option<&'static StagedRuns>,
     /// Returns the fields of a placement that `explain` suggests edits of; `None` for another kind.
@@ -161,6 +165,8 @@ impl Dialect {
         reads: Vec::new,
         short_names: &[],
         cluster_kind: None,
+        is_placement: |_| false,
+        name_labels: &[],
         staged_runs: None,
         placement_fields: |_| None,
         cluster_scoped: &[],
@@ -218,6 +224,8 @@ pub struct Lowered {
     pub runs: Vec<Run>,
     pub stage_strategies: Vec<StageStrategy>,
     pub stage_approvals: Vec<StageApproval>,
+    /// Documents that stand for placements which they replaced.
+    pub replaced: BTreeMap<Key, Key>,
     /// See [`berth_base::model::Fleet::list_kinds`].
     pub list_kinds: BTreeSet<(String, String)>,
     pub diagnostics: Diagnostics,

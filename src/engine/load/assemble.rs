@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::config::FleetConfig;
 use super::misspelt_groups::ApiGroups;
-use super::{berth_kinds, merge_clusters, rollout_checks};
+use super::{berth_kinds, merge_clusters, name_labels, rollout_checks};
 use crate::dialects::{Claim, Dialect, Dialects, Document, Input, Lowered, ReadingCache, ReadingContext};
 use berth_base::diag::{Diagnostic, Diagnostics, Severity, did_you_mean};
 use berth_base::meta::names::is_dns_subdomain;
@@ -82,6 +82,7 @@ pub(super) fn assemble(
     }
     done.fleet.labels = labels(documents, &done.fleet);
     done.fleet.clusters = merge_clusters::merge(clusters, &mut done.diagnostics);
+    name_labels::give(&mut done.fleet, all);
     let templates = done.fleet.workloads.values().flat_map(|workload| &workload.templates);
     let objects = templates.map(|template| &template.object).chain(&plain);
     let defined: Vec<_> = objects.filter_map(|object| defined_list_kind(object)).collect();
@@ -161,13 +162,14 @@ fn defined_list_kind(object: &Object) -> Option<(String, String)> {
 
 /// The labels of the documents that describe workloads.
 fn labels(documents: &[Document], fleet: &Fleet) -> BTreeMap<Key, Labels> {
-    let of_workload = documents.iter().filter(|document| fleet.workloads.contains_key(&document.key));
+    let of_workload =
+        documents.iter().filter(|document| fleet.workloads.contains_key(fleet.key_of(&document.key)));
     let labels = |document: &Document| {
         let Content::Map(entries) = document.root.get("metadata")?.get("labels")?.content() else {
             return None;
         };
         let text = |(key, _, value): (&str, _, View<'_>)| Some((key.to_owned(), value.as_str()?.to_owned()));
-        Some((document.key.clone(), entries.filter_map(text).collect()))
+        Some((fleet.key_of(&document.key).clone(), entries.filter_map(text).collect()))
     };
     of_workload.filter_map(labels).collect()
 }
@@ -181,6 +183,7 @@ fn take(done: &mut Assembled, lowered: Lowered) {
         done.fleet.workloads.or_insert(workload.key.clone(), workload);
     }
     done.fleet.approvals.extend(lowered.approvals);
+    done.fleet.replaced.extend(lowered.replaced);
     for policy in lowered.rollout_policies {
         done.fleet.rollout_policies.or_insert(policy.key.clone(), policy.into());
     }

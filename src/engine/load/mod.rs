@@ -15,6 +15,7 @@ pub mod glob;
 mod last_good;
 mod merge_clusters;
 mod misspelt_groups;
+mod name_labels;
 mod policy_tests;
 mod rollout_checks;
 mod rollout_policies;

@@ -12,12 +12,13 @@ use crate::dialects::Document;
 
 /// Returns the policies that workloads name.
 pub(super) fn named_policies(documents: &[Document], fleet: &Fleet) -> BTreeMap<Key, PolicyName> {
-    let of_workload = documents.iter().filter(|document| fleet.workloads.contains_key(&document.key));
+    let of_workload =
+        documents.iter().filter(|document| fleet.workloads.contains_key(fleet.key_of(&document.key)));
     let named = |document: &Document| {
         let annotations = document.root.get("metadata")?.get("annotations")?;
         let node = annotations.get(ANNOTATION)?;
         let at = Pos { file: document.at.file.clone(), line: node.at().line, column: node.at().column };
-        Some((document.key.clone(), PolicyName { name: node.as_str()?.to_owned(), at }))
+        Some((fleet.key_of(&document.key).clone(), PolicyName { name: node.as_str()?.to_owned(), at }))
     };
     of_workload.filter_map(named).collect()
 }

@@ -10,6 +10,7 @@ mod cache;
 mod cache_file;
 mod error;
 mod hooks;
+mod hub_counts;
 mod idle_pass;
 mod kept_file;
 mod pass;

@@ -21,6 +21,7 @@ use berth_base::codec::Encoder;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use berth_base::model::{Map, Timestamp};
 use berth_engine::gate::Held;
+use berth_engine::hub_objects::Shown;
 use berth_engine::plan::Plan;
 use berth_engine::report::SummaryInputs;
 use berth_git::protocol::{list_statuses, read_listed};
@@ -35,6 +36,8 @@ pub struct PassResult {
     /// The steps of rollouts that were published.
     pub rollout_steps: Vec<RolloutStep>,
     pub standing: FleetStanding,
+    /// The published decisions and the clusters, for those who show them elsewhere.
+    pub shown: Shown,
     /// The clusters of the fleet.
     pub(super) clusters: Arc<BTreeSet<String>>,
     /// The workloads that keep their last good form until somebody approves.
@@ -295,6 +298,12 @@ fn attempt_pass(
     let standing = FleetStanding::of(rendered.as_ref(), &inputs, &built, cache, clock);
     let clusters = built.fleet.clusters.keys().cloned().collect::<BTreeSet<String>>().into();
     let next_silence = inputs.silences.next;
+    let shown = Shown {
+        sequence: rendered.as_ref().map(|rendered| rendered.trailers.seq).unwrap_or_default(),
+        decisions: rendered.as_ref().map(|rendered| rendered.state.decisions.clone()).unwrap_or_default(),
+        clusters: built.fleet.clusters.clone(),
+        statuses: inputs.statuses.clone(),
+    };
     cache.keep(inputs.into_cache(), rendered);
     let timed = built.next_change.into_iter().chain(next_silence);
     let next_change = timed.chain(beat.map(|(_, next)| next)).min();
@@ -305,6 +314,7 @@ fn attempt_pass(
         plan,
         rollout_steps,
         standing,
+        shown,
         clusters,
         held,
         diagnostics,

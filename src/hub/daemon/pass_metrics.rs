@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::PassError;
 use super::hooks::PassEnd;
+pub use super::hub_counts::HubCounts;
 use super::pass::PassOutcome;
 use super::standing::{FleetStanding, MemberStanding};
 use super::{status_posts, webhooks};
@@ -50,6 +51,7 @@ pub struct PassMeter {
     members: ByLabel<Number>,
     leader: Later<Number>,
     settings: Number,
+    hub_objects: HubCounts,
     /// The members after the last pass: they become late while nothing else happens.
     heard: Vec<MemberStanding>,
     /// The halted rollouts that are named.
@@ -84,6 +86,7 @@ impl PassMeter {
             members: ByLabel::default(),
             leader: Later::default(),
             settings: Number::default(),
+            hub_objects: HubCounts::default(),
             heard: Vec::new(),
             named: BTreeSet::new(),
         };
@@ -117,6 +120,7 @@ impl PassMeter {
         let help = "1 if the settings are those of their files, 0 if changed files cannot be used";
         meter.settings.set(1);
         run.register("settings_current", help, meter.settings.clone());
+        meter.hub_objects.register(run);
         let help = "Workloads that roll out step by step, by state";
         registry.register("berth_rollouts", help, meter.rollouts.clone());
         let help = "1 for each workload whose rollout is halted, at most 50 of them";
@@ -138,6 +142,11 @@ impl PassMeter {
     /// The counts of statuses, for those who take them.
     pub fn statuses(&self) -> ByLabel<Counter> {
         self.statuses.clone()
+    }
+
+    /// The counts of what is written to a hub cluster, for the one who writes it.
+    pub fn hub_objects(&self) -> HubCounts {
+        self.hub_objects.clone()
     }
 
     /// Hears that the loop goes on.

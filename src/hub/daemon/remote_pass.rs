@@ -41,8 +41,8 @@ pub fn pass_once(
         mirror.fetch(settings)?;
     }
     settings.progress.begin("comparing with the last run");
-    let hears = mirror.as_ref().is_none_or(|mirror| mirror.hears());
-    if let Some((source, diagnostics)) = idle_pass::known(settings, clock).filter(|_| hears) {
+    let may_idle = !settings.is_shown && mirror.as_ref().is_none_or(|mirror| mirror.hears());
+    if let Some((source, diagnostics)) = idle_pass::known(settings, clock).filter(|_| may_idle) {
         return Ok(Once::Idle { source, diagnostics });
     }
     let mut cache = Cache::default();

@@ -44,6 +44,8 @@ pub struct Settings {
     pub previews: PreviewRule,
     /// The limits of `git`, which packs the repository.
     pub git: GitLimits,
+    /// Somebody shows the state elsewhere, so that the first pass of a process is made even if nothing moved.
+    pub is_shown: bool,
     /// The handle for the pass's progress.
     pub progress: Progress,
 }
@@ -67,6 +69,7 @@ impl Settings {
             first: false,
             previews: PreviewRule::default(),
             git: GitLimits::default(),
+            is_shown: false,
             progress: Progress::default(),
         }
     }
@@ -110,6 +113,7 @@ impl Settings {
             first,
             previews: _,
             git: _,
+            is_shown: _,
             progress: _,
         } = self;
         for text in

@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json};
 use tokio::runtime::Runtime;
 
 use super::Host;
-use super::access::{Access, connect};
+use super::access::{Access, connect, connect_member};
 use super::concurrency::each;
 use super::error::{LiveError, of_kube};
 use super::resource::{Query, Resource};
@@ -63,11 +63,23 @@ impl Host for Cluster {
 impl Cluster {
     /// Reads the kubeconfig. Whether the server answers shows with the first question.
     pub fn connect(access: &Access) -> Result<Cluster, LiveError> {
+        Cluster::connect_by(access, connect(access))
+    }
+
+    /// Connects a process that runs in the cluster, perhaps: without a kubeconfig, by its pod's credentials.
+    pub fn connect_pod(access: &Access) -> Result<Cluster, LiveError> {
+        Cluster::connect_by(access, connect_member(access))
+    }
+
+    fn connect_by(
+        access: &Access,
+        connect: impl Future<Output = Result<(kube::Client, String), LiveError>>,
+    ) -> Result<Cluster, LiveError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| LiveError::Start(error.to_string()))?;
-        let (client, server) = runtime.block_on(connect(access))?;
+        let (client, server) = runtime.block_on(connect)?;
         Ok(Cluster { runtime, client, server, patience: access.patience, progress: Progress::default() })
     }
 

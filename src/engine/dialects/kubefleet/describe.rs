@@ -58,9 +58,12 @@ pub(super) struct Step {
 
 /// Returns the status of a placement.
 pub(super) fn describe(described: &Described<'_>) -> Option<Json> {
-    match &*described.decision.key.group {
+    let key = &described.decision.key;
+    let next = || next::describe(described, views(described).map(|view| view.steps()).collect());
+    match &*key.group {
+        PLACEMENT_GROUP if described.fleet.is_some_and(|fleet| fleet.is_replaced(key)) => Some(next()),
         PLACEMENT_GROUP => Some(status(described)),
-        NEXT_GROUP => Some(next::describe(described, views(described).map(|view| view.steps()).collect())),
+        NEXT_GROUP => Some(next()),
         _ => None,
     }
 }

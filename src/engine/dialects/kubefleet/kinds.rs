@@ -163,6 +163,11 @@ pub fn placement_fields(key: &Key) -> Option<&'static PlacementFields> {
     (role(&key.group, &key.kind) == Some(Role::Placement)).then_some(&FIELDS)
 }
 
+/// Reports whether an object is a placement of either API.
+pub fn is_placement(key: &Key) -> bool {
+    matches!(role(&key.group, &key.kind), Some(Role::Placement | Role::PlacementPolicy))
+}
+
 /// The role of an object for access rules.
 pub fn access_role(key: &Key) -> AccessRole<'_> {
     match &*key.group {

@@ -9,10 +9,12 @@ mod carried_objects;
 mod cluster;
 mod common_mistakes;
 mod config_map_envelope;
+pub mod convert;
 mod describe;
 mod disruption;
 mod envelope;
 mod hub_refusals;
+mod identity;
 mod kinds;
 mod make;
 mod next;
@@ -61,9 +63,11 @@ pub const DIALECT: Dialect = Dialect {
     reads: kinds::reads,
     short_names: kinds::SHORT_NAMES,
     cluster_kind: Some(&make::CLUSTER_KIND),
+    is_placement: kinds::is_placement,
     staged_runs: Some(&make::STAGED_RUNS),
     placement_fields: kinds::placement_fields,
     cluster_scoped: kinds::CLUSTER_SCOPED,
+    name_labels: &[next::ALIAS],
     access_role: kinds::access_role,
     carried_objects: carried_objects::carried_objects,
     switches: &[UNWRAP_CONFIG_MAPS],
@@ -115,6 +119,7 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
         read.staged.extend(one.staged.clone());
     }
     drop_rivals(&mut read, lowered);
+    identity::take_over(&mut read, lowered);
     take_staged_updates(input, &read, lowered);
     let mut workloads = place(input, &read, lowered);
     let keys: BTreeSet<Key> = read.placements.iter().map(|(_, spec)| spec.key.clone()).collect();

@@ -25,6 +25,8 @@ pub(crate) struct PlacementSpec {
     pub policy: Policy,
     pub sync_annotations: BTreeMap<String, String>,
     pub strategy: Strategy,
+    /// The placement that a policy takes the place of, and where it says so.
+    pub replaces: Option<(Key, Pos)>,
 }
 
 impl PlacementSpec {
@@ -55,7 +57,15 @@ pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
     spec.finish();
     fields.finish();
     let origin = scope.pos(root.at);
-    Some(PlacementSpec { key: key.clone(), origin, selectors, policy, sync_annotations, strategy })
+    Some(PlacementSpec {
+        key: key.clone(),
+        origin,
+        selectors,
+        policy,
+        sync_annotations,
+        strategy,
+        replaces: None,
+    })
 }
 
 /// Opens a placement of either API, and checks its name and namespace.

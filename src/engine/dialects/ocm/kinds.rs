@@ -83,6 +83,10 @@ fn binding(namespace: &str, set: &str) -> Json {
     })
 }
 
+pub(super) fn is_placement(key: &Key) -> bool {
+    &*key.group == CLUSTER && &*key.kind == "Placement"
+}
+
 pub(super) fn access_role(key: &Key) -> AccessRole<'_> {
     match (&*key.group, &*key.kind) {
         (CLUSTER, "ManagedClusterSet") => AccessRole::ClusterSet,

@@ -40,6 +40,7 @@ pub const DIALECT: Dialect = Dialect {
     reads: kinds::reads,
     short_names: &[("mwrs", "ManifestWorkReplicaSet")],
     cluster_kind: Some(&make::CLUSTER_KIND),
+    is_placement: kinds::is_placement,
     placement_fields: kinds::placement_fields,
     access_role: kinds::access_role,
     carried_objects: work_replica_set::carried_objects,

@@ -17,13 +17,18 @@ use berth_base::model::rollout::Strategy;
 use berth_base::yaml::fields::Scope;
 use berth_base::yaml::node::Node;
 
+use super::identity;
 use super::placement::{self, PlacementSpec};
 use super::strategy;
+
+/// The label by which policies pick clusters by name. A cluster without it has its own name there.
+pub const ALIAS: &str = "kubefleet.dev/cluster-alias";
 
 /// Reads a policy. Faults go to the scope; with any, what is returned is not to be used.
 pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
     let cluster_scoped = &*key.kind == "ClusterPlacementPolicy";
     let (mut fields, metadata) = placement::open(scope, root, cluster_scoped)?;
+    let replaces = identity::read(scope, root, key);
     let mut spec = fields.required_fields("spec")?;
     let own = (!cluster_scoped).then_some(metadata.namespace.as_str());
     let selectors = resources::read(&mut spec, own);
@@ -44,5 +49,6 @@ pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
         policy,
         sync_annotations: applying.annotations(),
         strategy: Strategy::Rolling(rolling),
+        replaces,
     })
 }

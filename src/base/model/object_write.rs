@@ -1,0 +1,40 @@
+//! A write to an object of a cluster.
+
+use serde_json::Value as Json;
+
+/// One write. Objects have their `apiVersion` and `kind`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ObjectWrite {
+    Create(Json),
+    /// Replaces the object, unless somebody changed it since it was read.
+    Replace(Json),
+    /// Replaces the object's status alone.
+    ReplaceStatus(Json),
+    /// Deletes the object, unless somebody changed it since it was read.
+    Delete(Json),
+}
+
+impl ObjectWrite {
+    /// Returns the object, as it is written or as it was read before its deletion.
+    pub fn object(&self) -> &Json {
+        match self {
+            ObjectWrite::Create(object)
+            | ObjectWrite::Replace(object)
+            | ObjectWrite::ReplaceStatus(object)
+            | ObjectWrite::Delete(object) => object,
+        }
+    }
+
+    /// Returns the verb, for messages.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            ObjectWrite::Create(_) => "create",
+            ObjectWrite::Replace(_) => "change",
+            ObjectWrite::ReplaceStatus(_) => "change the status of",
+            ObjectWrite::Delete(_) => "delete",
+        }
+    }
+}
+
+/// Writes that follow one another. The first one that fails ends the chain.
+pub type WriteChain = Vec<ObjectWrite>;

@@ -1,0 +1,167 @@
+//! One round with a hub cluster: list, compare, write.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use serde_json::Value as Json;
+
+use berth_base::model::{ObjectWrite, Timestamp};
+use berth_engine::dialects::inventory;
+use berth_engine::hub_objects::decisions::{self, Form, OCM_GROUP};
+use berth_engine::hub_objects::{Place, Planned, Shown, profiles};
+use berth_member::cluster_objects::ObjectWriter;
+use berth_member::live::{Access, Cluster, Host, LiveError, Query, Resource};
+
+/// The manager of the fields that are written.
+const MANAGER: &str = "berth-run";
+/// The time between two statuses of one ClusterProfile, by the rules of its API.
+pub const STATUS_PAUSE: Duration = Duration::from_secs(30);
+/// The most refusals that are told at once.
+const MOST_TOLD: usize = 3;
+
+/// A hub cluster, and what it gets.
+#[derive(Debug)]
+pub struct Hub {
+    pub access: Access,
+    pub place: Place,
+    pub forms: Vec<Form>,
+    /// Forms that the hub does not serve are left out, as long as there is one.
+    pub takes_served_forms: bool,
+    pub profiles: bool,
+    /// The moments at which the statuses of profiles were written.
+    pub statuses: BTreeMap<String, Instant>,
+}
+
+/// The result of a round.
+#[derive(Debug, Default)]
+pub struct Done {
+    pub writes: usize,
+    pub notes: BTreeSet<String>,
+    /// Statuses of profiles wait, since they were written a moment ago.
+    pub waits: bool,
+}
+
+impl Hub {
+    /// Makes the hub show a state. What is right there already is not written.
+    pub fn round(&mut self, shown: &Shown) -> Result<Done, String> {
+        let cluster = Cluster::connect_pod(&self.access).map_err(|error| told(&error))?;
+        let writer = ObjectWriter::connect(&self.access, MANAGER).map_err(|error| told(&error))?;
+        let mut done = Done::default();
+        if self.profiles {
+            self.write_profiles(shown, &cluster, &writer, &mut done)?;
+        }
+        if !self.forms.is_empty() {
+            self.write_decisions(shown, &cluster, &writer, &mut done)?;
+        }
+        Ok(done)
+    }
+
+    fn write_profiles(
+        &mut self,
+        shown: &Shown,
+        cluster: &Cluster,
+        writer: &ObjectWriter,
+        done: &mut Done,
+    ) -> Result<(), String> {
+        let namespace = Resource::new("", "v1", "namespaces", "Namespace", false);
+        let queries = [profile_query(), Query::all(namespace).named(&self.place.profiles)];
+        let [listed, namespaces] = lists(cluster, queries);
+        let (listed, namespaces) =
+            (listed.map_err(|error| told(&error))?, namespaces.map_err(|error| told(&error))?);
+        let live = profiles::Live { profiles: &listed, namespace: namespaces.first() };
+        perform(writer, profiles::plan_namespace(live, &self.place), done)?;
+        let now = Instant::now();
+        self.statuses.retain(|_, at| now.saturating_duration_since(*at) < STATUS_PAUSE);
+        let waiting: BTreeSet<String> = self.statuses.keys().cloned().collect();
+        done.waits = !waiting.is_empty();
+        let planned = profiles::plan(shown, live, &self.place, &waiting, Timestamp::now());
+        let display = |write: &ObjectWrite| match write {
+            ObjectWrite::ReplaceStatus(object) => object["spec"]["displayName"].as_str().map(str::to_owned),
+            _ => None,
+        };
+        self.statuses.extend(planned.chains.iter().flatten().filter_map(display).map(|name| (name, now)));
+        perform(writer, planned, done)
+    }
+
+    fn write_decisions(
+        &self,
+        shown: &Shown,
+        cluster: &Cluster,
+        writer: &ObjectWriter,
+        done: &mut Done,
+    ) -> Result<(), String> {
+        let mut served = 0;
+        for form in &self.forms {
+            let resource =
+                Resource::new(form.group(), form.version(), decisions::PLURAL, decisions::KIND, true);
+            let placements = Resource::new(OCM_GROUP, "v1beta1", "placements", "Placement", true);
+            let beside = match form {
+                Form::Sig => profile_query(),
+                Form::Ocm => Query::all(placements),
+            };
+            let [listed, beside] = lists(cluster, [Query::all(resource), beside]);
+            let listed = match listed {
+                Err(LiveError::NotServed { .. }) if self.takes_served_forms => continue,
+                listed => listed.map_err(|error| told(&error))?,
+            };
+            served += 1;
+            let mut live = decisions::Live { decisions: &listed, ..decisions::Live::default() };
+            match (form, &beside) {
+                (Form::Ocm, Ok(placements)) => live.placements = placements,
+                (Form::Ocm, Err(LiveError::NotServed { .. })) => {}
+                // Without them, nobody knows which Placements the hub schedules itself.
+                (Form::Ocm, Err(error)) => return Err(told(error)),
+                (Form::Sig, Ok(profiles)) if !self.profiles => {
+                    done.notes.extend(profiles::missing(shown, profiles, &self.place));
+                }
+                (Form::Sig, _) => {}
+            }
+            perform(writer, decisions::plan(*form, shown, live, &self.place), done)?;
+        }
+        if served == 0 {
+            return Err(
+                "the hub serves no PlacementDecisions, neither of SIG Multicluster nor of Open Cluster \
+                        Management; install the CRDs of one"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+}
+
+fn profile_query() -> Query {
+    let (group, version) = (inventory::GROUP, inventory::VERSION);
+    Query::all(Resource::new(group, version, profiles::PLURAL, inventory::KIND, true))
+}
+
+fn lists(cluster: &Cluster, queries: [Query; 2]) -> [Result<Vec<Json>, LiveError>; 2] {
+    let mut found = cluster.list(&queries).into_iter();
+    let mut next = || found.next().unwrap_or_else(|| Ok(Vec::new()));
+    [next(), next()]
+}
+
+/// Performs all chains. One that fails does not stop the others.
+fn perform(writer: &ObjectWriter, planned: Planned, done: &mut Done) -> Result<(), String> {
+    done.notes.extend(planned.notes);
+    let mut refused = Vec::new();
+    for result in writer.perform(&planned.chains) {
+        match result {
+            Ok(writes) => done.writes += writes,
+            Err(error) => refused.push(error.to_string()),
+        }
+    }
+    if refused.is_empty() {
+        return Ok(());
+    }
+    let more = refused.len().saturating_sub(MOST_TOLD);
+    refused.truncate(MOST_TOLD);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    Err(format!("{}{more}", refused.join("; ")))
+}
+
+fn told(error: &LiveError) -> String {
+    match error.hint() {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,54 @@
+//! The annotation `berth.dev/replaces`: a policy of the next API stands for a placement of the old one, whose decision,
+//! releases and copies it goes on with. To everything but its own document it is that placement.
+
+use std::collections::BTreeMap;
+
+use super::kinds::PLACEMENT_GROUP;
+use super::{Lowered, Read};
+use berth_base::diag::{Diagnostic, Pos};
+use berth_base::model::Key;
+use berth_base::yaml::fields::Scope;
+use berth_base::yaml::node::Node;
+
+pub const REPLACES: &str = "berth.dev/replaces";
+
+/// Reads the annotation of a policy: the key of the placement that it replaces.
+pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<(Key, Pos)> {
+    let annotations = root.get("metadata").and_then(|metadata| metadata.get("annotations"));
+    let node = annotations.and_then(|annotations| annotations.get(REPLACES))?;
+    let kind =
+        if &*key.kind == "ClusterPlacementPolicy" { "ClusterResourcePlacement" } else { "ResourcePlacement" };
+    let at = scope.pos(node.at);
+    let name = node.as_str().and_then(|text| text.split_once('/')).filter(|(written, _)| *written == kind);
+    let Some((_, name)) = name.filter(|(_, name)| !name.is_empty() && !name.contains('/')) else {
+        let message = format!("{REPLACES} must name the placement that this policy takes the place of");
+        scope.report(Diagnostic::error(at, message).hint(format!("write `{kind}/NAME`")));
+        return None;
+    };
+    Some((Key::new(PLACEMENT_GROUP, kind, &key.namespace, name), at))
+}
+
+/// Gives policies the identity of the placements that they replace. One that is still there keeps its own, and of two
+/// policies the first takes it.
+pub(super) fn take_over(read: &mut Read, lowered: &mut Lowered) {
+    let mut taken: BTreeMap<Key, Key> =
+        read.placements.iter().map(|(_, spec)| (spec.key.clone(), spec.key.clone())).collect();
+    read.placements.retain_mut(|(index, spec)| {
+        let Some((old, at)) = spec.replaces.clone() else { return true };
+        if let Some(holder) = taken.get(&old) {
+            let message = if *holder == old {
+                format!("{}: {old} is still there, and is replaced by nothing yet", spec.key)
+            } else {
+                format!("{}: {holder} replaces {old} already", spec.key)
+            };
+            let hint = format!("remove {old}, or the annotation {REPLACES}");
+            lowered.diagnostics.push(Diagnostic::error(at, message).hint(hint));
+            lowered.faulty.insert(*index);
+            return false;
+        }
+        taken.insert(old.clone(), spec.key.clone());
+        lowered.replaced.insert(spec.key.clone(), old.clone());
+        spec.key = old;
+        true
+    });
+}

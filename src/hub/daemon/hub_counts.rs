@@ -1,0 +1,37 @@
+//! The numbers of what a daemon writes to a hub cluster.
+
+use berth_metrics::meter::{ByLabel, Counter, Later, Number, Registry};
+
+/// Counts the writes to a hub cluster, and shows whether it is right.
+#[derive(Clone, Debug, Default)]
+pub struct HubCounts {
+    rounds: ByLabel<Counter>,
+    writes: Counter,
+    current: Later<Number>,
+}
+
+impl HubCounts {
+    pub(super) fn register(&self, run: &mut Registry) {
+        for result in ["done", "failed"] {
+            drop(self.rounds.get_or_create(&[("result", result)]));
+        }
+        let help = "Comparisons of a hub cluster's objects with the state, by result";
+        run.register("hub_rounds", help, self.rounds.clone());
+        run.register("hub_writes", "Writes to the objects of a hub cluster", self.writes.clone());
+        let help = "1 if the hub cluster shows the state, 0 if the last round with it failed";
+        run.register("hub_current", help, self.current.clone());
+    }
+
+    /// Counts a round that made the hub right.
+    pub fn written(&self, writes: usize) {
+        self.rounds.get_or_create(&[("result", "done")]).inc();
+        self.writes.inc_by(writes as u64);
+        self.current.known().set(1);
+    }
+
+    /// Counts a round that failed.
+    pub fn failed(&self) {
+        self.rounds.get_or_create(&[("result", "failed")]).inc();
+        self.current.known().set(0);
+    }
+}
