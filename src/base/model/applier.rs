@@ -116,7 +116,7 @@ mod tests {
     fn for_flux(id: &ObjectId, annotations: Json) -> Json {
         let mut metadata = json!({"name": "a", "annotations": annotations}).as_object().unwrap().clone();
         FLUX.annotate(id, &mut metadata);
-        let mut added = metadata.remove("annotations").unwrap_or_default();
+        let mut added = metadata.remove("annotations").unwrap_or_else(|| json!({}));
         if let (Some(added), Some(before)) = (added.as_object_mut(), annotations.as_object()) {
             added.retain(|name, _| !before.contains_key(name));
         }
