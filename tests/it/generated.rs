@@ -21,7 +21,7 @@ fn the_command_line_page_is_what_help_says() {
             }
         }
         if *command == *"install" {
-            for role in ["hub", "member"] {
+            for role in ["hub", "member", "application-set"] {
                 add(&format!("berth install {role}"), &["install", role, "--help"]);
             }
         }

@@ -458,7 +458,7 @@ const NAME_A_SYSTEM: &[(&str, &[&str])] = &[
         "cluster sets are OCM's, for the clusters of all dialects",
         &["engine/access/facts.rs", "engine/access/roles.rs"],
     ),
-    ("an output for OCM's consumers", &["engine/state/placement_decision.rs"]),
+    ("an output for OCM's consumers", &["cli/appliers/argocd.rs", "engine/state/placement_decision.rs"]),
     (
         "objects of a hub cluster, for the decisions and clusters of all dialects",
         &[

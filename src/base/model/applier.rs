@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::annotation::{APPLY, DELETE_OPTIONS, ORPHAN, PRUNE, RECREATE, SUSPEND, SUSPEND_UNTIL};
+use super::annotation::{APPLY, DELETE_OPTIONS, ORPHAN, PRUNE, RECREATE, SUSPEND, SUSPEND_UNTIL, WAVE};
 use super::object::ObjectId;
 
 /// The annotation of a cluster that names the program that applies its folder.
@@ -31,8 +31,11 @@ pub static BERTH: Applier = Applier { name: "berth", annotations: |_| Vec::new()
 /// Flux's kustomize-controller. It looks for them on the object in the cluster before it prunes.
 pub static FLUX: Applier = Applier { name: "flux", annotations: for_flux };
 
+/// Argo CD's application-controller. It looks for guards on the object in the cluster, and for the rest on the copy.
+pub static ARGOCD: Applier = Applier { name: "argocd", annotations: for_argocd };
+
 /// All programs.
-pub static APPLIERS: [&Applier; 2] = [&BERTH, &FLUX];
+pub static APPLIERS: [&Applier; 3] = [&BERTH, &FLUX, &ARGOCD];
 
 impl Applier {
     /// Returns the program of this name.
@@ -75,6 +78,14 @@ impl Asked<'_> {
             || self.annotation(DELETE_OPTIONS).is_some()
     }
 
+    /// Reports whether other objects of any workload need the object to be there first.
+    fn waits_for_nothing(&self) -> bool {
+        matches!(
+            (&*self.id.group, &*self.id.kind),
+            ("", "Namespace") | ("apiextensions.k8s.io", "CustomResourceDefinition")
+        )
+    }
+
     /// Reports whether making the object anew could lose data.
     fn holds_data(&self) -> bool {
         self.id.takes_more_along() || matches!(&*self.id.kind, "PersistentVolume" | "StatefulSet")
@@ -103,6 +114,38 @@ fn for_flux(asked: &Asked<'_>) -> Vec<(&'static str, String)> {
     // Flux would not ask before it removes what one of these holds.
     if asked.annotation(RECREATE) == Some("allowed") && !asked.holds_data() {
         set("kustomize.toolkit.fluxcd.io/force", "enabled");
+    }
+    annotations
+}
+
+/// Argo CD's annotation with options for one object, separated by commas.
+const ARGOCD_OPTIONS: &str = "argocd.argoproj.io/sync-options";
+/// The wave of objects that wait for nothing: below every wave that people write.
+const ARGOCD_FIRST_WAVE: &str = "-1000000000";
+
+fn for_argocd(asked: &Asked<'_>) -> Vec<(&'static str, String)> {
+    let mut annotations = Vec::new();
+    let mut set = |name, value: &str| annotations.push((name, value.to_owned()));
+    if asked.is_guarded() {
+        let written = asked.annotation(ARGOCD_OPTIONS).unwrap_or_default();
+        let is_kept = |option: &&str| {
+            !option.is_empty() && !option.starts_with("Prune=") && !option.starts_with("Delete=")
+        };
+        let kept = written.split(',').map(str::trim).filter(is_kept);
+        let options: Vec<&str> = kept.chain(["Prune=false", "Delete=false"]).collect();
+        set(ARGOCD_OPTIONS, &options.join(","));
+        // Otherwise an object that is left for berth to remove keeps its Application out of sync.
+        set("argocd.argoproj.io/compare-options", "IgnoreExtraneous");
+    }
+    // Argo CD orders the objects of all workloads together, so that a low wave could come before its namespace.
+    if asked.waits_for_nothing() {
+        set("argocd.argoproj.io/sync-wave", ARGOCD_FIRST_WAVE);
+    } else if let Some(wave) = asked.annotation(WAVE) {
+        set("argocd.argoproj.io/sync-wave", wave);
+    }
+    // Argo CD has no way to create an object and then leave it: one that must not be overwritten is not written.
+    if asked.annotation(APPLY).is_some() || asked.is_suspended() {
+        set("argocd.argoproj.io/hook", "Skip");
     }
     annotations
 }
@@ -172,5 +215,44 @@ mod tests {
         let mut metadata = json!({"name": "a"}).as_object().unwrap().clone();
         BERTH.annotate(&ObjectId::new("", "Namespace", "", "a"), &mut metadata);
         assert_eq!(Json::Object(metadata), json!({"name": "a"}));
+    }
+
+    fn for_argocd(id: &ObjectId, annotations: Json) -> Json {
+        let mut metadata = Map::from_iter([("annotations".to_owned(), annotations)]);
+        ARGOCD.annotate(id, &mut metadata);
+        let all = metadata.remove("annotations").and_then(|all| all.as_object().cloned()).unwrap_or_default();
+        all.into_iter()
+            .filter(|(name, _)| name.starts_with("argocd.argoproj.io/"))
+            .collect::<Map<_, _>>()
+            .into()
+    }
+
+    #[test]
+    fn argo_cd_leaves_what_only_berth_may_remove() {
+        let guards = json!({"argocd.argoproj.io/sync-options": "Prune=false,Delete=false",
+            "argocd.argoproj.io/compare-options": "IgnoreExtraneous"});
+        let claim = ObjectId::new("", "PersistentVolumeClaim", "shop", "data");
+        assert_eq!(for_argocd(&claim, json!({})), guards);
+        let web = ObjectId::new("apps", "Deployment", "shop", "web");
+        assert_eq!(for_argocd(&web, json!({})), json!({}));
+        assert_eq!(for_argocd(&web, json!({PRUNE: "disabled"})), guards);
+        let written =
+            json!({PRUNE: "disabled", "argocd.argoproj.io/sync-options": "Prune=true, Replace=true"});
+        let options = &for_argocd(&web, written)["argocd.argoproj.io/sync-options"];
+        assert_eq!(options, "Replace=true,Prune=false,Delete=false");
+    }
+
+    #[test]
+    fn argo_cd_keeps_the_order_and_writes_no_more_than_berth_would() {
+        let web = ObjectId::new("apps", "Deployment", "shop", "web");
+        let of = |name: &str, value: &str| json!({format!("argocd.argoproj.io/{name}"): value});
+        assert_eq!(for_argocd(&web, json!({WAVE: "-3"})), of("sync-wave", "-3"));
+        let namespace = ObjectId::new("", "Namespace", "", "shop");
+        let first = for_argocd(&namespace, json!({WAVE: "7"}));
+        assert_eq!(first["argocd.argoproj.io/sync-wave"], "-1000000000");
+        for apply in ["create-only", "read-only", "report-diff"] {
+            assert_eq!(for_argocd(&web, json!({APPLY: apply})), of("hook", "Skip"), "{apply}");
+        }
+        assert_eq!(for_argocd(&web, json!({SUSPEND: "an incident"})), of("hook", "Skip"));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Pure, and the same bytes each time. They belong into that cluster, or wherever its program runs.
 
+pub mod argocd;
 pub mod flux;
 
 use serde_json::Value as Json;

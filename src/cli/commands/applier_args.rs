@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::exit::CommandError;
-use crate::appliers::flux;
+use crate::appliers::{argocd, flux};
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
 use berth_base::model::Applier;
-use berth_base::model::applier::{APPLIERS, BERTH};
+use berth_base::model::applier::{APPLIERS, ARGOCD, BERTH};
 use berth_git::protocol::write_cluster_branch;
 use berth_git::{CommitId, GitError, Repo, TreeId, Writer};
+use berth_member::live::Access;
 use berth_member::sync::ClusterFolder;
-use berth_member::sync::backends::kube::neighbour::{Flux, Neighbour, Revisions};
+use berth_member::sync::backends::kube::neighbour::{ArgoCd, Flux, Neighbour, Revisions};
 
 /// The program that applies the folder
 #[derive(Debug, clap::Args)]
@@ -24,6 +25,12 @@ pub(crate) struct ApplierArgs {
     /// The program's object for this folder, as NAMESPACE/NAME; default: the one that `berth join --applier` writes
     #[arg(long, value_name = "OBJECT", env = "BERTH_APPLIER_OBJECT", value_parser = object_name)]
     applier_object: Option<(String, String)>,
+    /// Kubeconfig of the cluster that has the program's object, if it is another one: Argo CD's, for example
+    #[arg(long, value_name = "FILE", env = "BERTH_APPLIER_KUBECONFIG")]
+    applier_kubeconfig: Option<PathBuf>,
+    /// The context in that kubeconfig, or else in the one of `--kubeconfig`
+    #[arg(long, value_name = "NAME", env = "BERTH_APPLIER_CONTEXT")]
+    applier_context: Option<String>,
 }
 
 impl ApplierArgs {
@@ -32,9 +39,25 @@ impl ApplierArgs {
         if *self.applier == BERTH {
             return None;
         }
-        let usual = || (flux::NAMESPACE.to_owned(), flux::name_of(cluster));
+        let is_argocd = *self.applier == ARGOCD;
+        let usual = || match is_argocd {
+            true => (argocd::NAMESPACE.to_owned(), argocd::name_of(cluster)),
+            false => (flux::NAMESPACE.to_owned(), flux::name_of(cluster)),
+        };
         let (namespace, name) = self.applier_object.clone().unwrap_or_else(usual);
-        Some(Box::new(Flux { namespace, name }))
+        Some(match is_argocd {
+            true => Box::new(ArgoCd { namespace, name }),
+            false => Box::new(Flux { namespace, name }),
+        })
+    }
+
+    /// Returns the access to the cluster that has the program's object. `None` if it is the target.
+    pub fn record_access(&self, target: &Access) -> Option<Access> {
+        if self.applier_kubeconfig.is_none() && self.applier_context.is_none() {
+            return None;
+        }
+        let kubeconfig = self.applier_kubeconfig.clone().or_else(|| target.kubeconfig.clone());
+        Some(Access { kubeconfig, context: self.applier_context.clone(), ..target.clone() })
     }
 
     /// Refuses what only berth's own member can do.

@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 
 use super::applier_args::applier;
+use super::applier_source::{Address, address};
 use super::exit::CommandError;
 use super::files;
 use super::ui::Ui;
 use crate::appliers;
+use crate::appliers::argocd::{self, ArgoCdMember};
 use crate::appliers::flux::{self, FluxMember, Source, Wakes};
 use berth_base::meta::names::is_dns_subdomain;
 use berth_base::model::Applier;
-use berth_base::model::applier::{ANNOTATION, BERTH, FLUX};
+use berth_base::model::applier::{ANNOTATION, ARGOCD, BERTH};
 use berth_git::protocol::Refs;
 use serde_json::{Value as Json, json};
 
@@ -24,15 +26,21 @@ pub(crate) struct JoinApplierArgs {
     /// Folder for the program's objects; default: they are printed
     #[arg(long, value_name = "DIR")]
     applier_out: Option<PathBuf>,
-    /// Namespace of the program's objects
-    #[arg(long, value_name = "NAMESPACE", default_value = flux::NAMESPACE)]
-    applier_namespace: String,
+    /// Namespace of the program's objects; default: flux-system for Flux, argocd for Argo CD
+    #[arg(long, value_name = "NAMESPACE")]
+    applier_namespace: Option<String>,
     /// Place from which the program takes the folder: `oci://HOST/PREFIX` as in `berth run --publish`, or the address of the Git repository with the rendered branch
     #[arg(long, value_name = "URL")]
     applier_source: Option<String>,
     /// Pause between the program's looks for a new folder, such as `30s` or `5m`
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration)]
     source_interval: String,
+    /// Argo CD's name of the cluster, `in-cluster` for its own; default: the cluster's name
+    #[arg(long, value_name = "NAME")]
+    argocd_destination: Option<String>,
+    /// AppProject of the Application
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    argocd_project: String,
     /// Secret with the program's credentials for the source
     #[arg(long, value_name = "NAME")]
     source_secret: Option<String>,
@@ -78,18 +86,18 @@ impl JoinApplierArgs {
     /// Returns the program's objects for a cluster. `None` for berth's own member.
     pub fn objects(&self, cluster: &str) -> Result<Option<Vec<Json>>, CommandError> {
         let Some(applier) = self.neighbour() else { return Ok(None) };
-        if *applier != FLUX {
-            return Ok(None);
-        }
         for (flag, name) in self.names() {
             if !is_dns_subdomain(name) {
                 let error = CommandError::usage(format!("{flag}: `{name}` is not a valid name of an object"));
                 return Err(error.hint("use lower-case letters, digits, dashes and dots"));
             }
         }
+        if *applier == ARGOCD {
+            return self.argocd_objects(cluster).map(Some);
+        }
         let member = FluxMember {
             cluster: cluster.to_owned(),
-            namespace: self.applier_namespace.clone(),
+            namespace: self.applier_namespace.clone().unwrap_or_else(|| flux::NAMESPACE.to_owned()),
             source: self.source(cluster)?,
             source_interval: self.source_interval.clone(),
             credentials: self.source_secret.clone(),
@@ -106,9 +114,36 @@ impl JoinApplierArgs {
         Ok(Some(flux::objects(&member)))
     }
 
+    /// Argo CD knows repositories, and who may read them, by Secrets of its own.
+    fn argocd_objects(&self, cluster: &str) -> Result<Vec<Json>, CommandError> {
+        let given = [
+            ("--source-secret", self.source_secret.is_some()),
+            ("--source-ca-secret", self.source_ca_secret.is_some()),
+            ("--artifact-keys-secret", self.artifact_keys_secret.is_some()),
+            ("--applier-account", self.applier_account.is_some()),
+            ("--depends-on", !self.depends_on.is_empty()),
+            ("--decryption-secret", self.decryption_secret.is_some()),
+            ("--webhook-url", self.webhook_url.is_some()),
+        ];
+        if let Some((flag, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+            let error = CommandError::usage(format!("{flag} is for Flux alone"));
+            return Err(error.hint("leave it out; Argo CD has its credentials in Secrets of repositories"));
+        }
+        let member = ArgoCdMember {
+            cluster: cluster.to_owned(),
+            destination: self.argocd_destination.clone().unwrap_or_else(|| cluster.to_owned()),
+            source: self.source(cluster)?,
+            namespace: self.applier_namespace.clone().unwrap_or_else(|| argocd::NAMESPACE.to_owned()),
+            project: self.argocd_project.clone(),
+        };
+        Ok(argocd::objects(&member))
+    }
+
     fn names(&self) -> impl Iterator<Item = (&'static str, &String)> {
         let secrets = [
-            Some(("--applier-namespace", &self.applier_namespace)),
+            self.applier_namespace.as_ref().map(|name| ("--applier-namespace", name)),
+            self.argocd_destination.as_ref().map(|name| ("--argocd-destination", name)),
+            Some(("--argocd-project", &self.argocd_project)),
             self.source_secret.as_ref().map(|name| ("--source-secret", name)),
             self.source_ca_secret.as_ref().map(|name| ("--source-ca-secret", name)),
             self.artifact_keys_secret.as_ref().map(|name| ("--artifact-keys-secret", name)),
@@ -127,27 +162,16 @@ impl JoinApplierArgs {
                 error.hint("give the registry as `oci://HOST/PREFIX`, or the address of the Git repository")
             );
         };
-        if url.contains('@') && !url.starts_with("ssh://") || url.contains("://") && has_password(url) {
-            let error = CommandError::usage("--applier-source must not hold a name or a password");
-            return Err(error.hint("put them into a Secret of that cluster, and name it by --source-secret"));
-        }
-        if let Some(place) = url.strip_prefix("oci://") {
-            let place = place.trim_end_matches('/');
-            if !place.contains('/') {
-                let error = CommandError::usage(format!("--applier-source `{url}` names no repository"));
-                return Err(error.hint("write it as `oci://registry.example.com/fleet`"));
+        let url = match address("--applier-source", url)? {
+            Address::Registry(prefix) => {
+                return Ok(Source::Registry {
+                    url: format!("{prefix}/clusters/{cluster}"),
+                    keys: self.artifact_keys_secret.clone(),
+                    is_insecure: self.insecure_registry,
+                });
             }
-            return Ok(Source::Registry {
-                url: format!("oci://{place}/clusters/{cluster}"),
-                keys: self.artifact_keys_secret.clone(),
-                is_insecure: self.insecure_registry,
-            });
-        }
-        if !["https://", "http://", "ssh://"].iter().any(|scheme| url.starts_with(scheme)) {
-            let error =
-                CommandError::usage(format!("--applier-source `{url}` is no address that Flux can read"));
-            return Err(error.hint("it must begin with oci://, https://, http:// or ssh://"));
-        }
+            Address::Git(url) => url,
+        };
         if self.artifact_keys_secret.is_some() || self.insecure_registry || self.source_ca_secret.is_some() {
             let message =
                 "--artifact-keys-secret, --source-ca-secret and --insecure-registry are for registries alone";
@@ -155,7 +179,7 @@ impl JoinApplierArgs {
         }
         let branch = Refs::default().cluster_branch(cluster);
         let branch = branch.strip_prefix("refs/heads/").unwrap_or(&branch).to_owned();
-        Ok(Source::Git { url: url.clone(), branch })
+        Ok(Source::Git { url, branch })
     }
 
     /// Prints the program's objects, or writes them where that was asked for.
@@ -173,12 +197,6 @@ impl JoinApplierArgs {
         }
         Ok(())
     }
-}
-
-/// Reports whether an address has a password before its host.
-fn has_password(url: &str) -> bool {
-    let host = url.split_once("://").map_or(url, |(_, rest)| rest).split('/').next().unwrap_or_default();
-    host.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
 }
 
 /// Accepts a whole number of hours, minutes or seconds.

@@ -4,6 +4,7 @@
 //! the table of dialects.
 
 mod applier_args;
+mod applier_source;
 mod bar;
 mod bug;
 mod bundle;

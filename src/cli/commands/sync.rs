@@ -140,8 +140,13 @@ impl SyncArgs {
             drift: kube.drift(),
         };
         let target: Result<Box<dyn Backend>, LiveError> = match self.applier.neighbour(&self.cluster) {
-            Some(neighbour) => NeighbourBackend::connect(&settings, neighbour, revisions(repo.to_owned()))
-                .map(|target| Box::new(target) as Box<dyn Backend>),
+            Some(neighbour) => NeighbourBackend::connect(
+                &settings,
+                neighbour,
+                self.applier.record_access(&settings.access),
+                revisions(repo.to_owned()),
+            )
+            .map(|target| Box::new(target) as Box<dyn Backend>),
             None => KubeBackend::connect(&settings).map(|target| Box::new(target) as Box<dyn Backend>),
         };
         target.map_err(|error| {

@@ -1,5 +1,6 @@
 //! `berth install`: everything that runs a daemon or a syncer in a cluster, as files or applied there.
 
+mod application_set;
 mod common;
 mod deploy_key;
 mod forge_settings;
@@ -29,11 +30,13 @@ pub(crate) struct InstallArgs {
 enum InstallCommand {
     Hub(hub::HubArgs),
     Member(member::MemberArgs),
+    ApplicationSet(application_set::ApplicationSetArgs),
 }
 
 pub(crate) fn cmd_install(args: &InstallArgs, ui: &Ui) -> Outcome {
     match &args.command {
         InstallCommand::Hub(args) => hub::cmd_hub(args, ui),
         InstallCommand::Member(args) => member::cmd_member(args, ui),
+        InstallCommand::ApplicationSet(args) => application_set::cmd_application_set(args, ui),
     }
 }

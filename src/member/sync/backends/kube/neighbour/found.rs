@@ -1,13 +1,20 @@
 //! What a survey of the cluster found.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 
 use super::standing::{Observed, Standing};
 use crate::sync::plan::Live;
 use berth_base::model::ObjectId;
+
+/// The time after which objects are read again although the program's record did not change.
+pub(super) const LOOKS_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The kinds that no program removes without berth, in any folder.
+pub(super) const GUARDED: [(&str, &str); 3] =
+    [("", "Namespace"), ("", "PersistentVolumeClaim"), ("apiextensions.k8s.io", "CustomResourceDefinition")];
 
 /// The state of the cluster, as the last survey found it.
 #[derive(Debug, Default)]

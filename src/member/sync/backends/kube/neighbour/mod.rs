@@ -3,14 +3,16 @@
 //! The one exception are objects that the program leaves in place on purpose because only berth may remove them: once
 //! the program has applied the folder without them and the removal is approved, berth removes them.
 
+mod argocd;
 mod flux;
 mod found;
+mod record_reader;
 mod standing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::Value as Json;
 use tokio::runtime::Runtime;
@@ -23,8 +25,9 @@ use super::identity::Identity;
 use super::protected::{Protected, has_owner};
 use super::removal::delete_params;
 use super::settings::Settings;
-use crate::live::LiveError;
+use crate::live::access::connect_member;
 use crate::live::concurrency::each;
+use crate::live::{Access, LiveError};
 use crate::sync::backends::{Apply, Backend, BackendError, ObjectHealth, Record};
 use crate::sync::cluster_folder::ClusterFolder;
 use crate::sync::desired::{Desired, own_annotations};
@@ -38,20 +41,14 @@ use berth_base::model::annotation::{ORPHAN, SUSPEND, WORKLOAD};
 use berth_base::model::status::Problem;
 use berth_base::progress::Progress;
 
+pub use argocd::ArgoCd;
 pub use flux::Flux;
-use found::Found;
+use found::{Found, GUARDED, LOOKS_INTERVAL};
 pub use standing::{Neighbour, RecordPlace, Standing};
 use standing::{Observed, judge};
 
 /// Returns the revisions that a folder has for the program: one for each way to publish it.
 pub type Revisions = Box<dyn FnMut(&ClusterFolder) -> Result<Vec<String>, String>>;
-
-/// The time after which objects are read again although the program's record did not change.
-const LOOKS_INTERVAL: Duration = Duration::from_secs(60);
-
-/// The kinds that no program removes without berth, in any folder.
-const GUARDED: [(&str, &str); 3] =
-    [("", "Namespace"), ("", "PersistentVolumeClaim"), ("apiextensions.k8s.io", "CustomResourceDefinition")];
 
 /// A cluster that another program brings to its folder.
 pub struct NeighbourBackend {
@@ -62,6 +59,8 @@ pub struct NeighbourBackend {
 /// All of the backend but what runs it.
 struct Session {
     connection: Connection,
+    /// The connection to the cluster that has the program's record, if it is another one.
+    records: Option<Connection>,
     neighbour: Box<dyn Neighbour>,
     revisions: Revisions,
     rules: Arc<HealthRules>,
@@ -81,24 +80,30 @@ impl fmt::Debug for NeighbourBackend {
 }
 
 impl NeighbourBackend {
-    /// Reads the credentials. Whether the server answers shows with the first question.
+    /// Reads the credentials. Whether the servers answer shows with the first question. `records` leads to the cluster
+    /// that has the program's record, if it is another one.
     pub fn connect(
         settings: &Settings,
         neighbour: Box<dyn Neighbour>,
+        records: Option<Access>,
         revisions: Revisions,
     ) -> Result<NeighbourBackend, LiveError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| LiveError::Start(error.to_string()))?;
-        let (client, server) = runtime.block_on(crate::live::access::connect_member(&settings.access))?;
-        let identity = Identity::new(&settings.fleet, &settings.namespace);
-        let api = ApiClient::new(client, &server, identity, settings.access.patience);
+        let connect = |access: &Access| -> Result<Connection, LiveError> {
+            let (client, server) = runtime.block_on(connect_member(access))?;
+            let identity = Identity::new(&settings.fleet, &settings.namespace);
+            let api = ApiClient::new(client, &server, identity, access.patience);
+            Ok(Connection::new(api, access.clone(), settings.at_once.max(1), None))
+        };
         // Whoever applies the folder must not be removed with it.
         let mut protected = settings.protected.clone();
         protected.push(neighbour.record().namespace);
         let session = Session {
-            connection: Connection::new(api, settings.access.clone(), settings.at_once.max(1), None),
+            connection: connect(&settings.access)?,
+            records: records.as_ref().map(connect).transpose()?,
             neighbour,
             revisions,
             rules: settings.rules.clone(),
@@ -159,17 +164,8 @@ impl Session {
 
     /// Reads one object of the program. `None` if it does not exist.
     async fn read(&mut self, place: &RecordPlace) -> Result<Option<Json>, BackendError> {
-        if self.connection.kinds.preferred(place.group, &place.kind).is_none() {
-            // It may have been installed since.
-            self.connection.ask_kinds().await.map_err(|failure| self.connection.api.whole(&failure))?;
-        }
-        let Some(served) = self.connection.kinds.preferred(place.group, &place.kind) else {
-            let (kind, group, name) = (&place.kind, place.group, self.neighbour.name());
-            return Err(BackendError(format!("the cluster serves no {kind}.{group}: install {name} there")));
-        };
-        let api = &self.connection.api;
-        let found = api.get(&served.path(place.group, &place.namespace), &place.name).await;
-        found.map_err(|failure| api.whole(&failure))
+        let connection = self.records.as_mut().unwrap_or(&mut self.connection);
+        record_reader::read(connection, self.neighbour.name(), place).await
     }
 
     /// Reads the wanted objects, and those that are left for berth to remove.
@@ -308,6 +304,9 @@ impl Backend for NeighbourBackend {
             if looked.is_err() {
                 // The credentials of a pod change while it runs. Without new ones, the next survey says so.
                 let _ = session.connection.reconnect().await;
+                if let Some(records) = &mut session.records {
+                    let _ = records.reconnect().await;
+                }
             }
             looked
         })?;
