@@ -132,8 +132,8 @@ fn homes<'s>(
     for decision in shown.decisions.values().filter(|decision| is_placement(&decision.key)) {
         let home = Home::of(&decision.key, place);
         let is_there = |decision: &Decision| {
-            let objects = own.get(placement_text(&decision.key).as_str()).into_iter().flatten();
-            objects.into_iter().any(|object| {
+            let mut objects = own.get(placement_text(&decision.key).as_str()).into_iter().flatten();
+            objects.any(|object| {
                 namespace(object) == home.namespace && label(object, form.key_label()) == Some(&home.key)
             })
         };
