@@ -105,6 +105,8 @@ mod recorder;
 mod refused;
 #[cfg(unix)]
 mod registries;
+#[cfg(unix)]
+mod registry_trust;
 #[cfg(target_os = "linux")]
 mod release;
 #[cfg(unix)]

@@ -76,6 +76,19 @@ const MAY_USE: &[(&str, Modules)] = &[
     ),
     ("forge", &[("token", &[]), ("environment", &["token"]), ("client", &["environment", "token"])]),
     (
+        "registry",
+        &[
+            ("error", &[]),
+            ("address", &["error"]),
+            ("credentials", &["error"]),
+            ("client", &["address", "credentials", "error"]),
+            ("artifact", &["client", "error"]),
+            ("pointer", &["client"]),
+            ("publish", &["artifact", "client", "error", "pointer"]),
+            ("follow", &["artifact", "client", "error", "pointer"]),
+        ],
+    ),
+    (
         "member",
         &[
             ("live", &[]),
@@ -119,6 +132,8 @@ const PURE: &[&str] = &[
     "forge/environment",
     "forge/token",
     "git/signature",
+    "registry/error",
+    "registry/pointer",
 ];
 
 const IMPURE: &[&str] = &[
@@ -142,7 +157,7 @@ const IMPURE: &[&str] = &[
 /// A library, and the places that may name it.
 const CONFINED: &[(&str, &[&str])] = &[
     ("git2::", &["git/objects"]),
-    ("flate2::", &["git/objects", "cli/commands/bundle"]),
+    ("flate2::", &["git/objects", "registry/artifact", "cli/commands/bundle"]),
     ("sha1::", &["git/objects"]),
     ("base64::engine", &["base/text"]),
     ("saphyr_parser", &["base/yaml"]),
@@ -162,7 +177,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "cli/commands",
         ],
     ),
-    ("tar::", &["cli/commands/bundle"]),
+    ("tar::", &["registry/artifact", "cli/commands/bundle"]),
     ("hyper::", &["metrics"]),
     ("prometheus_client", &["metrics"]),
     (
@@ -182,8 +197,8 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("libc::", &["git/transport"]),
     ("seccompiler::", &["git/transport"]),
     ("ring::", &["git/deploy_key", "git/signature", "hub/daemon"]),
-    ("rustls::", &["forge/client"]),
-    ("ureq::", &["forge/client"]),
+    ("rustls::", &["web"]),
+    ("ureq::", &["web", "forge/client", "registry/client"]),
 ];
 
 const LONGEST_FILE: usize = 400;
@@ -570,7 +585,10 @@ fn the_architecture_page_shows_the_table() {
     let page = std::fs::read_to_string(page).expect("the page");
     let cell = |uses: &[&str]| if uses.is_empty() { "nothing".to_owned() } else { uses.join(", ") };
     let mut expected = BTreeMap::new();
-    for name in ["base", "cel", "engine", "git", "lease", "metrics", "hub", "forge", "member", "cli"] {
+    for name in [
+        "base", "cel", "engine", "git", "web", "registry", "lease", "metrics", "hub", "forge", "member",
+        "cli",
+    ] {
         let below = crates_below(name);
         let below: Vec<&str> = below.iter().map(String::as_str).collect();
         expected.insert(name.to_owned(), cell(&below));

@@ -79,6 +79,7 @@ fn of_transport(error: &TransportError) -> Exit {
     match error {
         TransportError::Raced { .. } | TransportError::Locked { .. } => Exit::Raced,
         TransportError::Setting { .. } => Exit::Usage,
+        TransportError::Wrong { .. } => Exit::Held,
         _ => Exit::Unreachable,
     }
 }

@@ -85,6 +85,11 @@ impl RemoteArgs {
         self.remote.is_some()
     }
 
+    /// Reports whether the remote is a container registry.
+    pub fn is_registry(&self) -> bool {
+        self.url().is_some_and(berth_registry::RegistryUrl::is_one)
+    }
+
     /// The address, with all that it holds.
     pub fn url(&self) -> Option<&str> {
         self.remote.as_deref()
@@ -251,7 +256,7 @@ impl RemoteArgs {
 }
 
 /// A folder for one remote and one use, where caches are kept.
-fn default_folder(url: &RemoteUrl, usage: &str) -> Result<PathBuf, CommandError> {
+pub(crate) fn default_folder(url: &dyn std::fmt::Display, usage: &str) -> Result<PathBuf, CommandError> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set("CACHE_DIRECTORY")
         .or_else(|| set("XDG_CACHE_HOME").map(|cache| cache.join("berth")))

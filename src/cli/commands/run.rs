@@ -10,6 +10,7 @@ use super::hub_cluster::HubArgs;
 use super::logging;
 use super::metrics_args::MetricsArgs;
 use super::notices::NoticeArgs;
+use super::publish::PublishArgs;
 use super::remote::RemoteArgs;
 use super::rollout_events::EventArgs;
 use super::run_watchers::Watchers;
@@ -109,6 +110,8 @@ pub(crate) struct RunArgs {
     source_remote: SourceRemoteArgs,
     #[command(flatten)]
     status_remote: StatusRemoteArgs,
+    #[command(flatten)]
+    publish: PublishArgs,
     #[command(flatten)]
     trust: TrustArgs,
     #[command(flatten)]
@@ -265,7 +268,8 @@ pub(super) fn watch(
     let webhooks = args.webhook.listen(meter.as_ref())?;
     let (events, notices) = (args.events.start()?, args.notices.start()?);
     let hubs = args.hub.start(&args.events.access(), &fleet, meter.as_ref())?;
-    let mut watchers = Watchers { meter, telemetry, events, notices, hubs };
+    let publishing = args.publish.start(&settings, meter.as_ref())?;
+    let mut watchers = Watchers { meter, telemetry, events, notices, hubs, publishing };
     daemon::run(settings, &mut || files.changed(), poll, remote, webhooks, &mut watchers, stop)?;
     Ok(())
 }
@@ -299,7 +303,7 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
             say(&source, &diagnostics, &Plan::default());
             ui.out("nothing to publish");
             show_previews(&settings, now, mirror.as_mut(), ui)?;
-            return Ok(exit_for(&diagnostics));
+            return Ok(exit_for(&diagnostics).worst(args.publish.once(&settings, ui)?));
         }
     };
     if let Some(events) = events {
@@ -329,7 +333,7 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         }
     }
     show_previews(&settings, now, mirror.as_mut(), ui)?;
-    Ok(exit)
+    Ok(exit.worst(args.publish.once(&settings, ui)?))
 }
 
 /// Brings the previews up to date, and says what was done.

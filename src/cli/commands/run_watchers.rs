@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::hub_cluster::HubWorker;
 use super::notices::Notices;
+use super::publish::Publishing;
 use super::rollout_events::RolloutEvents;
 use super::telemetry::Telemetry;
 use berth_base::model::Timestamp;
@@ -17,12 +18,16 @@ pub(super) struct Watchers {
     pub events: Option<RolloutEvents>,
     pub notices: Option<Notices>,
     pub hubs: Vec<HubWorker>,
+    pub publishing: Option<Publishing>,
 }
 
 impl PassHooks for Watchers {
     fn leads(&mut self, leads: bool) {
         if let Some(meter) = &self.meter {
             meter.leads(leads);
+        }
+        if let Some(publishing) = &self.publishing {
+            publishing.leads(leads);
         }
     }
 
@@ -52,5 +57,8 @@ impl PassHooks for Watchers {
             notices.tell(end);
         }
         self.hubs.iter().for_each(|hub| hub.ended(end));
+        if let Some(publishing) = &mut self.publishing {
+            publishing.hear(end);
+        }
     }
 }

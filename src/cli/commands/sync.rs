@@ -15,6 +15,7 @@ use super::following::{FollowArgs, Following};
 use super::kube_args::KubeArgs;
 use super::link::PacedLink;
 use super::names;
+use super::registry_args::RegistryArgs;
 use super::remote::RemoteArgs;
 use super::sync_log::RoundLog;
 use super::sync_place::{Place, place};
@@ -96,6 +97,8 @@ pub(crate) struct SyncArgs {
     log: logging::LogArgs,
     #[command(flatten)]
     remote: RemoteArgs,
+    #[command(flatten)]
+    registry: RegistryArgs,
     /// Ask the remote for changes this often, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, env = "BERTH_FETCH_INTERVAL", help_heading = "Remote", value_parser = clap::value_parser!(u64).range(1..))]
     fetch_interval: u64,
@@ -184,9 +187,10 @@ pub(crate) fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     if !args.once && !args.dry_run {
         logging::start(&args.log, verbose, ui);
         info!(cluster = args.cluster, place = %args.target, "syncing");
-        if args.remote.is_given() {
+        if args.remote.is_given() && !args.remote.is_registry() {
             args.remote.log_sandbox();
         }
+        args.telling.say_where(&args.remote);
         member.observe(args)?;
         let wakeups = stop_signal(cancel)?;
         member.syncer().run(&wakeups);
@@ -232,7 +236,7 @@ impl Member {
             facts: args.facts.source(&args.cluster, args.is_kube().then(|| args.kube.access())),
             link: link.map(paced),
             following: Following::new(args.follow.vouching(&args.cluster, &args.fleet), !args.dry_run),
-            reports: !args.telling.no_report,
+            reports: args.telling.reports(&args.remote),
             meter: None,
             telemetry: None,
             begun: None,
@@ -289,12 +293,13 @@ impl Member {
 
 fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<MemberRemote>, CommandError> {
     let usage = format!("sync-{}", path::encode(&args.cluster));
-    let remote = args.remote.open(args.repo.as_deref(), &usage, cancel)?;
-    let Some((transport, copy)) = remote else { return Ok(None) };
+    let (repo, cluster) = (args.repo.as_deref(), args.cluster.as_str());
+    let opened = args.registry.open(&args.remote, repo, cluster, &usage, cancel)?;
+    let Some((transport, copy)) = opened else { return Ok(None) };
     let statuses = args.telling.place(&args.remote, &copy, cancel)?;
     Ok(Some(
-        MemberRemote::new(Box::new(transport), copy, Refs::default(), &args.cluster, args.allow_rewind)
-            .trusting(args.follow.vouching(&args.cluster, &args.fleet))
+        MemberRemote::new(transport, copy, Refs::default(), cluster, args.allow_rewind)
+            .trusting(args.follow.vouching(cluster, &args.fleet))
             .reporting_to(statuses),
     ))
 }

@@ -1,5 +1,7 @@
 //! The flags by which a syncer says how it does: where statuses go, and where its numbers are read.
 
+use tracing::warn;
+
 use super::exit::CommandError;
 use super::metrics_args::MetricsArgs;
 use super::remote::RemoteArgs;
@@ -7,6 +9,8 @@ use super::status_post::StatusPostArgs;
 use super::status_remote::StatusRemoteArgs;
 use berth_git::transport::{Cancel, WorkingCopy};
 use berth_member::sync::remote::StatusPlace;
+
+const HINT: &str = "name a daemon with `--status-post`, or a repository with `--status-remote`";
 
 /// The observation of a syncer
 #[derive(Debug, clap::Args)]
@@ -23,6 +27,22 @@ pub(crate) struct TellingArgs {
 }
 
 impl TellingArgs {
+    /// Reports whether statuses go anywhere. A registry takes none.
+    pub fn reports(&self, remote: &RemoteArgs) -> bool {
+        let has_place = self.status_remote.is_given() || self.status_post.is_given();
+        !self.no_report && (has_place || !remote.is_registry())
+    }
+
+    /// Says once that statuses stay here, where nobody wanted that.
+    pub fn say_where(&self, remote: &RemoteArgs) {
+        if !self.no_report && !self.reports(remote) {
+            warn!(
+                hint = HINT,
+                "no status is sent, since a registry takes none: rollouts wait for this cluster"
+            );
+        }
+    }
+
     /// Opens the place that statuses go to.
     pub fn place(
         &self,

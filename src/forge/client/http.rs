@@ -1,14 +1,12 @@
 //! One request to a forge and its answer, within limits of time and size. Redirects are not followed.
 
-use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use berth_base::diag::harmless_line;
+use berth_web::Roots;
 use serde_json::Value as Json;
-use ureq::http::{HeaderMap, Request, Response, StatusCode, Uri, header};
-use ureq::tls::{RootCerts, TlsConfig};
-use ureq::{Agent, Proxy};
+use ureq::Agent;
+use ureq::http::{HeaderMap, Request, Response, StatusCode, header};
 
 use super::error::ForgeError;
 use crate::environment::Forge;
@@ -52,19 +50,7 @@ impl std::fmt::Debug for Http {
 
 /// Makes a client for an address, with limits.
 pub(super) fn agent(address: &str) -> Agent {
-    // The roots of the system, or of `SSL_CERT_FILE`, as kube takes them.
-    let tls = TlsConfig::builder()
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .root_certs(RootCerts::PlatformVerifier)
-        .build();
-    let config = Agent::config_builder()
-        .tls_config(tls)
-        .http_status_as_error(false)
-        .max_redirects(0)
-        .proxy(proxy(address))
-        .timeout_global(Some(PATIENCE))
-        .user_agent(concat!("berth/", env!("CARGO_PKG_VERSION")));
-    config.build().new_agent()
+    berth_web::agent(address, PATIENCE, &Roots::default())
 }
 
 impl Http {
@@ -188,13 +174,6 @@ impl Http {
 pub(super) fn harmless(secret: &Token, text: &str) -> String {
     let text: String = secret.hide_in(text).chars().take(LONGEST_MESSAGE).collect();
     harmless_line(&text).into_owned()
-}
-
-/// Returns the proxy that the environment names. Nothing on this machine is behind it, as for Go's programs.
-fn proxy(api: &str) -> Option<Proxy> {
-    let host = api.parse::<Uri>().ok()?.host()?.trim_matches(['[', ']']).to_owned();
-    let is_local = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-    if is_local { None } else { Proxy::try_from_env() }
 }
 
 fn headers(forge: Forge, token: &Token) -> Vec<(&'static str, String)> {

@@ -9,7 +9,8 @@ use crate::signature::{AllowedSigners, PublicKey, commit};
 use berth_base::model::Timestamp;
 
 impl Repo {
-    fn raw_commit(&self, id: CommitId) -> Result<Vec<u8>, GitError> {
+    /// The bytes of a commit, as Git stores them.
+    pub fn raw_commit(&self, id: CommitId) -> Result<Vec<u8>, GitError> {
         self.find_commit(id)?;
         let odb = self.inner.odb().map_err(GitError::failed("opening the object database"))?;
         let object = odb.read(id.oid()).map_err(GitError::failed(format!("reading commit {id}")))?;

@@ -230,6 +230,14 @@ impl<'r> Writer<'r> {
         Ok(CommitId::of(id))
     }
 
+    /// Writes a commit that somebody else made, byte by byte, and all that was written before it.
+    pub fn foreign_commit(&mut self, bytes: &[u8]) -> Result<CommitId, GitError> {
+        let (id, new) = self.object(ObjectType::Commit, bytes)?;
+        self.counts.commits += usize::from(new);
+        self.repo.flush()?;
+        Ok(CommitId::of(id))
+    }
+
     /// Hashes an object and takes it over where it is new; says whether it was.
     fn object(&self, kind: ObjectType, bytes: &[u8]) -> Result<(Oid, bool), GitError> {
         let Repo { pending, inner, .. } = self.repo;
@@ -252,4 +260,10 @@ impl<'r> Writer<'r> {
 pub fn tree_id(entries: Vec<Entry>) -> Result<TreeId, GitError> {
     let id = Oid::hash_object(ObjectType::Tree, &raw_tree::of(entries));
     id.map(TreeId::of).map_err(GitError::failed("hashing a tree"))
+}
+
+/// The id that a commit of these bytes has, without writing it.
+pub fn commit_id(bytes: &[u8]) -> Result<CommitId, GitError> {
+    let id = Oid::hash_object(ObjectType::Commit, bytes);
+    id.map(CommitId::of).map_err(GitError::failed("hashing a commit"))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::trailers::{ALLOW_PRUNE, FLEET, SEQ, paragraph};
-use crate::signature::PublicKey;
+use crate::signature::{PublicKey, commit};
 use crate::{CommitId, GitError, Repo, TreeId};
 use berth_base::model::Timestamp;
 
@@ -60,10 +60,23 @@ pub fn read_cluster_ref(repo: &Repo, commit: CommitId) -> Result<Option<ClusterR
     // A ref may point to anything, a blob included: then it is garbled, not an error.
     let Ok(info) = repo.commit(commit) else { return Ok(None) };
     let claimed_key = repo.claimed_key(commit)?;
-    let commit = info;
+    Ok(read_message(&info.message, info.tree, claimed_key).filter(|_| info.parents.is_empty()))
+}
+
+/// [`read_cluster_ref`], for a commit's bytes that are in no repository.
+pub fn read_cluster_ref_bytes(commit: &[u8]) -> Option<ClusterRef> {
+    let text = String::from_utf8_lossy(commit);
+    let (head, message) = text.split_once("\n\n")?;
+    let mut lines = head.lines();
+    let tree = lines.next()?.strip_prefix("tree ")?.parse().ok()?;
+    let has_parent = lines.any(|line| line.starts_with("parent "));
+    read_message(message, tree, commit::claimed_key(commit)).filter(|_| !has_parent)
+}
+
+fn read_message(message: &str, tree: TreeId, claimed_key: Option<PublicKey>) -> Option<ClusterRef> {
     let (mut cluster, mut fleet, mut alive) = (None, None, None);
     let (mut seq, mut allow_prune, mut format) = (None, BTreeSet::new(), 1);
-    for (name, value) in paragraph(&commit.message) {
+    for (name, value) in paragraph(message) {
         match name {
             CLUSTER => cluster = Some(value.to_owned()),
             FLEET => fleet = Some(value.to_owned()),
@@ -77,15 +90,6 @@ pub fn read_cluster_ref(repo: &Repo, commit: CommitId) -> Result<Option<ClusterR
             _ => {}
         }
     }
-    let plain = commit.parents.is_empty();
-    Ok(cluster.zip(seq).filter(|_| plain).map(|(cluster, seq)| ClusterRef {
-        cluster,
-        fleet,
-        seq,
-        tree: commit.tree,
-        allow_prune,
-        format,
-        alive,
-        claimed_key,
-    }))
+    let (cluster, seq) = cluster.zip(seq)?;
+    Some(ClusterRef { cluster, fleet, seq, tree, allow_prune, format, alive, claimed_key })
 }

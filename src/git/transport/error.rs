@@ -20,6 +20,9 @@ pub enum TransportError {
     /// The remote cannot prove its identity.
     #[error("`{remote}` is not trusted: {message}")]
     Untrusted { remote: String, message: String },
+    /// The remote's content is not what it should be; nothing of it is used.
+    #[error("`{remote}` gives wrong content: {message}")]
+    Wrong { remote: String, message: String },
     /// The remote denies access, or this operation.
     #[error("`{remote}` refuses the credentials: {message}")]
     Denied { remote: String, message: String },

@@ -6,6 +6,7 @@
 //! Making it and repairing it are one thing: each step is done where it is missing, and each file is written
 //! whole, so that a kill or a full disk at any moment leaves nothing that the next start cannot go on from.
 
+use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,6 @@ use std::time::{Duration, Instant};
 
 use super::error::TransportError;
 use super::orphans::{self, Means};
-use super::remote::RemoteUrl;
 use crate::Repo;
 
 /// Names the remote; its presence says that berth made the folder.
@@ -66,8 +66,8 @@ pub struct WorkingCopy {
 
 impl WorkingCopy {
     /// Opens the folder, makes it, or completes one whose making was cut short.
-    pub fn open(path: &Path, url: &RemoteUrl) -> Result<WorkingCopy, TransportError> {
-        let failed = |doing: &str, error: &dyn std::fmt::Display| TransportError::WorkingCopy {
+    pub fn open(path: &Path, remote: &dyn Display) -> Result<WorkingCopy, TransportError> {
+        let failed = |doing: &str, error: &dyn Display| TransportError::WorkingCopy {
             message: format!("{doing} `{}` failed: {error}", path.display()),
         };
         let path = std::path::absolute(path).map_err(|error| failed("finding", &error))?;
@@ -90,7 +90,7 @@ impl WorkingCopy {
         };
         remove_leftovers(&path);
         match read_marker(&path).map_err(|error| failed("reading", &error))? {
-            Marker::Names(of) if of == url.to_string() => {}
+            Marker::Names(of) if of == remote.to_string() => {}
             Marker::Names(of) => {
                 let hint = "give each remote its own folder, or delete the folder if the remote has moved";
                 return Err(TransportError::Setting {
@@ -100,7 +100,8 @@ impl WorkingCopy {
             }
             Marker::Missing | Marker::Torn => {
                 remove_parts(&path).map_err(|error| failed("emptying", &error))?;
-                write_whole(&path, MARKER, &format!("{url}\n")).map_err(|error| failed("marking", &error))?;
+                write_whole(&path, MARKER, &format!("{remote}\n"))
+                    .map_err(|error| failed("marking", &error))?;
             }
         }
         lay_out(&path).map_err(|error| failed("making", &error))?;

@@ -9,6 +9,7 @@ use super::PassError;
 use super::hooks::PassEnd;
 pub use super::hub_counts::HubCounts;
 use super::pass::PassOutcome;
+use super::registry_numbers::RegistryNumbers;
 use super::standing::{FleetStanding, MemberStanding};
 use super::{status_posts, webhooks};
 use crate::next_commit::NextCommitError;
@@ -52,6 +53,7 @@ pub struct PassMeter {
     leader: Later<Number>,
     settings: Number,
     hub_objects: HubCounts,
+    artifacts: RegistryNumbers,
     /// The members after the last pass: they become late while nothing else happens.
     heard: Vec<MemberStanding>,
     /// The halted rollouts that are named.
@@ -87,6 +89,7 @@ impl PassMeter {
             leader: Later::default(),
             settings: Number::default(),
             hub_objects: HubCounts::default(),
+            artifacts: RegistryNumbers::default(),
             heard: Vec::new(),
             named: BTreeSet::new(),
         };
@@ -121,6 +124,7 @@ impl PassMeter {
         meter.settings.set(1);
         run.register("settings_current", help, meter.settings.clone());
         meter.hub_objects.register(run);
+        meter.artifacts.register(run);
         let help = "Workloads that roll out step by step, by state";
         registry.register("berth_rollouts", help, meter.rollouts.clone());
         let help = "1 for each workload whose rollout is halted, at most 50 of them";
@@ -147,6 +151,11 @@ impl PassMeter {
     /// The counts of what is written to a hub cluster, for the one who writes it.
     pub fn hub_objects(&self) -> HubCounts {
         self.hub_objects.clone()
+    }
+
+    /// The numbers of a container registry, for whoever publishes there.
+    pub fn artifacts(&self) -> RegistryNumbers {
+        self.artifacts.clone()
     }
 
     /// Hears that the loop goes on.

@@ -102,7 +102,10 @@ impl RemoteError {
         use RemoteError::{NotOurs, Refused, Rewound, Transport};
         matches!(
             self,
-            NotOurs { .. } | Refused { .. } | Rewound { .. } | Transport(TransportError::NoSuchRef { .. })
+            NotOurs { .. }
+                | Refused { .. }
+                | Rewound { .. }
+                | Transport(TransportError::NoSuchRef { .. } | TransportError::Wrong { .. })
         )
     }
 

@@ -3,10 +3,11 @@
 //! the test process dies. Finding none is a skipped test, or under `CI=true` a failed one.
 
 mod exchange;
+mod fleet;
 mod gate;
 
 pub use exchange::{Exchange, call};
-#[allow(unused_imports, reason = "for those who look at single requests")]
+pub use fleet::Shop;
 pub use gate::{Asked, Deed, Gate};
 
 use std::net::TcpListener;

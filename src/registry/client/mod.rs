@@ -1,0 +1,81 @@
+//! A registry's API, as OCI's distribution specification describes it. It blocks its caller.
+//!
+//! - [`http`]: one request with its login, within limits of time and size. [`login`]: tokens and passwords.
+//! - [`blobs`], [`manifests`], [`tags`]: what a repository keeps. [`referrers`]: what refers to a manifest.
+//!
+//! Every byte that is received is checked against the digest that it was asked for by.
+
+mod blobs;
+mod digest;
+mod http;
+mod login;
+mod manifests;
+mod referrers;
+mod tags;
+
+use std::sync::Arc;
+
+use crate::address::RegistryUrl;
+use crate::credentials::Credentials;
+use crate::error::RegistryError;
+use berth_web::Roots;
+
+pub use blobs::Mounted;
+pub use digest::Digest;
+pub use manifests::{Descriptor, Manifest, Pulled, media};
+
+/// The access to a registry.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    pub credentials: Credentials,
+    pub roots: Roots,
+    /// Speak http, which others on the network can read and change. With this machine, it is spoken anyway.
+    pub plain: bool,
+}
+
+/// One registry, shared by whoever speaks with it: its connections and tokens are.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    http: Arc<http::Http>,
+    url: RegistryUrl,
+}
+
+/// One repository of a registry.
+#[derive(Clone, Debug)]
+pub struct Repository {
+    http: Arc<http::Http>,
+    name: String,
+}
+
+impl Registry {
+    /// Prepares requests to a registry. None is made.
+    pub fn new(url: &RegistryUrl, access: &Access) -> Registry {
+        Registry { http: Arc::new(http::Http::new(url.host(), access)), url: url.clone() }
+    }
+
+    /// Returns the address, as messages may show it.
+    pub fn url(&self) -> &RegistryUrl {
+        &self.url
+    }
+
+    /// Returns a cluster's repository.
+    pub fn repository_of(&self, cluster: &str) -> Repository {
+        Repository { http: self.http.clone(), name: self.url.repository_of(cluster) }
+    }
+}
+
+impl Repository {
+    /// Returns the name, without the host.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the name with the host, as clients of registries write it: `HOST/NAME`.
+    pub fn full_name(&self) -> String {
+        format!("{}/{}", self.http.host(), self.name)
+    }
+
+    fn wrong(&self, what: &str, reason: impl Into<String>) -> RegistryError {
+        self.http.wrong(&format!("{}{what}", self.name), &reason.into())
+    }
+}

@@ -1,0 +1,73 @@
+//! Failures of a registry, told apart by what the caller can do about them.
+
+use std::time::Duration;
+
+use berth_git::GitError;
+
+/// A registry that did not do as asked. Texts of the registry in it are one harmless line, without credentials.
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    /// A setting is wrong: an address, or a file that it names.
+    #[error("{message}")]
+    Setting { message: String, hint: Option<String> },
+    #[error("the registry `{registry}` cannot be reached: {reason}")]
+    Unreachable { registry: String, reason: String },
+    #[error("the registry `{registry}` is busy: {reason}")]
+    Busy { registry: String, reason: String, retry_after: Option<Duration> },
+    #[error("the registry `{registry}` denies access to `{what}`: {reason}")]
+    Denied { registry: String, what: String, reason: String },
+    #[error("the registry `{registry}` has no `{what}`")]
+    NotFound { registry: String, what: String },
+    #[error("the registry `{registry}` refuses `{what}`: {reason}")]
+    Refused { registry: String, what: String, status: u16, reason: String },
+    /// The answer is not what the protocol asks for, such as bytes of another digest.
+    #[error("the registry `{registry}` gives a wrong answer for `{what}`: {reason}")]
+    Wrong { registry: String, what: String, reason: String },
+    /// Nothing is moved back.
+    #[error("`{what}` has sequence {there}, and this daemon has {here}: a newer daemon published there")]
+    Ahead { what: String, there: u64, here: u64 },
+    #[error(
+        "`{what}` has another folder with sequence {sequence} than this daemon: another daemon published there"
+    )]
+    Different { what: String, sequence: u64 },
+    #[error("the folder of `{cluster}` cannot be an artifact: {reason}")]
+    Unfit { cluster: String, reason: String },
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+impl RegistryError {
+    /// Returns the one thing that would help.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            RegistryError::Setting { hint, .. } => return hint.clone(),
+            RegistryError::Git(error) => return error.hint(),
+            RegistryError::Denied { .. } => {
+                "log in with `docker login`, or name the file with the credentials with `--registry-auth`; check that the \
+                 account may read, and for `berth run` write"
+            }
+            RegistryError::NotFound { .. } => {
+                "check the address and the cluster's name, and whether `berth run --publish` has published it"
+            }
+            RegistryError::Ahead { .. } | RegistryError::Different { .. } => {
+                "stop the other daemon; where the branch was set back on purpose, delete the repository's tags"
+            }
+            RegistryError::Unreachable { .. }
+            | RegistryError::Busy { .. }
+            | RegistryError::Refused { .. }
+            | RegistryError::Wrong { .. }
+            | RegistryError::Unfit { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
+
+    /// Reports whether the same request may work a moment later, without anybody doing anything.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, RegistryError::Unreachable { .. } | RegistryError::Busy { .. })
+    }
+
+    /// Reports whether the thing asked for is missing.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, RegistryError::NotFound { .. })
+    }
+}

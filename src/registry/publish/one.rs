@@ -1,0 +1,183 @@
+//! One cluster: its folder and its pointer, each step after what it needs.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use super::{Publication, Publisher};
+use crate::artifact::{self, Artifact};
+use crate::client::{Descriptor, Digest, Manifest, Repository, media};
+use crate::error::RegistryError;
+use crate::pointer::{CURRENT, MEMBER, Pointer, SEQUENCE};
+use berth_base::model::Timestamp;
+use berth_git::protocol::cluster_ref::read_cluster_ref_bytes;
+use berth_git::protocol::{ClusterRef, read_cluster_ref};
+use berth_git::{CommitId, GitError, Repo};
+
+/// The layers whose repository is remembered.
+const MOST_MOUNTS: usize = 10_000;
+
+/// The result for one cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Published {
+    /// The registry has it.
+    Unchanged,
+    /// The folder was there, under another commit.
+    Renamed,
+    /// The folder is new.
+    Folder(Digest),
+    /// Another daemon publishes now.
+    NotOurs,
+}
+
+/// The pointer that the registry has.
+struct There {
+    /// The digest of its manifest.
+    manifest: Digest,
+    pointer: Pointer,
+    said: ClusterRef,
+}
+
+impl Publisher {
+    /// Brings one cluster's folder to the registry.
+    pub(super) fn publish_one(&self, repo: &Repo, commit: CommitId) -> Result<Published, RegistryError> {
+        let said = read_cluster_ref(repo, commit)?;
+        let said = said.ok_or_else(|| GitError::Failed {
+            doing: format!("reading the cluster's commit {commit}"),
+            message: "it is not berth's".to_owned(),
+        })?;
+        let repository = self.registry.repository_of(&said.cluster);
+        let there = self.pointer_of(&repository)?;
+        if let Some(there) = &there
+            && there.pointer.commit_id()? == commit
+        {
+            return self.look_after(&repository, there);
+        }
+        if let Some(there) = &there {
+            self.refuse_to_go_back(&repository, there, &said)?;
+        }
+        let known = there.as_ref().filter(|there| there.said.tree == said.tree);
+        let known = known.map(|there| Self::manifest_of(&repository, &there.pointer)).transpose()?.flatten();
+        let (folder, bytes) = match known {
+            Some(known) => known,
+            None => {
+                let artifact = artifact::pack(repo, said.tree, &said.cluster)?;
+                self.push_folder(&repository, &artifact, there.is_none())?;
+                (artifact.digest(), artifact.manifest.bytes())
+            }
+        };
+        let manifest = Descriptor::of(media::MANIFEST, &bytes);
+        let publication =
+            Publication { repository: &repository, manifest: &manifest, cluster: &said, commit, repo };
+        for attach in &self.attached {
+            attach.attach(&publication)?;
+        }
+        if !self.leads.load(Ordering::SeqCst) {
+            return Ok(Published::NotOurs);
+        }
+        repository.push_manifest(&format!("{SEQUENCE}{}", said.seq), media::MANIFEST, &bytes)?;
+        repository.push_manifest(CURRENT, media::MANIFEST, &bytes)?;
+        let pointer = Pointer { commit: repo.raw_commit(commit)?, folder };
+        let manifest = pointer.manifest(&said.cluster).bytes();
+        repository.push_manifest(MEMBER, media::MANIFEST, &manifest)?;
+        let old_pointer =
+            there.as_ref().map(|there| there.manifest).filter(|old| *old != Digest::of(&manifest));
+        self.collect(&repository, folder, old_pointer);
+        let is_same = there.is_some_and(|there| there.pointer.folder == folder);
+        Ok(if is_same { Published::Renamed } else { Published::Folder(folder) })
+    }
+
+    /// Mends a tag that somebody moved.
+    fn look_after(&self, repository: &Repository, there: &There) -> Result<Published, RegistryError> {
+        if repository.manifest_digest(CURRENT)? == Some(there.pointer.folder) {
+            return Ok(Published::Unchanged);
+        }
+        match Self::manifest_of(repository, &there.pointer)? {
+            Some((_, bytes)) => {
+                repository.push_manifest(CURRENT, media::MANIFEST, &bytes)?;
+                Ok(Published::Renamed)
+            }
+            // The folder is gone as well: the pointer goes too, and the next try begins anew.
+            None => {
+                let gone = repository.delete_manifest(&there.manifest.to_string())?;
+                let (what, reason) = (repository.full_name(), "its folder is gone".to_owned());
+                let registry = self.registry.url().host().to_owned();
+                Err(if gone {
+                    RegistryError::Busy { registry, reason, retry_after: None }
+                } else {
+                    RegistryError::Wrong { registry, what, reason }
+                })
+            }
+        }
+    }
+
+    /// Reads the pointer that the registry has. One that nobody could trust does not count.
+    fn pointer_of(&self, repository: &Repository) -> Result<Option<There>, RegistryError> {
+        let Some(pulled) = repository.pull_manifest(MEMBER)? else { return Ok(None) };
+        let Some(pointer) = Pointer::read(&pulled.bytes) else { return Ok(None) };
+        let Some(said) = read_cluster_ref_bytes(&pointer.commit) else { return Ok(None) };
+        if let Some(keys) = &self.keys
+            && keys.check(&pointer.commit, Timestamp::now()).is_err()
+        {
+            return Ok(None);
+        }
+        Ok(Some(There { manifest: pulled.digest, pointer, said }))
+    }
+
+    /// An older daemon, or one with an older branch, moves nothing back.
+    fn refuse_to_go_back(
+        &self,
+        repository: &Repository,
+        there: &There,
+        here: &ClusterRef,
+    ) -> Result<(), RegistryError> {
+        let what = || repository.full_name();
+        if self.may_go_back {
+            return Ok(());
+        }
+        if there.said.seq > here.seq {
+            return Err(RegistryError::Ahead { what: what(), there: there.said.seq, here: here.seq });
+        }
+        if there.said.seq == here.seq && there.said.tree != here.tree {
+            return Err(RegistryError::Different { what: what(), sequence: here.seq });
+        }
+        Ok(())
+    }
+
+    /// Returns the manifest of the folder that a pointer names, if the registry still has it.
+    fn manifest_of(
+        repository: &Repository,
+        pointer: &Pointer,
+    ) -> Result<Option<(Digest, Vec<u8>)>, RegistryError> {
+        let pulled = repository.pull_manifest(&pointer.folder.to_string())?;
+        Ok(pulled.map(|pulled| (pulled.digest, pulled.bytes)))
+    }
+
+    fn push_folder(
+        &self,
+        repository: &Repository,
+        artifact: &Artifact,
+        is_first: bool,
+    ) -> Result<(), RegistryError> {
+        let Artifact { layer, manifest } = artifact;
+        let empty = Digest::of(b"{}");
+        let layer_digest = Digest::of(layer);
+        let place =
+            |digest: &Digest| self.mounts.lock().unwrap_or_else(PoisonError::into_inner).get(digest).cloned();
+        if is_first {
+            repository.push_blob(b"{}", place(&empty).as_deref())?;
+        }
+        repository.push_blob(layer, place(&layer_digest).as_deref())?;
+        {
+            let mut mounts = self.mounts.lock().unwrap_or_else(PoisonError::into_inner);
+            if mounts.len() >= MOST_MOUNTS {
+                mounts.clear();
+            }
+            for digest in [empty, layer_digest] {
+                mounts.insert(digest, repository.name().to_owned());
+            }
+        }
+        let bytes = Manifest::bytes(manifest);
+        repository.push_manifest(&Digest::of(&bytes).to_string(), media::MANIFEST, &bytes)?;
+        Ok(())
+    }
+}
