@@ -14,6 +14,7 @@ use berth_git::{CommitId, GitError, Repo, TreeId, Writer};
 use berth_member::live::Access;
 use berth_member::sync::ClusterFolder;
 use berth_member::sync::backends::kube::neighbour::{ArgoCd, Flux, Neighbour, Revisions};
+use berth_registry::artifact;
 
 /// The program that applies the folder
 #[derive(Debug, clap::Args)]
@@ -75,11 +76,17 @@ impl ApplierArgs {
 pub(super) fn revisions(repo: PathBuf) -> Revisions {
     Box::new(move |folder: &ClusterFolder| {
         let tree: TreeId = folder.tree.parse().map_err(|()| format!("`{}` is no tree", folder.tree))?;
+        let repo = Repo::open(&repo).map_err(|error| error.to_string())?;
         let branch = || -> Result<CommitId, GitError> {
-            let repo = Repo::open(&repo)?;
             write_cluster_branch(&mut Writer::new(&repo)?, &folder.cluster, tree)
         };
-        Ok(vec![format!("sha1:{}", branch().map_err(|error| error.to_string())?)])
+        let branch = branch().map_err(|error| error.to_string())?;
+        let mut revisions = vec![format!("sha1:{branch}")];
+        // A folder that no artifact can hold is in no registry.
+        if let Ok(artifact) = artifact::pack(&repo, tree, &folder.cluster) {
+            revisions.push(artifact.digest().to_string());
+        }
+        Ok(revisions)
     })
 }
 

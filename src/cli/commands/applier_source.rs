@@ -1,12 +1,13 @@
 //! The address from which another program takes the folders of clusters.
 
 use super::exit::CommandError;
+use berth_registry::RegistryUrl;
 
 /// Where the folders of all clusters are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
-    /// The start of all repositories at a registry, as `oci://HOST/PREFIX`.
-    Registry(String),
+    /// The start of all repositories at a registry.
+    Registry(RegistryUrl),
     /// A Git repository.
     Git(String),
 }
@@ -17,13 +18,8 @@ pub(super) fn address(flag: &str, url: &str) -> Result<Address, CommandError> {
         let error = CommandError::usage(format!("{flag} must not hold a name or a password"));
         return Err(error.hint("put them into a Secret of that cluster"));
     }
-    if let Some(place) = url.strip_prefix("oci://") {
-        let place = place.trim_end_matches('/');
-        if !place.contains('/') {
-            let error = CommandError::usage(format!("{flag} `{url}` names no repository"));
-            return Err(error.hint("write it as `oci://registry.example.com/fleet`"));
-        }
-        return Ok(Address::Registry(format!("oci://{place}")));
+    if RegistryUrl::is_one(url) {
+        return Ok(Address::Registry(RegistryUrl::parse(url)?));
     }
     if !["https://", "http://", "ssh://"].iter().any(|scheme| url.starts_with(scheme)) {
         let error =

@@ -163,9 +163,9 @@ impl JoinApplierArgs {
             );
         };
         let url = match address("--applier-source", url)? {
-            Address::Registry(prefix) => {
+            Address::Registry(registry) => {
                 return Ok(Source::Registry {
-                    url: format!("{prefix}/clusters/{cluster}"),
+                    url: format!("oci://{}/{}", registry.host(), registry.repository_of(cluster)),
                     keys: self.artifact_keys_secret.clone(),
                     is_insecure: self.insecure_registry,
                 });

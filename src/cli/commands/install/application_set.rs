@@ -50,8 +50,8 @@ pub(super) fn cmd_application_set(args: &ApplicationSetArgs, ui: &Ui) -> Outcome
     fits("--project", &args.project, is_dns_subdomain(&args.project))?;
     let [cluster, destination] = TEMPLATES.map(str::to_owned);
     let source = match address("--source", &args.source)? {
-        Address::Registry(prefix) => Source::Registry {
-            url: format!("{prefix}/clusters/{cluster}"),
+        Address::Registry(registry) => Source::Registry {
+            url: format!("{registry}/clusters/{cluster}"),
             keys: None,
             is_insecure: args.insecure_registry,
         },
