@@ -157,7 +157,7 @@ enum Command {
     Import(import::ImportArgs),
     Federate(federate::FederateArgs),
     Convert(convert::ConvertArgs),
-    Join(join::JoinArgs),
+    Join(Box<join::JoinArgs>),
     Install(Box<install::InstallArgs>),
     Unjoin(unjoin::UnjoinArgs),
     Enable(enable::EnableArgs),

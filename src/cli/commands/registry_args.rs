@@ -8,6 +8,9 @@ use berth_git::protocol::Refs;
 use berth_git::transport::{Cancel, Transport, WorkingCopy};
 use berth_registry::{Access, Credentials, Registry, RegistryError, RegistryTransport, RegistryUrl};
 
+/// A way to a cluster's folder, and its working copy.
+type Opened = (Box<dyn Transport>, WorkingCopy);
+
 /// The access to a registry
 #[derive(Debug, clap::Args)]
 pub(crate) struct RegistryArgs {
@@ -46,7 +49,7 @@ impl RegistryArgs {
         cluster: &str,
         usage: &str,
         cancel: &Cancel,
-    ) -> Result<Option<(Box<dyn Transport>, WorkingCopy)>, CommandError> {
+    ) -> Result<Option<Opened>, CommandError> {
         let Some(url) = remote.url().filter(|url| RegistryUrl::is_one(url)) else {
             let opened = remote.open(repo, usage, cancel)?;
             return Ok(opened.map(|(transport, copy)| (Box::new(transport) as Box<dyn Transport>, copy)));
