@@ -288,8 +288,9 @@ fn a_member_reports_the_properties_of_its_cluster() {
                 .stderr(Stdio::null())
                 .spawn()
                 .expect("kubectl");
-            child.stdin.take().expect("a pipe").write_all(object.to_string().as_bytes()).ok()?;
-            child.wait().expect("an end").success().then_some(())
+            let written = child.stdin.take().expect("a pipe").write_all(object.to_string().as_bytes());
+            let ended = child.wait().expect("an end");
+            (written.is_ok() && ended.success()).then_some(())
         });
     };
     property("cluster.clusterset.k8s.io", "turin-1");
