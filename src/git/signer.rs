@@ -13,12 +13,10 @@ use crate::transport::process::{self, ProcessEnd};
 use berth_base::diag::harmless_line;
 use berth_base::text::{base64, cut};
 
-/// The length of an Ed25519 signature.
-const LENGTH: usize = 64;
 /// The characters of a program's own words that are worth showing.
 const LONGEST_MESSAGE: usize = 200;
 
-/// A program that reads bytes from its input and writes their signature, as 64 bytes or as base64.
+/// A program that reads bytes from its input and writes their signature, as bytes or as base64.
 #[derive(Debug)]
 pub struct SignerProgram {
     path: PathBuf,
@@ -38,9 +36,10 @@ impl Signs for SignerProgram {
         let shown = self.path.display();
         let failed = |error: std::io::Error| format!("`{shown}` does not run: {error}");
         let (input, mut to) = std::io::pipe().map_err(failed)?;
-        // Few bytes, which a pipe holds before anybody reads.
-        to.write_all(bytes).map_err(failed)?;
-        drop(to);
+        // A statement is longer than a pipe may hold before anybody reads. A program that reads less fails by its
+        // signature.
+        let bytes = bytes.to_vec();
+        let writing = std::thread::spawn(move || to.write_all(&bytes));
         let mut command = Command::new(&self.path);
         for (name, _) in std::env::vars_os() {
             // Tokens and passwords for other things.
@@ -49,9 +48,11 @@ impl Signs for SignerProgram {
             }
         }
         command.env("BERTH_SIGNING_PUBLIC_KEY", key.line()).stdin(input);
-        match process::run(command, self.patience, &self.cancel).map_err(failed)? {
-            ProcessEnd::Done { status, out, .. } if status.success() => signature(&out)
-                .ok_or_else(|| format!("`{shown}` gave no signature of {LENGTH} bytes, plain or as base64")),
+        let end = process::run(command, self.patience, &self.cancel).map_err(failed)?;
+        drop(writing);
+        match end {
+            ProcessEnd::Done { status, out, .. } if status.success() => signature(key, &out)
+                .ok_or_else(|| format!("`{shown}` gave no signature of {}, plain or as base64", form(key))),
             ProcessEnd::Done { status, err, .. } => {
                 let said = String::from_utf8_lossy(&err);
                 let said = harmless_line(said.trim()).into_owned();
@@ -66,12 +67,26 @@ impl Signs for SignerProgram {
     }
 }
 
-fn signature(out: &[u8]) -> Option<Vec<u8>> {
-    if out.len() == LENGTH {
+fn signature(key: &PublicKey, out: &[u8]) -> Option<Vec<u8>> {
+    if is_signature(key, out) {
         return Some(out.to_vec());
     }
     let decoded = base64::decode_exactly(std::str::from_utf8(out).ok()?.trim())?;
-    (decoded.len() == LENGTH).then_some(decoded)
+    is_signature(key, &decoded).then_some(decoded)
+}
+
+/// Reports whether bytes have the form of a signature by the key.
+fn is_signature(key: &PublicKey, bytes: &[u8]) -> bool {
+    match (key.is_ed25519(), bytes) {
+        (true, _) => bytes.len() == 64,
+        (false, [0x30, length, rest @ ..]) => rest.len() == usize::from(*length),
+        (false, _) => false,
+    }
+}
+
+/// Returns the form that [`is_signature`] asks for.
+fn form(key: &PublicKey) -> &'static str {
+    if key.is_ed25519() { "64 bytes" } else { "ECDSA in DER" }
 }
 
 #[cfg(unix)]
@@ -84,7 +99,8 @@ mod agent {
     use std::os::unix::net::UnixStream;
     use std::time::Instant;
 
-    use super::{Duration, LENGTH, Path, PathBuf, PublicKey, Signs};
+    use super::{Duration, Path, PathBuf, PublicKey, Signs, form, is_signature};
+    use crate::signature::p256_signature;
     use crate::signature::wire::{Reader, put};
 
     const SIGN_REQUEST: u8 = 13;
@@ -156,11 +172,11 @@ mod agent {
             }
             let mut made = Reader::new(answer.bytes().unwrap_or_default());
             let (_kind, signature) = (made.bytes(), made.bytes().unwrap_or_default());
-            if signature.len() == LENGTH {
-                Ok(signature.to_vec())
-            } else {
-                Err(format!("the agent at `{shown}` gave no signature of {LENGTH} bytes"))
-            }
+            let signature =
+                if key.is_ed25519() { Some(signature.to_vec()) } else { p256_signature(signature) };
+            signature
+                .filter(|signature| is_signature(key, signature))
+                .ok_or_else(|| format!("the agent at `{shown}` gave no signature of {}", form(key)))
         }
     }
 }

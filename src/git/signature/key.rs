@@ -58,6 +58,11 @@ impl PublicKey {
         Reader::new(&self.0).text()
     }
 
+    /// Reports whether its signatures are Ed25519.
+    pub(crate) fn is_ed25519(&self) -> bool {
+        self.algorithm() == Some("ssh-ed25519")
+    }
+
     /// Reports whether a signature in SSH's form is one of this key over these bytes.
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         self.try_verify(message, signature).is_some()

@@ -34,7 +34,8 @@ enum Holder {
 
 /// Somebody else who has a key, and signs with it.
 pub trait Signs: Send + Sync {
-    /// Returns the 64 bytes of an Ed25519 signature of these bytes, or the reason why there is none.
+    /// Returns a signature of these bytes, or the reason why there is none: the 64 bytes of one with Ed25519, or with
+    /// ECDSA on P-256 its DER.
     fn sign(&self, key: &PublicKey, bytes: &[u8]) -> Result<Vec<u8>, String>;
 }
 
@@ -61,6 +62,8 @@ pub enum KeyError {
     Protected,
     #[error("it is not an Ed25519 key")]
     Kind,
+    #[error("it is neither an Ed25519 key nor one on the curve P-256 with its public part")]
+    PlainKind,
 }
 
 impl Signer {
@@ -105,12 +108,17 @@ impl Signer {
         &self.public
     }
 
+    /// Returns the 64 bytes of a signature, or the reason why there is none. Those by others are not checked yet.
+    pub(super) fn sign_plain(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
+        match &self.holder {
+            Holder::Own(pair) => Ok(pair.sign(bytes).as_ref().to_vec()),
+            Holder::Other(holder) => holder.sign(&self.public, bytes),
+        }
+    }
+
     /// Returns a signature in SSH's form, or the reason why there is none.
     pub(super) fn sign(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
-        let signature = match &self.holder {
-            Holder::Own(pair) => pair.sign(bytes).as_ref().to_vec(),
-            Holder::Other(holder) => holder.sign(&self.public, bytes)?,
-        };
+        let signature = self.sign_plain(bytes)?;
         let mut made = Vec::new();
         put(&mut made, ED25519.as_bytes());
         put(&mut made, &signature);

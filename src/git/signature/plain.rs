@@ -1,0 +1,228 @@
+//! Signatures of plain bytes, without SSH's form around them, as cosign and Flux check them: Ed25519 in 64 bytes, and
+//! ECDSA on P-256 with SHA-256 in DER.
+//!
+//! Signatures of commits are over bytes that begin with `SSHSIG`. So one key can serve both: neither passes for the other.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ring::rand::SystemRandom;
+use ring::signature::{
+    ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_ASN1_SIGNING, ED25519, EcdsaKeyPair, Ed25519KeyPair,
+    KeyPair as _, UnparsedPublicKey,
+};
+
+use super::key::PublicKey;
+use super::pem;
+use super::private::{KeyError, Signer, Signs};
+use super::wire::{Reader, put};
+
+/// A key that signs plain bytes.
+#[derive(Clone)]
+pub struct PlainSigner {
+    holder: Holder,
+    public: PublicKey,
+}
+
+#[derive(Clone)]
+enum Holder {
+    /// The key that signs commits, too.
+    Commits(Signer),
+    Ed25519(Arc<Ed25519KeyPair>),
+    P256(Arc<EcdsaKeyPair>),
+    /// Somebody else who has the key.
+    Other(Arc<dyn Signs>),
+}
+
+impl fmt::Debug for PlainSigner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PlainSigner({})", self.public)
+    }
+}
+
+impl From<Signer> for PlainSigner {
+    fn from(signer: Signer) -> PlainSigner {
+        PlainSigner { public: signer.public().clone(), holder: Holder::Commits(signer) }
+    }
+}
+
+impl PlainSigner {
+    /// Reads a private key: PKCS #8 or the form of RFC 5915 in PEM, of Ed25519 or on P-256; or what `ssh-keygen -t
+    /// ed25519 -N ''` writes.
+    pub fn read(text: &str) -> Result<PlainSigner, KeyError> {
+        if text.contains("ENCRYPTED") {
+            return Err(KeyError::Protected);
+        }
+        if let Some(sec1) = pem::block(text, "EC PRIVATE KEY") {
+            return PlainSigner::p256(&pem::around_sec1(&sec1)).ok_or(KeyError::PlainKind);
+        }
+        let Some(pkcs8) = pem::block(text, "PRIVATE KEY") else {
+            return Signer::read(text).map(PlainSigner::from);
+        };
+        PlainSigner::p256(&pkcs8).or_else(|| PlainSigner::ed25519(&pkcs8)).ok_or(KeyError::PlainKind)
+    }
+
+    /// A key that somebody else has.
+    pub fn held_by(public: PublicKey, holder: Arc<dyn Signs>) -> Result<PlainSigner, KeyError> {
+        match public.der() {
+            Some(_) => Ok(PlainSigner { holder: Holder::Other(holder), public }),
+            None => Err(KeyError::PlainKind),
+        }
+    }
+
+    fn p256(pkcs8: &[u8]) -> Option<PlainSigner> {
+        let pair =
+            EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, pkcs8, &SystemRandom::new()).ok()?;
+        let public = PublicKey::p256(pair.public_key().as_ref());
+        Some(PlainSigner { holder: Holder::P256(Arc::new(pair)), public })
+    }
+
+    fn ed25519(pkcs8: &[u8]) -> Option<PlainSigner> {
+        let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(pkcs8).ok()?;
+        let mut wire = Vec::new();
+        put(&mut wire, b"ssh-ed25519");
+        put(&mut wire, pair.public_key().as_ref());
+        let public = PublicKey::from_wire(&wire);
+        Some(PlainSigner { holder: Holder::Ed25519(Arc::new(pair)), public })
+    }
+
+    pub fn public(&self) -> &PublicKey {
+        &self.public
+    }
+
+    /// Returns a signature, or the reason why there is none. Signatures on P-256 differ each time.
+    pub fn sign(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
+        let made = match &self.holder {
+            Holder::Commits(signer) => signer.sign_plain(bytes)?,
+            Holder::Ed25519(pair) => pair.sign(bytes).as_ref().to_vec(),
+            Holder::P256(pair) => {
+                let made = pair.sign(&SystemRandom::new(), bytes);
+                made.map_err(|_| "no random numbers".to_owned())?.as_ref().to_vec()
+            }
+            Holder::Other(holder) => holder.sign(&self.public, bytes)?,
+        };
+        if self.public.verify_plain(bytes, &made) {
+            Ok(made)
+        } else {
+            Err(format!("what it gave is no signature by the key {}", self.public))
+        }
+    }
+}
+
+/// Returns the DER of a signature on P-256 that SSH has as two numbers.
+pub(crate) fn p256_signature(made: &[u8]) -> Option<Vec<u8>> {
+    let mut made = Reader::new(made);
+    let (r, s) = (made.big()?, made.big()?);
+    (made.is_empty() && r.len() <= 32 && s.len() <= 32).then(|| pem::ecdsa(r, s))
+}
+
+impl PublicKey {
+    /// Reports whether a signature is one of this key over exactly these bytes, as [`PlainSigner::sign`] makes it.
+    pub fn verify_plain(&self, message: &[u8], signature: &[u8]) -> bool {
+        let mut key = Reader::new(self.wire());
+        let algorithm: &dyn ring::signature::VerificationAlgorithm = match key.text() {
+            Some("ssh-ed25519") => &ED25519,
+            Some("ecdsa-sha2-nistp256") if key.text() == Some("nistp256") => &ECDSA_P256_SHA256_ASN1,
+            _ => return false,
+        };
+        let Some(point) = key.bytes().filter(|_| key.is_empty()) else { return false };
+        UnparsedPublicKey::new(algorithm, point).verify(message, signature).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What OpenSSL made, for tests alone: `openssl genpkey`, `openssl ec`, `openssl pkey -pubout`, `openssl dgst -sha256
+    /// -sign` and `openssl pkeyutl -sign -rawin`.
+    const MESSAGE: &[u8] = b"plain bytes";
+    const P256: &str = include_str!("../../../fixtures/signatures/artifact-p256.pem");
+    const P256_SEC1: &str = include_str!("../../../fixtures/signatures/artifact-p256-sec1.pem");
+    const P256_PUBLIC: &str = include_str!("../../../fixtures/signatures/artifact-p256.pub.pem");
+    const P256_MADE: &[u8] = include_bytes!("../../../fixtures/signatures/artifact-p256.sig");
+    const ED25519: &str = include_str!("../../../fixtures/signatures/artifact-ed25519.pem");
+    const ED25519_PUBLIC: &str = include_str!("../../../fixtures/signatures/artifact-ed25519.pub.pem");
+    const ED25519_MADE: &[u8] = include_bytes!("../../../fixtures/signatures/artifact-ed25519.sig");
+
+    #[test]
+    fn keys_of_openssl_sign_and_are_written_as_openssl_writes_them() {
+        for (private, public, made) in [
+            (P256, P256_PUBLIC, P256_MADE),
+            (P256_SEC1, P256_PUBLIC, P256_MADE),
+            (ED25519, ED25519_PUBLIC, ED25519_MADE),
+        ] {
+            let signer = PlainSigner::read(private).expect("a key");
+            assert_eq!(signer.public().pem().as_deref(), Some(public));
+            let key = PublicKey::read_pem(public).expect("a public key");
+            assert_eq!(&key, signer.public());
+            assert!(key.verify_plain(MESSAGE, made));
+            let own = signer.sign(MESSAGE).expect("a signature");
+            assert!(key.verify_plain(MESSAGE, &own));
+            for (message, made) in [
+                (&b"plain byte"[..], made.to_vec()),
+                (MESSAGE, made[..made.len() - 1].to_vec()),
+                (MESSAGE, [made, &[0]].concat()),
+                (MESSAGE, Vec::new()),
+            ] {
+                assert!(!key.verify_plain(message, &made));
+            }
+            assert!(!key.verify_plain(MESSAGE, if made == P256_MADE { ED25519_MADE } else { P256_MADE }));
+        }
+        assert_eq!(PlainSigner::read(ED25519).expect("a key").sign(MESSAGE).as_deref(), Ok(ED25519_MADE));
+    }
+
+    #[test]
+    fn a_key_of_ssh_serves_both_uses_and_neither_signature_passes_for_the_other() {
+        let (signer, text) = super::super::private::write(&[7; 32], 1, "test").expect("a key");
+        let plain = PlainSigner::read(&text).expect("a key");
+        assert_eq!(plain.public(), signer.public());
+        let made = plain.sign(MESSAGE).expect("a signature");
+        assert!(plain.public().verify_plain(MESSAGE, &made));
+        let of_commit = super::super::sshsig::sign(&signer, MESSAGE, "git").expect("a signature");
+        let bytes = super::super::armor::unwrap(&of_commit, super::super::armor::SIGNATURE).expect("armor");
+        assert!(!plain.public().verify_plain(MESSAGE, &bytes[bytes.len() - 64..]));
+        assert!(PublicKey::read_pem(&plain.public().pem().expect("PEM")).as_ref() == Some(plain.public()));
+    }
+
+    #[test]
+    fn what_ssh_signs_on_p256_has_the_form_of_openssl() {
+        let line = include_str!("../../../fixtures/signatures/ecdsab256.pub");
+        let key = PublicKey::read(line).expect("a key");
+        assert!(
+            key.pem()
+                .expect("PEM")
+                .starts_with("-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE")
+        );
+        let numbers = |r: &[u8], s: &[u8]| {
+            let mut made = Vec::new();
+            put(&mut made, r);
+            put(&mut made, s);
+            p256_signature(&made)
+        };
+        assert_eq!(numbers(&[0, 0x80, 1], &[2]), Some(vec![0x30, 8, 2, 3, 0, 0x80, 1, 2, 1, 2]));
+        assert_eq!(numbers(&[], &[2]), Some(vec![0x30, 6, 2, 1, 0, 2, 1, 2]));
+        assert_eq!(numbers(&[1; 33], &[2]), None);
+        assert_eq!(p256_signature(&[1, 2, 3]), None);
+    }
+
+    #[test]
+    fn other_keys_are_refused_by_what_they_are() {
+        for (text, why) in [
+            ("", KeyError::Unreadable),
+            ("-----BEGIN PRIVATE KEY-----\n!\n-----END PRIVATE KEY-----", KeyError::Unreadable),
+            ("-----BEGIN PRIVATE KEY-----\nMAA=\n-----END PRIVATE KEY-----", KeyError::PlainKind),
+            ("-----BEGIN EC PRIVATE KEY-----\nMAA=\n-----END EC PRIVATE KEY-----", KeyError::PlainKind),
+            ("-----BEGIN ENCRYPTED SIGSTORE PRIVATE KEY-----\nMAA=", KeyError::Protected),
+        ] {
+            assert_eq!(PlainSigner::read(text).err(), Some(why), "{text}");
+        }
+        for text in [
+            "",
+            "-----BEGIN PUBLIC KEY-----\nMAA=\n-----END PUBLIC KEY-----",
+            &P256_PUBLIC.replace("PUBLIC", "X"),
+        ] {
+            assert_eq!(PublicKey::read_pem(text), None);
+        }
+    }
+}
