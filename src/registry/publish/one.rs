@@ -47,24 +47,17 @@ impl Publisher {
         })?;
         let repository = self.registry.repository_of(&said.cluster);
         let there = self.pointer_of(&repository)?;
-        if let Some(there) = &there
-            && there.pointer.commit_id()? == commit
-        {
-            return self.look_after(&repository, there);
-        }
         if let Some(there) = &there {
             self.refuse_to_go_back(&repository, there, &said)?;
         }
-        let known = there.as_ref().filter(|there| there.said.tree == said.tree);
-        let known = known.map(|there| Self::manifest_of(&repository, &there.pointer)).transpose()?.flatten();
-        let (folder, bytes) = match known {
-            Some(known) => known,
-            None => {
-                let artifact = artifact::pack(repo, said.tree, &said.cluster)?;
-                self.push_folder(&repository, &artifact, there.is_none())?;
-                (artifact.digest(), artifact.manifest.bytes())
-            }
-        };
+        // What the registry says is the folder is compared with the folder itself: nothing else is signed or tagged.
+        let artifact = artifact::pack(repo, said.tree, &said.cluster)?;
+        let (folder, bytes) = (artifact.digest(), artifact.manifest.bytes());
+        let is_same = there.as_ref().is_some_and(|there| there.pointer.folder == folder);
+        let is_there = is_same && repository.manifest_digest(&folder.to_string())?.is_some();
+        if !is_there {
+            self.push_folder(&repository, &artifact, there.is_none())?;
+        }
         let manifest = Descriptor::of(media::MANIFEST, &bytes);
         let publication =
             Publication { repository: &repository, manifest: &manifest, cluster: &said, commit, repo };
@@ -74,6 +67,11 @@ impl Publisher {
         if !self.leads.load(Ordering::SeqCst) {
             return Ok(Published::NotOurs);
         }
+        let names_commit = |there: &There| there.pointer.commit_id().is_ok_and(|named| named == commit);
+        let is_whole = is_there && there.as_ref().is_some_and(names_commit);
+        if is_whole && repository.manifest_digest(CURRENT)? == Some(folder) {
+            return Ok(Published::Unchanged);
+        }
         repository.push_manifest(&format!("{SEQUENCE}{}", said.seq), media::MANIFEST, &bytes)?;
         repository.push_manifest(CURRENT, media::MANIFEST, &bytes)?;
         let pointer = Pointer { commit: repo.raw_commit(commit)?, folder };
@@ -82,32 +80,7 @@ impl Publisher {
         let old_pointer =
             there.as_ref().map(|there| there.manifest).filter(|old| *old != Digest::of(&manifest));
         self.collect(&repository, folder, old_pointer);
-        let is_same = there.is_some_and(|there| there.pointer.folder == folder);
         Ok(if is_same { Published::Renamed } else { Published::Folder(folder) })
-    }
-
-    /// Mends a tag that somebody moved.
-    fn look_after(&self, repository: &Repository, there: &There) -> Result<Published, RegistryError> {
-        if repository.manifest_digest(CURRENT)? == Some(there.pointer.folder) {
-            return Ok(Published::Unchanged);
-        }
-        match Self::manifest_of(repository, &there.pointer)? {
-            Some((_, bytes)) => {
-                repository.push_manifest(CURRENT, media::MANIFEST, &bytes)?;
-                Ok(Published::Renamed)
-            }
-            // The folder is gone as well: the pointer goes too, and the next try begins anew.
-            None => {
-                let gone = repository.delete_manifest(&there.manifest.to_string())?;
-                let (what, reason) = (repository.full_name(), "its folder is gone".to_owned());
-                let registry = self.registry.url().host().to_owned();
-                Err(if gone {
-                    RegistryError::Busy { registry, reason, retry_after: None }
-                } else {
-                    RegistryError::Wrong { registry, what, reason }
-                })
-            }
-        }
     }
 
     /// Reads the pointer that the registry has. One that nobody could trust does not count.
@@ -141,15 +114,6 @@ impl Publisher {
             return Err(RegistryError::Different { what: what(), sequence: here.seq });
         }
         Ok(())
-    }
-
-    /// Returns the manifest of the folder that a pointer names, if the registry still has it.
-    fn manifest_of(
-        repository: &Repository,
-        pointer: &Pointer,
-    ) -> Result<Option<(Digest, Vec<u8>)>, RegistryError> {
-        let pulled = repository.pull_manifest(&pointer.folder.to_string())?;
-        Ok(pulled.map(|pulled| (pulled.digest, pulled.bytes)))
     }
 
     fn push_folder(
