@@ -1,6 +1,6 @@
 # The two commands of the README: `cargo run --release -- demo`, and `make test`.
 
-.PHONY: quick test check control-plane forge flux packagers registry reproducible fmt lint deny bench fuzz clean-demo
+.PHONY: quick test check control-plane cosign forge flux packagers registry reproducible fmt lint deny bench fuzz clean-demo
 
 # The loop while one works: formatting, lints, the crates' own tests and the cases of the fixtures.
 quick: fmt lint
@@ -27,6 +27,11 @@ forge:
 # helm and kustomize, which check deploy/: built once into ~/.cache/berth. Needs Go. Tests that find none build them too.
 packagers:
 	tests/ready packagers
+
+# cosign, which checks signatures of artifacts in tests: built once into ~/.cache/berth. Needs Go. Tests that find none
+# build it too.
+cosign:
+	tests/ready cosign
 
 # distribution, the container registry that tests run against: built once into ~/.cache/berth. Needs Go. Tests that find
 # none build it too.

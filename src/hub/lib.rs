@@ -1,5 +1,6 @@
 //! The hub: reads all inputs from Git, makes the next commit of the rendered branch, proves earlier ones.
 
+pub mod attestation;
 pub mod daemon;
 pub mod inputs;
 pub mod next_commit;

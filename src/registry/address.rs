@@ -71,7 +71,12 @@ impl RegistryUrl {
 
     /// Returns the name of a cluster's repository, without the host. No two clusters share one.
     pub fn repository_of(&self, cluster: &str) -> String {
-        format!("{}/clusters/{}", self.prefix, encode(cluster))
+        self.repository_at(&encode(cluster))
+    }
+
+    /// Returns the name of the repository that ends so.
+    pub(crate) fn repository_at(&self, part: &str) -> String {
+        format!("{}/clusters/{part}", self.prefix)
     }
 }
 
@@ -87,7 +92,7 @@ fn encode(cluster: &str) -> String {
 }
 
 /// Reports whether a text can be a part of a repository's name: letters and digits, with one separator between them.
-fn is_part(text: &str) -> bool {
+pub(crate) fn is_part(text: &str) -> bool {
     let mut separators = text.split(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
     let has_edges = text.ends_with(|c: char| c.is_ascii_alphanumeric())
         && text.starts_with(|c: char| c.is_ascii_alphanumeric());
@@ -103,7 +108,7 @@ fn is_host(text: &str) -> bool {
     let is_address = |name: &str| {
         name.strip_prefix('[')
             .and_then(|rest| rest.strip_suffix(']'))
-            .is_some_and(|inner| inner.parse::<std::net::Ipv6Addr>().is_ok())
+            .is_some_and(|inner| inner.parse::<core::net::Ipv6Addr>().is_ok())
     };
     let is_name = |name: &str| {
         !name.is_empty()

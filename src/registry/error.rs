@@ -32,6 +32,8 @@ pub enum RegistryError {
     Different { what: String, sequence: u64 },
     #[error("the folder of `{cluster}` cannot be an artifact: {reason}")]
     Unfit { cluster: String, reason: String },
+    #[error("`{what}` cannot be signed: {reason}")]
+    Unsigned { what: String, reason: String },
     #[error(transparent)]
     Git(#[from] GitError),
 }
@@ -56,6 +58,7 @@ impl RegistryError {
             | RegistryError::Busy { .. }
             | RegistryError::Refused { .. }
             | RegistryError::Wrong { .. }
+            | RegistryError::Unsigned { .. }
             | RegistryError::Unfit { .. } => return None,
         };
         Some(hint.to_owned())

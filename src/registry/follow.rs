@@ -129,6 +129,7 @@ impl RegistryTransport {
             RegistryError::Refused { .. }
             | RegistryError::Ahead { .. }
             | RegistryError::Different { .. }
+            | RegistryError::Unsigned { .. }
             | RegistryError::Unfit { .. } => TransportError::Failed { remote, message },
         }
     }

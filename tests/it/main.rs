@@ -10,6 +10,8 @@ mod access;
 mod alerts;
 mod applied;
 mod approvals;
+#[cfg(unix)]
+mod artifact_signing;
 mod azure;
 #[cfg(unix)]
 mod bad_inputs;

@@ -11,13 +11,13 @@ use crate::support::wait::until;
 use crate::support::{RENDERED, Ran, Repo, berth, hermetic, small_fleet};
 
 /// `ssh-agent`, which ends with the test.
-struct Agent {
+pub struct Agent {
     process: Child,
-    socket: PathBuf,
+    pub socket: PathBuf,
 }
 
 impl Agent {
-    fn start(folder: &Path) -> Agent {
+    pub fn start(folder: &Path) -> Agent {
         let socket = folder.join("agent.sock");
         let mut command = hermetic("ssh-agent");
         command.arg("-D").arg("-a").arg(&socket).stdout(Stdio::null());
@@ -26,7 +26,7 @@ impl Agent {
         Agent { process, socket }
     }
 
-    fn add(&self, arguments: &[&str]) {
+    pub fn add(&self, arguments: &[&str]) {
         Ran::of(hermetic("ssh-add").env("SSH_AUTH_SOCK", &self.socket).arg("-q").args(arguments)).expect(0);
     }
 }

@@ -5,6 +5,7 @@
 
 mod applier_args;
 mod applier_source;
+mod artifact_signing_args;
 mod bar;
 mod bug;
 mod bundle;
@@ -71,6 +72,8 @@ mod pager;
 mod plan;
 mod plan_forms;
 mod planned;
+mod program;
+mod public_key;
 mod rehearsal;
 mod remedies;
 mod remote;
@@ -152,6 +155,7 @@ enum Command {
     Resume(suspend::ResumeArgs),
     Status(status::StatusArgs),
     Verify(verify::VerifyArgs),
+    PublicKey(public_key::PublicKeyArgs),
     Doctor(Box<doctor::DoctorArgs>),
     Bundle(bundle::BundleArgs),
     Import(import::ImportArgs),
@@ -233,6 +237,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Resume(args) => suspend::cmd_resume(args, ui),
         Command::Status(args) => status::cmd_status(args, ui),
         Command::Verify(args) => verify::cmd_verify(args, ui),
+        Command::PublicKey(args) => public_key::cmd_public_key(args, ui),
         Command::Doctor(args) => doctor::cmd_doctor(args, ui),
         Command::Bundle(args) => bundle::cmd_bundle(args, ui),
         Command::Import(args) => import::cmd_import(args, ui),

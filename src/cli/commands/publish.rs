@@ -19,7 +19,7 @@ use berth_base::text::counted;
 use berth_git::CommitId;
 use berth_hub::daemon::pass_metrics::PassMeter;
 use berth_hub::daemon::{PassEnd, RegistryNumbers, Settings};
-use berth_registry::publish::{Keep, Publisher, Round, wanted};
+use berth_registry::publish::{Attach, Keep, Publisher, Round, wanted};
 
 /// The pauses after rounds that failed.
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(300));
@@ -46,22 +46,35 @@ pub(crate) struct PublishArgs {
 }
 
 impl PublishArgs {
-    fn publisher(&self, settings: &Settings) -> Result<Option<Publisher>, CommandError> {
+    /// Reports whether a registry is named.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.publish.is_some()
+    }
+
+    fn publisher(
+        &self,
+        settings: &Settings,
+        attach: Option<Arc<dyn Attach>>,
+    ) -> Result<Option<Publisher>, CommandError> {
         let Some(url) = &self.publish else { return Ok(None) };
         let publisher = Publisher::new(self.registry.registry(url)?)
             .believing(settings.anchors.keys.clone())
             .keeping(self.publish_keep)
             .going_back(settings.allow_rewritten);
-        Ok(Some(publisher))
+        Ok(Some(match attach {
+            Some(attach) => publisher.attaching(attach),
+            None => publisher,
+        }))
     }
 
     /// Begins to publish beside the passes, if a registry is named.
     pub(crate) fn start(
         &self,
         settings: &Settings,
+        attach: Option<Arc<dyn Attach>>,
         meter: Option<&PassMeter>,
     ) -> Result<Option<Publishing>, CommandError> {
-        let Some(publisher) = self.publisher(settings)? else { return Ok(None) };
+        let Some(publisher) = self.publisher(settings, attach)? else { return Ok(None) };
         let numbers = meter.map(PassMeter::artifacts).unwrap_or_default();
         numbers.begin();
         let (snapshots, heard) = sync_channel(1);
@@ -90,8 +103,8 @@ impl PublishArgs {
     }
 
     /// Publishes what the registry lacks, and says what was done.
-    pub(crate) fn once(&self, settings: &Settings, ui: &Ui) -> Outcome {
-        let Some(publisher) = self.publisher(settings)? else { return Ok(Exit::Done) };
+    pub(crate) fn once(&self, settings: &Settings, attach: Option<Arc<dyn Attach>>, ui: &Ui) -> Outcome {
+        let Some(publisher) = self.publisher(settings, attach)? else { return Ok(Exit::Done) };
         let wanted = wanted(&settings.repo, &settings.refs)?;
         let round = ui.watching("publishing to the registry", || {
             publisher.round(&settings.repo, &wanted, ui.progress())

@@ -1,8 +1,10 @@
 //! `berth run`: the daemon, or one pass of it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::artifact_signing_args::ArtifactSigningArgs;
 use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::exit_for;
 use super::gate::{GateArgs, held_text};
@@ -37,6 +39,7 @@ use berth_hub::daemon::pass_metrics::PassMeter;
 use berth_hub::daemon::{self, Mirror, Once, PassEnd, PassOutcome, Remote, Settings, Stop};
 use berth_hub::daemon::{PreviewChange, PreviewRule, Previews};
 use berth_hub::inputs::current_state::short;
+use berth_registry::publish::Attach;
 
 /// Watch the fleet repository; decide, render and publish whenever it changes
 #[derive(Debug, clap::Args)]
@@ -113,6 +116,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     publish: PublishArgs,
     #[command(flatten)]
+    artifact_signing: ArtifactSigningArgs,
+    #[command(flatten)]
     trust: TrustArgs,
     #[command(flatten)]
     gate: GateArgs,
@@ -143,6 +148,19 @@ impl RunArgs {
     /// Reports whether the flags are those of one daemon of a remote.
     pub(super) fn is_for_one_remote(&self) -> bool {
         self.remote.is_given() && !self.once && self.fleets.is_none()
+    }
+
+    /// Returns who signs artifacts, if anybody does.
+    fn attestor(
+        &self,
+        settings: &Settings,
+        cancel: &Cancel,
+    ) -> Result<Option<Arc<dyn Attach>>, CommandError> {
+        if !self.publish.is_wanted() {
+            return Ok(None);
+        }
+        let signer = settings.identity.signer.as_ref();
+        self.artifact_signing.attestor(&self.signing, signer, &settings.refs.rendered, cancel)
     }
 
     /// The remote, if one is named.
@@ -264,11 +282,12 @@ pub(super) fn watch(
         }
         None => None,
     };
+    let attestor = args.attestor(&settings, &cancel)?;
     let remote = mirror.map(|mirror| Remote { mirror, cancel, standby, statuses, is_patient });
     let webhooks = args.webhook.listen(meter.as_ref())?;
     let (events, notices) = (args.events.start()?, args.notices.start()?);
     let hubs = args.hub.start(&args.events.access(), &fleet, meter.as_ref())?;
-    let publishing = args.publish.start(&settings, meter.as_ref())?;
+    let publishing = args.publish.start(&settings, attestor, meter.as_ref())?;
     let mut watchers = Watchers { meter, telemetry, events, notices, hubs, publishing };
     daemon::run(settings, &mut || files.changed(), poll, remote, webhooks, &mut watchers, stop)?;
     Ok(())
@@ -303,7 +322,11 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
             say(&source, &diagnostics, &Plan::default());
             ui.out("nothing to publish");
             show_previews(&settings, now, mirror.as_mut(), ui)?;
-            return Ok(exit_for(&diagnostics).worst(args.publish.once(&settings, ui)?));
+            return Ok(exit_for(&diagnostics).worst(args.publish.once(
+                &settings,
+                args.attestor(&settings, &cancel)?,
+                ui,
+            )?));
         }
     };
     if let Some(events) = events {
@@ -333,7 +356,7 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         }
     }
     show_previews(&settings, now, mirror.as_mut(), ui)?;
-    Ok(exit.worst(args.publish.once(&settings, ui)?))
+    Ok(exit.worst(args.publish.once(&settings, args.attestor(&settings, &cancel)?, ui)?))
 }
 
 /// Brings the previews up to date, and says what was done.

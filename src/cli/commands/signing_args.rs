@@ -80,7 +80,7 @@ impl SigningArgs {
     }
 
     /// Somebody else who has the key.
-    fn holder(&self, cancel: &Cancel) -> Result<Option<Arc<dyn Signs>>, CommandError> {
+    pub(crate) fn holder(&self, cancel: &Cancel) -> Result<Option<Arc<dyn Signs>>, CommandError> {
         let patience = Duration::from_secs(self.signer_timeout);
         match (&self.signing_agent, &self.signer_command) {
             (Some(socket), _) => agent(socket, patience).map(Some),

@@ -64,6 +64,13 @@ impl Registry {
     }
 }
 
+impl Registry {
+    /// Returns the repository of this name.
+    pub fn repository_named(&self, name: &str) -> Repository {
+        Repository { http: self.http.clone(), name: name.to_owned() }
+    }
+}
+
 impl Repository {
     /// Returns the name, without the host.
     pub fn name(&self) -> &str {

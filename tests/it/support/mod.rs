@@ -4,6 +4,7 @@ pub mod chaos;
 #[cfg(target_os = "linux")]
 pub mod contained;
 #[cfg(unix)]
+pub mod cosign;
 #[cfg(unix)]
 pub mod deliveries;
 pub mod disk;

@@ -1,5 +1,8 @@
 //! `berth verify`: computes generated commits again and compares.
 
+mod artifact;
+mod statement;
+
 use berth_base::text::counted;
 use berth_git::protocol::Refs;
 use std::fmt::Write as _;
@@ -10,6 +13,7 @@ use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::Format;
 use super::state::StateArgs;
 use super::ui::{Tone, Ui};
+use artifact::ArtifactArgs;
 use berth_base::model::Timestamp;
 use berth_engine::gate::Limits;
 use berth_git::{CommitId, Repo};
@@ -24,7 +28,7 @@ use berth_hub::verify::{Expected, ExpectedLimits, Proof, Verdict, Verifier, Veri
 /// source commit is not in the repository.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  berth verify\n  berth verify berth/rendered~1\n  berth verify v1-state..berth/rendered -o json"
+    after_help = "Example:\n  berth verify\n  berth verify berth/rendered~1\n  berth verify v1-state..berth/rendered -o json\n  berth verify --artifact oci://registry.example.com/fleet/clusters/oslo --key berth.pub\n  berth verify berth/rendered --statement"
 )]
 pub(crate) struct VerifyArgs {
     /// Commit, branch or `A..B`; default: all of the rendered branch
@@ -57,22 +61,27 @@ pub(crate) struct VerifyArgs {
     most: usize,
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
+    #[command(flatten)]
+    artifact: ArtifactArgs,
 }
 
 pub(crate) fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
     let wanted = args.commits.as_deref();
     // A commit can be proven wherever it stands.
-    let state = StateArgs { rendered: args.rendered.clone(), first: wanted.is_some() };
+    let first = wanted.is_some() || args.artifact.artifact.is_some();
+    let state = StateArgs { rendered: args.rendered.clone(), first };
     let search = state.search(&args.repo)?;
     let place = match (&args.rendered, current_state::locate(&repo, &search)) {
-        (Some(name), Err(_)) if wanted.is_some() => Place::named(name),
+        (Some(name), Err(_)) if first => Place::named(name),
         (_, found) => found?,
     };
     let branch = &place.refs.rendered;
-    let commits = select(&repo, wanted.unwrap_or(branch), branch)?;
+    if args.artifact.statement {
+        return statement::print(&repo, wanted.unwrap_or(branch), ui);
+    }
     let refs = Refs { rendered: place.own_name(), ..Refs::default() };
-    if wanted.is_none() {
+    if !first {
         ui.status(&format!("proving {}", current_state::short(branch)));
     }
     let expected = Expected {
@@ -85,6 +94,11 @@ pub(crate) fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
     if let Some(root) = &args.root {
         verifier = verifier.trusting(pinned(&repo, root)?);
     }
+    if let Some(reference) = &args.artifact.artifact {
+        let output = (args.output, args.most);
+        return artifact::prove(&args.artifact, reference, &repo, branch, &verifier, output, ui);
+    }
+    let commits = select(&repo, wanted.unwrap_or(branch), branch)?;
     let mut proofs = Vec::with_capacity(commits.len());
     ui.watching("proving commits", || {
         ui.progress().begin_of("proving commits", commits.len());

@@ -1,0 +1,162 @@
+//! `berth verify --artifact`: an artifact of a registry, its statement, and the commit that they are from.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use serde_json::{Value as Json, json};
+
+use super::super::exit::{CommandError, Exit, Outcome};
+use super::super::fleet::Format;
+use super::super::public_key;
+use super::super::registry_args::RegistryArgs;
+use super::super::ui::{Tone, Ui};
+use super::{details, exit_of, proof_text};
+use berth_git::Repo;
+use berth_hub::attestation::{ArtifactProof, ArtifactProofError, Claim, prove_artifact};
+use berth_hub::verify::Verifier;
+use berth_registry::ArtifactReference;
+use berth_registry::client::Digest;
+
+/// An artifact to prove
+#[derive(Debug, clap::Args)]
+pub(crate) struct ArtifactArgs {
+    /// Prove an artifact of a registry, `oci://HOST/PREFIX/clusters/CLUSTER` with `:TAG` or `@DIGEST`: its statement is
+    /// signed, the commit that the statement names is proven, and the commit's folder is the artifact's
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "key",
+        conflicts_with_all = ["commits", "statement"],
+        help_heading = "Artifacts"
+    )]
+    pub artifact: Option<String>,
+    /// Trust statements by this key: a public key in PEM or of OpenSSH. May be repeated
+    #[arg(long, value_name = "FILE", requires = "artifact", help_heading = "Artifacts")]
+    key: Vec<PathBuf>,
+    /// Print the statement of a commit about its artifacts, in place of proving it: one line for each hundred of them.
+    /// No registry is asked
+    #[arg(long, requires = "commits", help_heading = "Artifacts")]
+    pub statement: bool,
+    #[command(flatten)]
+    registry: RegistryArgs,
+}
+
+/// Proves an artifact, and prints what was found.
+pub(super) fn prove(
+    args: &ArtifactArgs,
+    reference: &str,
+    repo: &Repo,
+    branch: &str,
+    verifier: &Verifier<'_>,
+    output: (Format, usize),
+    ui: &Ui,
+) -> Outcome {
+    let reference = ArtifactReference::parse(reference)?;
+    let keys = args.key.iter().map(|file| public_key::read(file)).collect::<Result<Vec<_>, _>>()?;
+    let registry = args.registry.registry(&reference.registry.to_string())?;
+    let repository = registry.repository_named(&reference.repository);
+    let artifact = match reference.reference.parse() {
+        Ok(digest) => digest,
+        Err(()) => repository.manifest_digest(&reference.reference)?.ok_or_else(|| {
+            let message = format!("the registry has no `{}:{}`", repository.full_name(), reference.reference);
+            CommandError::new(Exit::Unreachable, message)
+        })?,
+    };
+    let claim = Claim { registry: &reference.registry, repository: &repository, artifact, keys: &keys };
+    let proof = ui.watching("proving the artifact", || prove_artifact(&claim, repo, verifier))?;
+    let newer = is_behind(&proof, repo, branch)?;
+    let name = format!("{}@{artifact}", repository.full_name());
+    match output {
+        (Format::Text, most) => ui.out(&text(&proof, artifact, newer, most, ui)),
+        (Format::Json, _) => ui.json(&json(&proof, &name, newer)),
+        (Format::Yaml, _) => ui.out(&berth_base::yaml::emit(&json(&proof, &name, newer))),
+    }
+    Ok(match (&proof.commit, proof.is_failed()) {
+        (_, true) => Exit::Different,
+        (_, false) if proof.lacks_commits() => Exit::Unreachable,
+        (Some(proof), _) => exit_of(proof),
+        (None, _) => Exit::Done,
+    })
+}
+
+/// Reports whether the branch has another folder for the cluster by now. No signature could say so.
+fn is_behind(proof: &ArtifactProof, repo: &Repo, branch: &str) -> Result<bool, CommandError> {
+    let (Some(folder), Some(proof)) = (&proof.folder, &proof.commit) else { return Ok(false) };
+    let Some(tip) = repo.read_ref(branch)? else { return Ok(false) };
+    let [then, now] = [proof.commit, tip].map(|commit| -> Result<_, CommandError> {
+        let root = repo.commit(commit)?.tree;
+        let (parent, name) = folder.split_once('/').unwrap_or_default();
+        let parent = repo.folders_named(root, [parent])?.remove(parent);
+        let folder = parent.map(|parent| repo.folders_named(parent, [name])).transpose()?;
+        Ok(folder.and_then(|mut folder| folder.remove(name)))
+    });
+    Ok(then? != now?)
+}
+
+fn findings(proof: &ArtifactProof) -> Vec<String> {
+    let mut found = proof.findings.clone();
+    if proof.statement.is_none() {
+        found.push("no statement about it is signed by a trusted key".to_owned());
+        found.extend(proof.refused.iter().map(|refused| format!("a statement does not count: {refused}")));
+    }
+    if let Some(commit) = &proof.missing {
+        found.push(format!(
+            "the commit {commit} that its statement names is not in this repository: fetch it"
+        ));
+    }
+    found
+}
+
+fn text(proof: &ArtifactProof, artifact: Digest, newer: bool, most: usize, ui: &Ui) -> String {
+    let word = proof.word();
+    let tone = match word {
+        "ok" => Tone::Good,
+        "root" => Tone::Strong,
+        "differs" => Tone::Bad,
+        _ => Tone::Warn,
+    };
+    let folder = proof.folder.as_deref().unwrap_or("-");
+    let mut text = format!("{} {artifact}  {folder}\n", ui.tint(&format!("{word:<8}"), tone));
+    let found = findings(proof);
+    for finding in found.iter().take(most) {
+        let _ = writeln!(text, "           {finding}");
+    }
+    if let Some(more @ 1..) = found.len().checked_sub(most) {
+        let _ = writeln!(text, "           and {more} more");
+    }
+    if newer {
+        text.push_str("           the branch has a newer folder for this cluster\n");
+    }
+    if let Some(commit) = &proof.commit {
+        text.push_str(&proof_text(commit, most, ui));
+    }
+    text
+}
+
+fn json(proof: &ArtifactProof, name: &str, newer: bool) -> Json {
+    let mut details = findings(proof);
+    let commit = proof.commit.as_ref();
+    details.extend(commit.map(|proof| self::details(&proof.verdict)).unwrap_or_default());
+    json!({
+        "artifact": name,
+        "folder": proof.folder,
+        "commit": commit.map(|proof| proof.commit.to_string()),
+        "sequence": commit.and_then(|proof| proof.seq),
+        "source": commit.and_then(|proof| proof.source).map(|source| source.to_string()),
+        "verdict": proof.word(),
+        "failed": proof.is_failed(),
+        "newerOnBranch": newer,
+        "details": details,
+    })
+}
+
+impl From<ArtifactProofError> for CommandError {
+    fn from(error: ArtifactProofError) -> CommandError {
+        match error {
+            ArtifactProofError::Registry(error) => error.into(),
+            ArtifactProofError::Verify(error) => error.into(),
+            ArtifactProofError::Publish(error) => error.into(),
+            ArtifactProofError::Git(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The inputs of a publication, as the predicate of its statement.
+
+use serde_json::{Map as JsonMap, Value as Json, json};
+
+use super::publication::Publication;
+use berth_engine::state::layout;
+use berth_git::protocol::trailers::{GATE, IMPORT, PROCESSED, ROLLBACK, RULES, USED_APPROVAL};
+
+/// The way in which a publication is made, as docs/registries.md describes it.
+const BUILD_TYPE: &str = "https://berth.dev/render/v1";
+/// Whoever runs `berth run` with the key that signs.
+const BUILDER: &str = "https://berth.dev/run/v1";
+
+/// The parts of a statement that no commit has. A proof takes the statement's word for them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The address of the source's repository, without credentials.
+    pub repository: Option<String>,
+    /// The version of the program that made the publication.
+    pub version: String,
+    /// The SHA-256 of the program's file.
+    pub program: Option<String>,
+}
+
+/// Says how a publication came to be.
+pub fn predicate(publication: &Publication, origin: &Origin) -> Json {
+    let Publication { commit, trailers, trees, .. } = publication;
+    let others = |wanted: &'static str| {
+        trailers.others.iter().filter(move |(name, _)| name == wanted).map(|(_, value)| value.as_str())
+    };
+    let first = |wanted| others(wanted).next();
+    let git_commit = |name: &str, id: &str| json!({ "name": name, "digest": { "gitCommit": id } });
+    let git_tree = |name: &str| {
+        trees.get(name).map(|tree| json!({ "name": name, "digest": { "gitTree": tree.to_string() } }))
+    };
+
+    let source = trailers.source.map(|source| {
+        let mut source = git_commit("source", &source.to_string());
+        if let Some(repository) = &origin.repository {
+            source["uri"] = Json::from(format!("git+{repository}"));
+        }
+        source
+    });
+    let parent = commit.parents.first().map(|parent| git_commit("parent", &parent.to_string()));
+    let named = [("processed", PROCESSED), ("rules", RULES), ("rollback", ROLLBACK)];
+    let named = named.into_iter().filter_map(|(name, trailer)| Some(git_commit(name, first(trailer)?)));
+    let approvals = others(USED_APPROVAL)
+        .map(|digest| json!({ "name": "approval", "digest": { "berth_removal": digest } }));
+    let dependencies: Vec<Json> = source
+        .into_iter()
+        .chain(parent)
+        .chain(named)
+        .chain(git_tree(layout::FACTS))
+        .chain(approvals)
+        .collect();
+
+    let mut external = JsonMap::new();
+    for (name, value) in [
+        ("fleet", trailers.fleet()),
+        ("gate", first(GATE)),
+        ("import", first(IMPORT)),
+        ("repository", origin.repository.as_deref()),
+    ] {
+        external.extend(value.map(|value| (name.to_owned(), Json::from(value))));
+    }
+    let mut internal = json!({ "sequence": trailers.seq });
+    if let Some(now) = trailers.now {
+        internal["now"] = Json::from(now.to_string());
+    }
+
+    let mut berth = json!({ "name": "berth" });
+    if let Some(sha256) = &origin.program {
+        berth["digest"] = json!({ "sha256": sha256 });
+    }
+    let outputs = [layout::DECISIONS, layout::RELEASES].into_iter().filter_map(git_tree);
+    let published = git_commit("publication", &commit.id.to_string());
+    let byproducts: Vec<Json> = std::iter::once(published).chain(outputs).collect();
+    let mut metadata = json!({});
+    if let Some(digest) = &trailers.digest {
+        metadata["invocationId"] = Json::from(digest.to_string());
+    }
+    json!({
+        "buildDefinition": {
+            "buildType": BUILD_TYPE,
+            "externalParameters": external,
+            "internalParameters": internal,
+            "resolvedDependencies": dependencies,
+        },
+        "runDetails": {
+            "builder": { "id": BUILDER, "version": { "berth": origin.version }, "builderDependencies": [berth] },
+            "metadata": metadata,
+            "byproducts": byproducts,
+        },
+    })
+}

@@ -1,0 +1,36 @@
+//! The reasons why a signature or a statement does not count.
+
+/// A signature that cannot be made, or does not count.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SigningError {
+    #[error("there is no signature: {0}")]
+    Unsigned(String),
+    #[error("it has {bytes} bytes, and {most} are read")]
+    TooLong { bytes: usize, most: usize },
+    #[error("{what} cannot be read: {why}")]
+    Unreadable { what: &'static str, why: String },
+    #[error("its signature is by no key that is trusted, or its content was changed")]
+    Untrusted,
+    #[error("it is a signature of {other}")]
+    OtherArtifact { other: String },
+    #[error("it is a statement about other artifacts")]
+    OtherSubjects,
+    #[error("it is no provenance, but a statement of the kind `{0}`")]
+    NoProvenance(String),
+}
+
+impl SigningError {
+    pub(super) fn unreadable(what: &'static str, why: impl std::fmt::Display) -> SigningError {
+        // Strangers' bytes stand in messages of parsers.
+        let why = berth_base::diag::harmless_line(&berth_base::text::cut(&why.to_string(), 200)).into_owned();
+        SigningError::Unreadable { what, why }
+    }
+
+    /// Refuses bytes that are more than is read.
+    pub(super) fn limit(bytes: &[u8], most: usize) -> Result<(), SigningError> {
+        match bytes.len() {
+            few if few <= most => Ok(()),
+            bytes => Err(SigningError::TooLong { bytes, most }),
+        }
+    }
+}
