@@ -93,8 +93,9 @@ fn registry(member: &ArgoCdMember) -> Option<Json> {
 
 fn spec(member: &ArgoCdMember) -> Json {
     let (repository, revision) = match &member.source {
-        Source::Git { url, branch } => (url.as_str(), branch.as_str()),
-        Source::Registry { url, .. } => (url.as_str(), "current"),
+        // By its short name, Argo CD could take the member's ref in place of the branch, whose commit is another one.
+        Source::Git { url, branch } => (url.as_str(), format!("refs/heads/{branch}")),
+        Source::Registry { url, .. } => (url.as_str(), "current".to_owned()),
     };
     json!({
         "project": member.project,
@@ -126,7 +127,7 @@ mod tests {
         let objects = objects(&member(Source::Git { url, branch }));
         assert_eq!(objects.len(), 1, "a Git repository needs nothing else");
         let spec = &objects[0]["spec"];
-        assert_eq!(spec["source"]["targetRevision"], "berth/clusters/oslo");
+        assert_eq!(spec["source"]["targetRevision"], "refs/heads/berth/clusters/oslo");
         assert_eq!(spec["destination"], json!({"name": "in-cluster"}));
         assert_eq!(spec["syncPolicy"]["automated"]["allowEmpty"], false);
         // With it, the removal of the Application would remove everything.
