@@ -14,7 +14,7 @@ const EVERYWHERE: &str = "apiVersion: cluster.open-cluster-management.io/v1beta1
      metadata: {name: web, namespace: shop}\nspec: {}\n";
 
 /// A fleet whose cluster `oslo` is applied by Flux, and whose cluster `turin` is applied by berth.
-fn people(workload: &str) -> Repo {
+pub fn people(workload: &str) -> Repo {
     let repo = Repo::new();
     repo.write("clusters/oslo.yaml", cluster("oslo", "annotations: {berth.dev/applier: flux}"));
     repo.write("clusters/turin.yaml", cluster("turin", "labels: {a: b}"));
@@ -32,7 +32,7 @@ fn cluster(name: &str, more: &str) -> String {
     )
 }
 
-fn work(manifests: &[Json]) -> String {
+pub fn work(manifests: &[Json]) -> String {
     json!({
         "apiVersion": "work.open-cluster-management.io/v1alpha1", "kind": "ManifestWorkReplicaSet",
         "metadata": {"name": "web", "namespace": "shop"},
@@ -44,11 +44,11 @@ fn work(manifests: &[Json]) -> String {
     .to_string()
 }
 
-fn namespace(name: &str) -> Json {
+pub fn namespace(name: &str) -> Json {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 }
 
-fn deployment(tag: &str) -> Json {
+pub fn deployment(tag: &str) -> Json {
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop"},
         "spec": {

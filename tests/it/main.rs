@@ -50,6 +50,7 @@ mod fleet;
 mod fleets;
 #[cfg(unix)]
 mod flux;
+mod flux_registry;
 mod foresee;
 mod forged;
 #[cfg(unix)]

@@ -34,7 +34,9 @@ impl Flux {
             let path = path.to_str().expect("a text path");
             kubectl(&["apply", "--server-side", "-f", path]).expect(0);
         }
-        kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=120s"]).expect(0);
+        // A definition without any condition yet ends the wait with an error.
+        let wait = ["wait", "--for=condition=Established", "crd", "--all", "--timeout=120s"];
+        super::wait::until("Flux's kinds", || kubectl(&wait).code == 0);
         kubectl(&["create", "namespace", "flux-system"]).expect(0);
 
         let mut flux = Flux { controllers: Vec::new(), data: tempfile::tempdir().expect("a folder") };
