@@ -11,6 +11,8 @@ mod alerts;
 mod applied;
 mod approvals;
 #[cfg(unix)]
+mod argocd;
+#[cfg(unix)]
 mod artifact_signing;
 mod azure;
 #[cfg(unix)]

@@ -1,5 +1,7 @@
 //! Builds fleet repositories and runs the binary against them, away from the user's own settings.
 
+#[cfg(unix)]
+pub mod argocd;
 pub mod chaos;
 #[cfg(target_os = "linux")]
 pub mod contained;
