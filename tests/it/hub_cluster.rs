@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value as Json, json};
 
+use crate::alerts;
 use crate::support::kube::{ControlPlane, Wanted};
 use crate::support::programs::{made, skipped};
 use crate::support::wait::eventually;
@@ -198,6 +199,16 @@ fn a_hub_that_cannot_be_reached_holds_up_no_publication() {
     let ran = publish(&repo, &kubeconfig, &[]).expect(6);
     assert!(ran.out.contains("published "), "{}", ran.out);
     assert!(ran.err.contains("the hub cluster does not show the state"), "{}", ran.err);
+    let more = ["--repo", repo.arg(), "--metrics", "0", "--publish-decisions", "kube", "--kubeconfig"];
+    let daemon = crate::daemon::Daemon::start_with(
+        &[&more[..], &[kubeconfig.to_str().expect("a text path")]].concat(),
+    );
+    let address = alerts::address(&daemon.wait_for(&["serving /metrics"]));
+    let outage = alerts::page_with(&address, "berth_run_hub_current 0");
+    alerts::fires(&outage, &outage, 60, &["BerthHubIsNotCurrent"]);
+    alerts::shows_what_is_documented(&outage, &["berth_run_hub_"]);
+    drop(daemon);
+
     std::fs::remove_file(&kubeconfig).expect("the file");
     let wrong = run(&["run", "--once", "--repo", repo.arg(), "--publish-decisions", "cube"]).expect(2);
     assert!(wrong.err.contains("`kube:CONTEXT`"), "{}", wrong.err);

@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::alerts::{fires, shows_what_is_documented};
 use crate::support::page::page;
 use crate::support::registry::{Asked, Deed, Gate, Registry, Shop};
 use crate::support::remote::{Fleet, Folder, Plain, Running, Server, Wire};
@@ -242,6 +243,7 @@ fn a_registry_that_is_away_holds_no_publication_up_and_gets_what_it_missed() {
         page(&address, "/metrics").lines().any(|shown| shown == line)
     };
     until("the page tells", || behind("3"));
+    let outage = page(&address, "/metrics");
     shop.fleet.edit("two");
     until("Git has the edit", || {
         shop.fleet.bare(&["cat-file", "-p", "refs/berth/clusters/a"]).contains("Berth-Seq: 2")
@@ -249,6 +251,10 @@ fn a_registry_that_is_away_holds_no_publication_up_and_gets_what_it_missed() {
     registry.start_again();
     daemon.wait_for(&["the registry takes folders again"]);
     until("nothing is behind", || behind("0"));
+    let calm = page(&address, "/metrics");
+    fires(&calm, &calm, 60, &[]);
+    fires(&outage, &outage, 60, &["BerthRegistryIsBehind"]);
+    shows_what_is_documented(&calm, &["berth_run_registry_"]);
     until("the newest is there", || registry.tags(A).contains(&"seq-2".to_owned()));
     let (code, log) = daemon.stop();
     assert_eq!(code, 0, "{log}");

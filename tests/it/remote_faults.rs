@@ -392,15 +392,13 @@ fn a_daemon_that_stops_in_an_exchange_warns_of_nothing() {
     assert!(!log.contains("\"WARN\"") && !log.contains("\"ERROR\""), "{log}");
 }
 
-/// Removes every second file of a member's objects.
-fn damage(fleet: &Fleet, cluster: &str, odd: bool) {
-    let objects = fleet.root().join("copies").join(cluster).join("objects");
-    let found = Ran::of(hermetic("find").arg(objects).args(["-type", "f"])).expect(0).out;
-    let mut files: Vec<&str> = found.lines().collect();
-    files.sort_unstable();
-    for file in files.iter().skip(usize::from(odd)).step_by(2) {
-        std::fs::remove_file(file).expect("removed");
-    }
+/// Removes one object of a member's working copy: a part of the newest folder.
+fn damage(fleet: &Fleet, cluster: &str, part: &str) {
+    let copy = fleet.root().join("copies").join(cluster);
+    let name = format!("refs/berth/clusters/{cluster}{part}");
+    let id = Ran::of(hermetic("git").arg("-C").arg(&copy).args(["rev-parse", &name])).expect(0).out;
+    let (folder, file) = id.trim().split_at(2);
+    std::fs::remove_file(copy.join("objects").join(folder).join(file)).expect("removed");
 }
 
 #[test]
@@ -412,8 +410,8 @@ fn a_members_damaged_working_copy_is_made_anew_and_an_older_folder_is_refused_al
     fleet.run_once(&server, &[]).expect(0);
     let before = fleet.bare(&["rev-parse", "refs/berth/clusters/a"]);
     fleet.sync_once("a", &server, &[]).expect(0);
-    for odd in [false, true] {
-        damage(&fleet, "a", odd);
+    for part in ["^{tree}", ":shop/ConfigMap_web.yaml"] {
+        damage(&fleet, "a", part);
         let ran = fleet.sync_once("a", &server, &[]).expect(0);
         assert!(ran.err.contains("the working copy was damaged; it is made anew"), "{}", ran.err);
     }
@@ -422,7 +420,7 @@ fn a_members_damaged_working_copy_is_made_anew_and_an_older_folder_is_refused_al
     fleet.edit("three");
     fleet.run_once(&server, &[]).expect(0);
     until("the edit is applied", || fleet.value("a").as_deref() == Some("three"));
-    damage(&fleet, "a", false);
+    damage(&fleet, "a", "^{tree}");
     fleet.edit("four");
     fleet.run_once(&server, &[]).expect(0);
     until("the edit is applied", || fleet.value("a").as_deref() == Some("four"));
@@ -434,7 +432,7 @@ fn a_members_damaged_working_copy_is_made_anew_and_an_older_folder_is_refused_al
     // Nothing here remembers the newest folder any more, but for what was applied.
     let newest = fleet.bare(&["rev-parse", "refs/berth/clusters/a"]);
     fleet.bare(&["update-ref", "refs/berth/clusters/a", &before]);
-    damage(&fleet, "a", true);
+    damage(&fleet, "a", "");
     let ran = fleet.sync_once("a", &server, &[]);
     assert_ne!(ran.code, 0, "{}{}", ran.out, ran.err);
     assert_eq!(fleet.value("a").as_deref(), Some("four"));
