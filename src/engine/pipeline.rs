@@ -10,10 +10,12 @@ use crate::policy_tests::Side;
 use crate::release::{self, labels::ClusterLabels};
 use crate::render;
 use crate::state::State;
+use berth_base::codec::{Decoder, Encoder};
 use berth_base::diag::Diagnostics;
 use berth_base::model::release::RecordFormat;
 use berth_base::model::{
-    ClusterStatus, ContentError, Contents, Decision, Fleet, Folders, Key, Map, Shared, Timestamp,
+    ClusterStatus, ContentError, Contents, Decision, EarlierFleet, Fleet, FleetPrints, Folders, Key, Map,
+    Shared, Timestamp,
 };
 use berth_base::source::SourceTree;
 
@@ -78,8 +80,7 @@ fn decide_after(
 /// change by themselves.
 pub fn place(loaded: Loaded, inputs: Inputs<'_>) -> (Map<Key, Decision>, Option<Timestamp>) {
     let (loaded, mut decided, _, _) = decide_after(loaded, inputs, None);
-    let current = render::Previous { decisions: &inputs.current.decisions, folders: &inputs.current.folders };
-    render::objects(&loaded.fleet, &mut decided.decisions, current);
+    render::objects(&loaded.fleet, &mut decided.decisions, previous(inputs.current));
     (decided.decisions, decided.next_change)
 }
 
@@ -92,8 +93,27 @@ pub fn side<'a>(fleet: &'a Fleet, state: &'a State) -> Side<'a> {
 #[derive(Clone, Debug)]
 pub struct PipelineCache {
     decided: Option<decide::DecisionCache>,
-    rendered: render::RenderCache,
+    rendered: render::ProcessCache,
     effort: Effort,
+    /// The fingerprints of a fleet, where they are known already.
+    prints: Option<(FleetPrints, Shared<Fleet>)>,
+}
+
+/// The same, as another process left it: what the state that the build became does not tell.
+#[derive(Clone, Debug)]
+pub struct StoredPass {
+    fleet: FleetPrints,
+    decided: Option<decide::StoredDecisions>,
+    rendered: render::StoredCache,
+}
+
+/// Where a build goes on from.
+#[derive(Clone, Debug)]
+pub enum LastPass {
+    /// The last pass of this process.
+    Own(PipelineCache),
+    /// The last pass of the process before this one.
+    Earlier(StoredPass),
 }
 
 /// The parts of a fleet that a build looked at. It took everything else over from the build before.
@@ -105,31 +125,75 @@ pub struct Effort {
 }
 
 impl PipelineCache {
-    /// Makes a cache from the entries that another process stored.
-    pub fn stored(rendered: render::StoredCache) -> PipelineCache {
-        let rendered = render::RenderCache::Stored(rendered);
-        PipelineCache { decided: None, rendered, effort: Effort::default() }
+    /// Encodes what another process needs to go on from this build; `current` is the state that the build became.
+    /// `None` for an uncertain fleet.
+    fn encode(&self, encoder: &mut Encoder, current: &State) -> Option<()> {
+        let PipelineCache { decided, rendered, effort: _, prints } = self;
+        let prints = match prints {
+            Some((prints, earlier)) => prints.of_later(earlier, rendered.fleet()),
+            None => FleetPrints::of(rendered.fleet()),
+        };
+        prints.encode(encoder);
+        encoder.maybe(decided.as_ref(), |encoder, decided| decided.encode(encoder, current));
+        rendered.encode(encoder, previous(current))
+    }
+}
+
+impl StoredPass {
+    pub fn decode(decoder: &mut Decoder<'_>) -> Option<StoredPass> {
+        Some(StoredPass {
+            fleet: FleetPrints::decode(decoder)?,
+            decided: decoder.maybe(decide::StoredDecisions::decode)?,
+            rendered: render::StoredCache::decode(decoder)?,
+        })
     }
 
+    /// Puts the cache together again, before a build of this fleet. All clusters that are the same and all else that is
+    /// the same is the fleet's own.
+    fn restore(&self, fleet: &Fleet, current: &State) -> PipelineCache {
+        let objects = |key: &Key| current.decisions.get(key).map(|decision| decision.objects.clone());
+        let EarlierFleet { fleet, has_same_clusters } =
+            self.fleet.restore(fleet, |key| objects(key).unwrap_or_default());
+        let fleet = Shared::from(fleet);
+        let rendered = self.rendered.restore(&fleet, previous(current));
+        let decided = self.decided.as_ref().filter(|_| has_same_clusters);
+        let decided = decided.map(|decided| decided.restore(&fleet, rendered.decisions(), current));
+        PipelineCache {
+            decided,
+            rendered,
+            effort: Effort::default(),
+            prints: Some((self.fleet.clone(), fleet)),
+        }
+    }
+}
+
+impl LastPass {
     /// Returns what the build looked at.
     pub fn effort(&self) -> Effort {
-        self.effort
+        match self {
+            LastPass::Own(cache) => cache.effort,
+            LastPass::Earlier(_) => Effort::default(),
+        }
     }
 
-    /// Returns the entries to store for another process. `published` holds the folders that the build became.
-    pub fn to_stored(&self, published: &Folders) -> Option<render::StoredCache> {
-        match &self.rendered {
-            render::RenderCache::Process(cache) => cache.to_stored(published),
-            render::RenderCache::Stored(stored) => Some(stored.clone()),
+    /// Encodes what another process needs to go on from the build, which became the state `current`.
+    pub fn encode(&self, encoder: &mut Encoder, current: &State) -> Option<()> {
+        match self {
+            LastPass::Own(cache) => cache.encode(encoder, current),
+            LastPass::Earlier(_) => None,
         }
     }
 
     /// Forgets rendered contents that were not published: they may be missing from the store.
     pub fn keep_published(&mut self, published: &Folders) {
-        if let render::RenderCache::Process(cache) = &mut self.rendered {
-            cache.keep_published(published);
+        if let LastPass::Own(cache) = self {
+            cache.rendered.keep_published(published);
         }
     }
+}
+
+fn previous(state: &State) -> render::Previous<'_> {
+    render::Previous { decisions: &state.decisions, folders: &state.folders }
 }
 
 /// Returns the statuses with the moments of taints that the current state records.
@@ -157,16 +221,25 @@ pub fn build(inputs: Inputs<'_>, contents: &mut dyn Contents) -> Result<Built, C
 pub fn build_loaded(
     loaded: Loaded,
     inputs: Inputs<'_>,
-    cache: Option<&PipelineCache>,
+    last: Option<&LastPass>,
     contents: &mut dyn Contents,
-) -> Result<(Built, PipelineCache), ContentError> {
+) -> Result<(Built, LastPass), ContentError> {
+    let restored;
+    let cache = match last {
+        Some(LastPass::Own(cache)) => Some(cache),
+        Some(LastPass::Earlier(stored)) => {
+            restored = stored.restore(&loaded.fleet, inputs.current);
+            Some(&restored)
+        }
+        None => None,
+    };
+    let prints = cache.and_then(|cache| cache.prints.clone());
     let (loaded, decided, mut diagnostics, decision_cache) =
         decide_after(loaded, inputs, cache.and_then(|cache| cache.decided.as_ref()));
     let mut decisions = decided.decisions;
-    let current = render::Previous { decisions: &inputs.current.decisions, folders: &inputs.current.folders };
     let cache = cache.map(|cache| &cache.rendered);
     let (rendered, render_cache) =
-        render::render_after(cache, &loaded.fleet, &mut decisions, current, contents)?;
+        render::render_after(cache, &loaded.fleet, &mut decisions, previous(inputs.current), contents)?;
     diagnostics.extend(rendered.diagnostics);
     let mut kept = BTreeMap::new();
     for (path, bytes) in loaded.kept {
@@ -182,8 +255,8 @@ pub fn build_loaded(
     diagnostics.sort();
     let next_change = decided.next_change.into_iter().chain(released.next_change).min();
     let effort = Effort { placements: decided.looked_at, paths: render_cache.made };
-    let rendered = render::RenderCache::Process(render_cache);
-    let cache = PipelineCache { decided: decision_cache, rendered, effort };
+    let cache =
+        LastPass::Own(PipelineCache { decided: decision_cache, rendered: render_cache, effort, prints });
     let rollouts = released.traces;
     Ok((Built { fleet: loaded.fleet, state, diagnostics, next_change, rollouts }, cache))
 }

@@ -159,6 +159,27 @@ fn a_new_key_signs_anew_what_the_old_one_had_signed() {
 }
 
 #[test]
+fn what_a_process_without_a_key_took_for_sound_is_checked_by_one_with_a_key() {
+    let Some(keys) = Keys::new() else { return };
+    let fleet = small_fleet();
+    publish(&fleet, Some(&keys.path("berth"))).expect(0);
+    // The signature stays, and does not fit.
+    let raw = fleet.git(&["cat-file", "commit", REF]);
+    let committer = raw.lines().find(|line| line.starts_with("committer ")).expect("a committer");
+    let other = raw.replace(committer, "committer x <x@example.com> 0 +0000");
+    fleet.write(".git/forged", format!("{other}\n"));
+    let forged = fleet.git(&["hash-object", "-t", "commit", "-w", ".git/forged"]);
+    fleet.git(&["update-ref", REF, &forged]);
+    // A new state, so that the process leaves what it found.
+    fleet.write("apps/only.yaml", crate::support::config_map("only", "one", "{clusters: [{name: b}]}"));
+    fleet.commit("one more for another cluster");
+    publish(&fleet, None).expect(0);
+    assert_eq!(fleet.id(REF), forged, "it says what it should");
+    publish(&fleet, Some(&keys.path("berth"))).expect(0);
+    assert_eq!(git_says(&fleet, &keys.allow(&[("berth", "")]), REF), 0);
+}
+
+#[test]
 fn over_a_remote_the_last_good_folder_goes_on_being_kept_to() {
     let Some(keys) = Keys::new() else { return };
     let (fleet, folder) = (small_fleet(), tempfile::tempdir().expect("a folder"));

@@ -1,21 +1,32 @@
-//! Values ↔ compact bytes, for caches that a process leaves for the next one of the same build.
+//! Values ↔ compact bytes: for digests, and for what a process leaves for the next one of the same build.
 //!
 //! Each text is written once and named by a number from then on. No bytes make reading panic; whether they
 //! are as they were written is for a checksum beside them to say.
+//!
+//! [`file`]: bytes that are read back, and their parts, which are decoded when they are looked at first. [`later`]: such a value.
 
+pub mod file;
 mod json;
+pub mod later;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+
+use file::{File, Part};
 
 /// Bytes under construction.
 #[derive(Debug, Default)]
 pub struct Encoder {
     bytes: Vec<u8>,
-    texts: HashMap<Box<str>, u64>,
+    texts: HashMap<Arc<str>, u64>,
+    /// Set where the bytes are for a file: texts then stand in a table of their own, in this order.
+    table: Option<Vec<Arc<str>>>,
+    /// The file whose parts may be copied.
+    earlier: Option<Arc<File>>,
 }
 
 impl Encoder {
+    /// Returns the bytes of a digest.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -54,18 +65,33 @@ impl Encoder {
         if let Some(known) = self.texts.get(text) {
             return self.number(*known);
         }
+        let next = self.texts.len() as u64;
+        let text: Arc<str> = text.into();
+        if let Some(table) = &mut self.table {
+            table.push(text.clone());
+            self.texts.insert(text, next);
+            return self.number(next);
+        }
         // 0 stands for a new text.
-        let number = self.texts.len() as u64 + 1;
-        self.texts.insert(text.into(), number);
+        self.texts.insert(text.clone(), next + 1);
         self.number(0);
-        self.count(text.len());
-        self.bytes.extend_from_slice(text.as_bytes());
+        self.bytes(text.as_bytes());
     }
 
     pub fn maybe<T>(&mut self, value: Option<T>, encode: impl FnOnce(&mut Encoder, T)) {
         self.flag(value.is_some());
         if let Some(value) = value {
             encode(self, value);
+        }
+    }
+
+    /// Encodes a value that turns out to be missing or not: then nothing of it stays.
+    pub fn optional(&mut self, encode: impl FnOnce(&mut Encoder) -> Option<()>) {
+        let start = self.bytes.len();
+        self.flag(true);
+        if encode(self).is_none() {
+            self.bytes.truncate(start);
+            self.flag(false);
         }
     }
 
@@ -79,16 +105,19 @@ impl Encoder {
     }
 }
 
-/// Bytes being read.
+/// A part of a file being read.
 #[derive(Debug)]
-pub struct Decoder<'b> {
-    rest: &'b [u8],
-    texts: Vec<Arc<str>>,
+pub struct Decoder<'f> {
+    file: &'f Arc<File>,
+    rest: &'f [u8],
+    /// The place of the end in the file.
+    end: usize,
 }
 
-impl<'b> Decoder<'b> {
-    pub fn new(bytes: &'b [u8]) -> Decoder<'b> {
-        Decoder { rest: bytes, texts: Vec::new() }
+impl<'f> Decoder<'f> {
+    /// The file that is read.
+    pub fn file(&self) -> &'f Arc<File> {
+        self.file
     }
 
     /// Reports whether everything was read.
@@ -137,38 +166,38 @@ impl<'b> Decoder<'b> {
         Some(*bytes)
     }
 
-    /// Shared with every other place that holds the same text.
-    pub fn bytes(&mut self) -> Option<&'b [u8]> {
+    pub fn bytes(&mut self) -> Option<&'f [u8]> {
         let count = self.count()?;
         self.rest.split_off(..count)
     }
 
+    /// Shared with every other place that holds the same text.
     pub fn text(&mut self) -> Option<Arc<str>> {
-        let number = usize::try_from(self.number()?).ok()?;
-        if let Some(known) = number.checked_sub(1) {
-            return self.texts.get(known).cloned();
-        }
-        let length = self.count()?;
-        let (text, rest) = self.rest.split_at_checked(length)?;
-        let text: Arc<str> = std::str::from_utf8(text).ok()?.into();
-        self.rest = rest;
-        self.texts.push(text.clone());
-        Some(text)
+        self.number().and_then(|number| self.file.text(number)).cloned()
     }
 
     pub fn string(&mut self) -> Option<String> {
-        Some(self.text()?.as_ref().to_owned())
+        let number = self.number()?;
+        Some(self.file.text(number)?.as_ref().to_owned())
     }
 
-    pub fn maybe<T>(&mut self, decode: impl FnOnce(&mut Decoder<'b>) -> Option<T>) -> Option<Option<T>> {
+    pub fn maybe<T>(&mut self, decode: impl FnOnce(&mut Decoder<'f>) -> Option<T>) -> Option<Option<T>> {
         if self.flag()? { Some(Some(decode(self)?)) } else { Some(None) }
     }
 
     pub fn list<T, All: FromIterator<T>>(
         &mut self,
-        mut decode: impl FnMut(&mut Decoder<'b>) -> Option<T>,
+        mut decode: impl FnMut(&mut Decoder<'f>) -> Option<T>,
     ) -> Option<All> {
         (0..self.count()?).map(|_| decode(self)).collect()
+    }
+
+    /// Passes over a part, which is decoded later.
+    pub fn part(&mut self) -> Option<Part> {
+        let length = usize::try_from(u32::from_le_bytes(self.raw()?)).ok()?;
+        let start = self.end.checked_sub(self.rest.len())?;
+        self.rest.split_off(..length)?;
+        Some(Part::new(self.file, start..start + length))
     }
 }
 
@@ -177,33 +206,49 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn encoded(numbers: &[u64], texts: &[String]) -> Vec<u8> {
-        let mut encoder = Encoder::default();
+    fn encoded(
+        numbers: &[u64],
+        texts: &[String],
+        earlier: Option<&Arc<File>>,
+        part: Option<&Part>,
+    ) -> Vec<u8> {
+        let mut encoder = Encoder::of_file(earlier);
         encoder.list(numbers.iter(), |encoder, number| encoder.number(*number));
-        encoder.list(texts.iter(), |encoder, text| encoder.text(text));
+        encoder.part(part, |encoder| encoder.list(texts.iter(), |encoder, text| encoder.text(text)));
         encoder.maybe(numbers.first(), |encoder, number| encoder.signed(number.cast_signed()));
-        encoder.into_bytes()
+        encoder.into_file()
     }
 
-    type All = (Vec<u64>, Vec<String>, Option<i64>);
+    type All = (Vec<u64>, Part, Option<i64>);
 
-    fn decoded(bytes: &[u8]) -> Option<All> {
-        let mut decoder = Decoder::new(bytes);
-        let all = (decoder.list(Decoder::number)?, decoder.list(Decoder::string)?);
+    fn decoded(file: &Arc<File>) -> Option<All> {
+        let mut decoder = file.decoder();
+        let (numbers, part) = (decoder.list(Decoder::number)?, decoder.part()?);
         let last = decoder.maybe(Decoder::signed)?;
-        decoder.is_done().then_some((all.0, all.1, last))
+        decoder.is_done().then_some((numbers, part, last))
     }
 
     proptest! {
         #[test]
         fn what_is_written_is_read_back(numbers: Vec<u64>, texts in proptest::collection::vec("[ab]{0,2}", 0..9)) {
             let last = numbers.first().map(|number| number.cast_signed());
-            prop_assert_eq!(decoded(&encoded(&numbers, &texts)), Some((numbers, texts, last)));
+            let file = File::read(encoded(&numbers, &texts, None, None)).expect("it is a file");
+            let (found, part, end) = decoded(&file).expect("it is whole");
+            prop_assert_eq!((found, end), (numbers, last));
+            let read = |part: &Part| part.decode(|decoder| decoder.list::<_, Vec<_>>(Decoder::string));
+            prop_assert_eq!(read(&part), Some(texts.clone()));
+            // A part is copied as it is, into a file with other texts before it.
+            let other = encoded(&[7], &["other".to_owned()], Some(&file), Some(&part));
+            let (_, copied, _) = decoded(&File::read(other).expect("it is a file")).expect("it is whole");
+            prop_assert_eq!(read(&copied), Some(texts));
+            prop_assert!(!file.is_damaged());
         }
 
         #[test]
         fn no_bytes_make_it_panic(bytes: Vec<u8>) {
-            let _ = decoded(&bytes);
+            if let Some((_, part, _)) = File::read(bytes).as_ref().and_then(decoded) {
+                let _ = part.decode(|decoder| decoder.list::<_, Vec<_>>(Decoder::string));
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use super::selector::{Labels, Measure, Term};
 use crate::diag::Pos;
 
 /// A cluster as files and reports describe it. Several files may describe one cluster under one name.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Hash)]
 pub struct Cluster {
     pub name: String,
     /// The files that describe the cluster, the first one first.
@@ -68,7 +68,7 @@ impl Cluster {
 }
 
 /// An add-on's score, and the time until which it counts: for ever where the add-on names none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AddOnScore {
     pub value: i64,
     /// Position in the list it was read from: expressions see scores in that order.
@@ -77,7 +77,7 @@ pub struct AddOnScore {
 }
 
 /// A workload by the kind, namespace and name of the object in the fleet repository.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkloadName {
     pub kind: String,
     pub namespace: String,
@@ -92,14 +92,14 @@ impl WorkloadName {
 }
 
 /// A member's report on one workload.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct WorkloadReport {
     /// The number of replicas that the member has room for, where that is limited.
     pub capacity: Option<i64>,
 }
 
 /// The known fitness of a cluster to take work.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Hash)]
 pub enum Standing {
     /// No status at all: an inventory written by people, so taken as ready.
     #[default]
@@ -108,7 +108,7 @@ pub enum Standing {
 }
 
 /// The report in a file's status.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Hash)]
 pub struct Report {
     /// The dialect's own word for ready; absent where the status has none.
     pub ready: Option<bool>,
@@ -117,7 +117,7 @@ pub struct Report {
 }
 
 /// A member agent's account of itself.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Hash)]
 pub struct Agent {
     pub joined: Option<bool>,
     /// Healthy or not, and since when.
@@ -126,7 +126,7 @@ pub struct Agent {
 }
 
 /// A mark that keeps work away unless tolerated.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Taint {
     pub key: String,
     pub value: String,
@@ -139,7 +139,7 @@ pub struct Taint {
 }
 
 /// A silence of a cluster's member: its last report is overdue for long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Silence {
     pub since: Timestamp,
     /// Since when nothing more is moved away for it.
@@ -156,7 +156,7 @@ impl Silence {
 }
 
 /// The effect of an untolerated taint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effect {
     /// Nothing may be here.
     Refuse,

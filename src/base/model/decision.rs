@@ -62,7 +62,7 @@ pub struct Refused {
 }
 
 /// A condition in the dialect's own words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Condition {
     pub kind: String,
     pub status: bool,

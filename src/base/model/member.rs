@@ -199,6 +199,22 @@ impl MemberState {
         !matches!(self, MemberState::Failing | MemberState::Silent | MemberState::NeverReported)
     }
 
+    const ALL: [MemberState; 8] = [
+        MemberState::InSync,
+        MemberState::Progressing,
+        MemberState::WithProblems,
+        MemberState::Behind,
+        MemberState::Suspended,
+        MemberState::Failing,
+        MemberState::Silent,
+        MemberState::NeverReported,
+    ];
+
+    /// Returns the state with these words.
+    pub fn of_word(word: &str) -> Option<MemberState> {
+        MemberState::ALL.into_iter().find(|state| state.word() == word)
+    }
+
     /// The state in words.
     pub fn word(self) -> &'static str {
         match self {

@@ -63,7 +63,7 @@ impl fmt::Display for ObjectId {
 }
 
 /// A plain Kubernetes object of the source tree or of a template.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Hash)]
 pub struct Object {
     pub id: ObjectId,
     pub origin: Pos,

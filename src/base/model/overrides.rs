@@ -10,7 +10,7 @@ use super::selector::Term;
 use crate::diag::Pos;
 
 /// An override for some clusters and some of a workload's objects.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Override {
     /// The object that holds it, for messages and for `explain`.
     pub by: Key,
@@ -38,7 +38,7 @@ impl Override {
 }
 
 /// The clusters that an override is for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub enum Applies {
     To(String),
     /// Clusters that match one of these terms.
@@ -56,7 +56,7 @@ impl Applies {
 }
 
 /// The effect of an override on the object.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub enum Action {
     /// An RFC 6902 patch, all or nothing.
     Patch(Vec<Operation>),
@@ -65,7 +65,7 @@ pub enum Action {
 }
 
 /// An operation of a patch.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Operation {
     pub verb: Verb,
     pub path: Pointer,
@@ -83,7 +83,7 @@ pub struct Operation {
 }
 
 /// The operations of RFC 6902.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verb {
     Add,
     Remove,

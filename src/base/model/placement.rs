@@ -1,6 +1,7 @@
 //! Placements: the rules that pick clusters, as dialects hand them to the engine.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -14,7 +15,7 @@ use crate::diag::Pos;
 use crate::packed::Packed;
 
 /// A placement, or a workload that follows placements.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Placement {
     pub key: Key,
     pub origin: Pos,
@@ -32,7 +33,7 @@ impl Placement {
 }
 
 /// The origin of a placement's clusters.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub enum Source {
     /// A policy of its own.
     Own(Box<Policy>),
@@ -90,8 +91,38 @@ impl Policy {
     };
 }
 
+/// Functions are left out. They follow from the kind of the placement and from the fields beside them.
+impl Hash for Policy {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Policy {
+            candidates,
+            filters,
+            scorers,
+            ranking,
+            selection,
+            retention,
+            replace_after,
+            groups,
+            division,
+            blocked,
+            condition: _,
+            text,
+        } = self;
+        (candidates, filters, scorers, ranking, selection).hash(state);
+        (matches!(retention, Retention::SamePolicy(_)), replace_after).hash(state);
+        (groups, division, blocked, text).hash(state);
+    }
+}
+
+impl Hash for Follow {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Follow { placements, filters, condition: _ } = self;
+        (placements, filters).hash(state);
+    }
+}
+
 /// A filter and who asked for it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Filter {
     pub rule: Rule,
     /// The object that asks, where that is not the placement itself: shown by `explain`.
@@ -99,7 +130,7 @@ pub struct Filter {
 }
 
 /// A condition on a cluster.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub enum Rule {
     /// No cluster passes; says why.
     Nowhere(String),
@@ -126,7 +157,7 @@ pub enum Rule {
 }
 
 /// The clusters that a folder may place into.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reach {
     /// As messages name it.
     pub folder: String,
@@ -134,7 +165,7 @@ pub struct Reach {
 }
 
 /// A named set of clusters.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClusterSet {
     pub name: String,
     /// `None` holds no cluster.
@@ -142,14 +173,14 @@ pub struct ClusterSet {
 }
 
 /// The ages, in seconds, beyond which a report is too old and its cluster counts as gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AgentLimits {
     pub heartbeat_seconds: i64,
     pub unhealthy_seconds: i64,
 }
 
 /// Lets a taint pass.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Toleration {
     /// `None` fits every key.
     pub key: Option<String>,
@@ -162,7 +193,7 @@ pub struct Toleration {
 }
 
 /// A named part of a score.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Scorer {
     pub name: String,
     pub weight: i64,
@@ -170,7 +201,7 @@ pub struct Scorer {
 }
 
 /// The measure of a scorer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub enum ScoreRule {
     /// 100 where the current decision has the cluster, else 0.
     Steady,
@@ -191,7 +222,7 @@ pub enum ScoreRule {
 }
 
 /// Adds its weight to the score of clusters that match.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Preference {
     pub weight: i64,
     pub term: Term,
@@ -200,7 +231,7 @@ pub struct Preference {
 }
 
 /// The share a cluster gets of a weight, by where its measurement lies between the smallest and largest ones.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sorter {
     pub measure: Measure,
     /// The smallest gets the whole weight.
@@ -208,7 +239,7 @@ pub struct Sorter {
 }
 
 /// Keeps the numbers of picks with each value of a label within `max_skew` of each other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SpreadConstraint {
     pub key: String,
     pub max_skew: i64,
@@ -217,7 +248,7 @@ pub struct SpreadConstraint {
 }
 
 /// Lets no value of a label or claim have more than `max_skew` picks above the one with the fewest.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EvenConstraint {
     pub key: String,
     pub of_claims: bool,
@@ -227,7 +258,7 @@ pub struct EvenConstraint {
 }
 
 /// The order that the parts of a score give.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ranking {
     /// By the weighted sum, then by name ascending.
     SumThenName,
@@ -236,7 +267,7 @@ pub enum Ranking {
 }
 
 /// The number of ranked clusters to pick.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Selection {
     All,
     /// The first so many.
@@ -260,7 +291,7 @@ impl Selection {
 }
 
 /// One of several choices of clusters.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Choice {
     /// As messages name it.
     pub name: String,
@@ -283,14 +314,14 @@ pub enum Retention {
 }
 
 /// Cuts the picked clusters into ordered groups.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Grouping {
     pub size: GroupSize,
     /// Named groups, taken in this order before the rest.
     pub named: Vec<(String, Term)>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GroupSize {
     Count(usize),
     Percent(u32),
@@ -300,7 +331,7 @@ pub enum GroupSize {
 ///
 /// Those who take part are found by rules of their own, in place of the policy's filters. Where nobody
 /// takes part, nothing is divided and the policy's filters stand.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Division {
     /// The object that asks for it, and where it stands.
     pub by: Key,
@@ -323,7 +354,7 @@ pub struct Division {
 }
 
 /// The limits of a cluster's share of the replicas.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Share {
     pub floor: i64,
     /// `None` for as many as there are.
@@ -332,7 +363,7 @@ pub struct Share {
 }
 
 /// Nothing can be decided.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Blocked {
     pub condition: Condition,
     /// Leave an earlier decision as it is, rather than deciding for no cluster.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A place in an object: keys and list indexes, from the outside in. None stand for the whole object.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Pointer(Vec<String>);
 
 /// The fault of a text that is no pointer.

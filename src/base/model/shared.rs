@@ -1,19 +1,48 @@
-//! A collection that is cheap to clone: clones share one allocation until one of them is changed.
+//! A value that is cheap to clone: clones share one allocation until one of them is changed.
 //!
-//! States are carried from run to run, and most of each stays as it was. Comparing two that share
-//! their allocation costs nothing.
+//! States are carried from run to run, and most of each stays as it was. Comparing two that share their allocation
+//! costs nothing. A value that an earlier process left is decoded when it is looked at first.
 
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// Reads and changes like the collection in it.
-#[derive(Clone, Debug, Default, PartialOrd, Ord)]
-pub struct Shared<T>(Arc<T>);
+use crate::codec::file::Part;
+use crate::codec::later::Later;
+use crate::codec::{Decoder, Encoder};
+
+/// Reads and changes like the value in it.
+pub struct Shared<T>(Arc<Later<T>>);
 
 impl<T> Shared<T> {
     /// Reports whether both are the same allocation, and so equal without a comparison.
     pub fn is_same(&self, other: &Shared<T>) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Takes a value that is decoded when it is looked at first. One that cannot be decoded is the default one.
+    pub fn stored(part: Part, decode: fn(&mut Decoder<'_>) -> Option<T>) -> Shared<T>
+    where
+        T: Default,
+    {
+        Shared(Arc::new(Later::stored(part, decode)))
+    }
+
+    /// Encodes the value as a part of a file. One that the earlier file holds is copied from there.
+    pub fn encode(&self, encoder: &mut Encoder, encode: impl FnOnce(&mut Encoder, &T)) {
+        encoder.part(self.0.part(), |encoder| encode(encoder, self));
+    }
+}
+
+impl<K, V> Shared<BTreeMap<K, V>> {
+    /// Reports whether there is no entry, which takes no decoding: the encoded number of entries says it.
+    pub fn is_empty(&self) -> bool {
+        match self.0.undecoded() {
+            Some(part) => part.is_zero(),
+            None => (**self).is_empty(),
+        }
     }
 }
 
@@ -23,31 +52,64 @@ impl<T: Default> Shared<T> {
     }
 }
 
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Shared<T> {
+        Shared(self.0.clone())
+    }
+}
+
+impl<T: Default> Default for Shared<T> {
+    fn default() -> Shared<T> {
+        T::default().into()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Shared<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
 impl<T> Deref for Shared<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        &self.0
+        self.0.value()
     }
 }
 
 impl<T: Clone> DerefMut for Shared<T> {
     fn deref_mut(&mut self) -> &mut T {
-        Arc::make_mut(&mut self.0)
+        if Arc::get_mut(&mut self.0).is_none() {
+            *self = (**self).clone().into();
+        }
+        Arc::get_mut(&mut self.0).expect("it has no clone").value_mut()
     }
 }
 
 impl<T: PartialEq> PartialEq for Shared<T> {
     fn eq(&self, other: &Shared<T>) -> bool {
-        self.is_same(other) || *self.0 == *other.0
+        self.is_same(other) || **self == **other
     }
 }
 
 impl<T: Eq> Eq for Shared<T> {}
 
+impl<T: PartialOrd> PartialOrd for Shared<T> {
+    fn partial_cmp(&self, other: &Shared<T>) -> Option<Ordering> {
+        (**self).partial_cmp(other)
+    }
+}
+
+impl<T: Ord> Ord for Shared<T> {
+    fn cmp(&self, other: &Shared<T>) -> Ordering {
+        (**self).cmp(other)
+    }
+}
+
 impl<T> From<T> for Shared<T> {
     fn from(inner: T) -> Shared<T> {
-        Shared(Arc::new(inner))
+        Shared(Arc::new(Later::of(inner)))
     }
 }
 
@@ -65,7 +127,7 @@ where
     type IntoIter = <&'a T as IntoIterator>::IntoIter;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+        (**self).into_iter()
     }
 }
 
@@ -77,13 +139,14 @@ where
     type IntoIter = <&'a mut T as IntoIterator>::IntoIter;
 
     fn into_iter(self) -> Self::IntoIter {
-        Arc::make_mut(&mut self.0).into_iter()
+        (**self).into_iter()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::file::File;
 
     #[test]
     fn a_clone_shares_until_it_is_changed() {
@@ -94,5 +157,30 @@ mod tests {
         assert_eq!((&*first, &*second), (&vec![1, 2], &vec![1, 2, 3]));
         second.pop();
         assert!(first == second && !first.is_same(&second));
+    }
+
+    #[test]
+    fn a_stored_value_is_decoded_when_it_is_looked_at() {
+        fn list(decoder: &mut Decoder<'_>) -> Option<Vec<u64>> {
+            decoder.list(Decoder::number)
+        }
+        let put = |value: &Shared<Vec<u64>>, earlier: Option<&Arc<File>>| {
+            let mut encoder = Encoder::of_file(earlier);
+            value.encode(&mut encoder, |encoder, all| {
+                encoder.list(all.iter(), |encoder, one| encoder.number(*one));
+            });
+            File::read(encoder.into_file()).expect("it is a file")
+        };
+        let get = |file: &Arc<File>| Shared::stored(file.decoder().part().expect("a part"), list);
+        let file = put(&vec![1, 2].into(), None);
+        let mut first = get(&file);
+        let copied = put(&first, Some(&file));
+        assert!(first.0.undecoded().is_some(), "nobody looked");
+        assert_eq!((&*first, &*get(&copied)), (&vec![1, 2], &vec![1, 2]));
+        let clone = first.clone();
+        first.push(3);
+        assert_eq!((&*get(&put(&first, Some(&file))), &*clone), (&vec![1, 2, 3], &vec![1, 2]));
+        let wrong: Shared<Vec<u64>> = Shared::stored(file.decoder().part().expect("a part"), |_| None);
+        assert!(wrong.is_empty() && file.is_damaged());
     }
 }

@@ -11,7 +11,7 @@ use super::rollout::Strategy;
 use crate::diag::Pos;
 
 /// Objects that go together to the clusters of one decision: the decision with the same key.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Workload {
     pub key: Key,
     pub origin: Pos,
@@ -26,6 +26,11 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// Reports whether some override sets an API version, and with it perhaps another group.
+    pub fn moves_group(&self) -> bool {
+        self.overrides.iter().any(|one| one.api_version().is_some())
+    }
+
     /// A workload without overrides, for all clusters at once.
     pub fn new(key: Key, origin: Pos, templates: Vec<Template>) -> Workload {
         let overrides = Vec::new();
@@ -42,7 +47,7 @@ impl Workload {
 }
 
 /// The field that holds an object's number of replicas.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct ReplicasAt {
     pub path: Pointer,
     pub by: Key,
@@ -50,7 +55,7 @@ pub struct ReplicasAt {
 }
 
 /// An object before overrides.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Template {
     pub object: Arc<Object>,
     /// Labels set after all overrides, so that none can remove them.
@@ -62,7 +67,7 @@ pub struct Template {
 }
 
 /// A field that belongs to the member: what is there stays, unless an override or a decided number sets it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Retained {
     /// A JSON pointer; `*` stands for every item of a list.
     pub path: String,

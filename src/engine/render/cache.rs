@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Placed;
-use super::cache_key::CacheKeys;
 use super::claims::{self, Claim, Groups};
 use super::inputs::RenderInputs;
 use super::warnings::Warnings;
@@ -25,7 +24,7 @@ pub struct ProcessCache {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Results {
     /// The workloads with an object at a path, by the path in lower case. Keys ascend.
-    claimants: Map<String, Vec<Key>>,
+    pub(super) claimants: Map<String, Vec<Key>>,
     /// The decisions with their objects, without failures.
     pub(super) decisions: Map<Key, Decision>,
     /// The folders with the claims' copies alone.
@@ -33,8 +32,6 @@ pub(super) struct Results {
     /// The paths, in lower case, that the next rendering makes in any case.
     pub(super) unsettled: BTreeSet<String>,
     pub(super) warnings: Warnings,
-    /// The cache keys made so far, see [`super::StoredCache`].
-    pub(super) keys: CacheKeys,
 }
 
 /// The difference between two inputs, and what it concerns.
@@ -47,6 +44,16 @@ pub(super) struct Changes<'o, 'n> {
 }
 
 impl ProcessCache {
+    /// The fleet that was rendered.
+    pub(crate) fn fleet(&self) -> &Fleet {
+        &self.inputs.fleet
+    }
+
+    /// The decisions that were rendered, without their objects.
+    pub(crate) fn decisions(&self) -> &Map<Key, Decision> {
+        &self.inputs.decisions
+    }
+
     /// Forgets copies that are not in these folders: contents that were not published may be missing from the
     /// store.
     pub fn keep_published(&mut self, published: &Folders) {
@@ -72,17 +79,6 @@ impl ProcessCache {
                 self.results.unsettled.insert(path.to_lowercase());
             }
         }
-    }
-
-    /// Returns the claim at a path that is one workload's alone.
-    pub(super) fn claim(&self, path: &String) -> Option<Claim<'_>> {
-        let key = self.results.claimants.get(path)?.first()?;
-        self.inputs.claims(key).into_iter().find(|claim| claim.path.to_lowercase() == *path)
-    }
-
-    /// Returns the paths, in lower case, that the next rendering need not make.
-    pub(super) fn settled(&self) -> impl Iterator<Item = &String> {
-        self.results.claimants.keys().filter(|path| !self.results.unsettled.contains(*path))
     }
 }
 
@@ -122,8 +118,6 @@ impl Results {
             if is_same {
                 before.remove(path);
                 now.remove(path);
-            } else {
-                self.keys.remove(&**path);
             }
         }
         Changes { keys, before, now }

@@ -97,7 +97,7 @@ pub(super) fn of_workload<'a>(
     for template in &workload.templates {
         let own = Cow::Borrowed(&template.object.id);
         let mut claims = vec![(own, picks.clone())];
-        if moves_group(workload) {
+        if workload.moves_group() {
             claims = by_group(fleet, workload, template, picks);
         }
         for (id, picks) in claims {
@@ -106,11 +106,6 @@ pub(super) fn of_workload<'a>(
         }
     }
     all
-}
-
-/// Reports whether some override sets an API version.
-fn moves_group(workload: &Workload) -> bool {
-    workload.overrides.iter().any(|one| one.api_version().is_some())
 }
 
 /// Groups the picks by the object that the template becomes: the last override that sets an API group wins.

@@ -5,7 +5,6 @@
 //! rendered as usual.
 
 mod cache;
-mod cache_key;
 mod claims;
 mod conflicts;
 mod copies;
@@ -63,18 +62,9 @@ pub fn render(
     Ok(render_after(None, &fleet.clone().into(), decisions, previous, contents)?.0)
 }
 
-/// The cache that an earlier rendering left.
-#[derive(Clone, Debug)]
-pub(crate) enum RenderCache {
-    /// Left by this process: `contents` must still hold the contents of that rendering.
-    Process(ProcessCache),
-    /// Left by another process: its rendering became the current state.
-    Stored(StoredCache),
-}
-
-/// [`render`], going on from an earlier rendering.
+/// [`render`], going on from an earlier rendering, whose contents `contents` must still hold.
 pub(crate) fn render_after(
-    earlier: Option<&RenderCache>,
+    earlier: Option<&ProcessCache>,
     fleet: &Shared<Fleet>,
     decisions: &mut Map<Key, Decision>,
     previous: Previous<'_>,
@@ -82,14 +72,11 @@ pub(crate) fn render_after(
 ) -> Result<(Rendered, ProcessCache), ContentError> {
     let inputs = RenderInputs::of(fleet, decisions, previous);
     let ProcessCache { inputs: old, mut results, .. } = match earlier {
-        Some(RenderCache::Process(cache)) if cache.inputs.is_comparable(&inputs) => cache.clone(),
+        Some(cache) if cache.inputs.is_comparable(&inputs) => cache.clone(),
         _ => ProcessCache::default(),
     };
     let mut changes = results.changes(&old, &inputs);
     results.keep_folders(&old.fleet, fleet);
-    if let Some(RenderCache::Stored(stored)) = earlier {
-        stored.reuse(previous.folders, fleet, &mut changes.now, &mut results);
-    }
     let mut rendering = Rendering::new(fleet, previous, contents);
     for (path, claims) in &changes.now {
         rendering.make(claims)?;

@@ -1,90 +1,123 @@
-//! The stored cache of a rendering: cache keys of its copies, small enough to outlive the process beside the
-//! repository, so that the next process makes only changed objects.
-//!
-//! Valid only together with the state that the rendering became. Losing it costs time only.
+//! The cache of a rendering ↔ bytes, as far as the state that the rendering became does not tell it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::Previous;
 use super::cache::{ProcessCache, Results};
-use super::cache_key::{self, CacheKeys};
-use super::claims::Groups;
+use super::inputs::RenderInputs;
+use super::warnings::Warnings;
+use crate::state::decision_differences;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::model::fleet::Doubt;
-use berth_base::model::{Fleet, Folder, Folders, differences};
+use berth_base::model::{ContentId, Decision, Fleet, Folder, Folders, Key, Map, Shared, differences, path};
 
-/// Cache keys of a rendering.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The cache that another process left, without its fleet and most of its decisions and folders.
+#[derive(Clone, Debug)]
 pub struct StoredCache {
-    keys: CacheKeys,
+    /// Where the decisions were others before rendering, without their objects.
+    before: Map<Key, Option<Decision>>,
+    /// Where those with their objects are others than those of the state.
+    decisions: Map<Key, Option<Decision>>,
+    folders: Vec<(String, Option<Changed>)>,
+    unsettled: BTreeSet<String>,
+    warnings: Warnings,
 }
 
+/// The paths of a folder that are not those of the state.
+type Changed = Vec<(Arc<str>, Option<ContentId>)>;
+
 impl ProcessCache {
-    /// Returns the cache keys of the published copies that may be reused. `None` for an uncertain fleet.
-    pub fn to_stored(&self, published: &Folders) -> Option<StoredCache> {
-        let ProcessCache { inputs, results, .. } = self;
-        if inputs.fleet.doubt != Doubt::default() {
+    /// Encodes all but the fleet; `current` is the state that the rendering became. `None` for an uncertain fleet.
+    pub fn encode(&self, encoder: &mut Encoder, current: Previous<'_>) -> Option<()> {
+        let ProcessCache { inputs, results, made: _ } = self;
+        if inputs.fleet.doubt != Doubt::default() || inputs.has_frozen() {
             return None;
         }
-        let (mut other, nothing) = (BTreeSet::new(), Folder::new());
-        for one in results.folders.changes(published) {
-            let [made, there] = [one.before, one.after].map(|folder| folder.unwrap_or(&nothing));
-            other.extend(differences(made, there).map(|one| one.path.to_lowercase()));
-        }
-        let mut keys = CacheKeys::new();
-        for path in self.settled().filter(|path| !other.contains(*path)) {
-            let known = results.keys.get(path).copied();
-            let made = || Some(cache_key::of(&inputs.fleet, &self.claim(path)?));
-            keys.extend(known.or_else(made).map(|key| (path.clone(), key)));
-        }
-        Some(StoredCache { keys })
+        let Results { claimants: _, decisions, folders, unsettled, warnings } = results;
+        let before = decision_differences::without_objects(current.decisions);
+        decision_differences::put(encoder, &before, &inputs.decisions);
+        decision_differences::put(encoder, current.decisions, decisions);
+        let changes: Vec<_> = current.folders.changes(folders).collect();
+        let nothing = Folder::new();
+        encoder.list(changes.into_iter(), |encoder, one| {
+            encoder.text(one.key);
+            encoder.maybe(one.after, |encoder, after| {
+                let changes: Vec<_> = differences(one.before.unwrap_or(&nothing), after).collect();
+                encoder.list(changes.into_iter(), |encoder, one| {
+                    encoder.text(one.path);
+                    encoder.maybe(one.after, |encoder, ContentId(id)| encoder.raw(&id));
+                });
+            });
+        });
+        encoder.list(unsettled.iter(), |encoder, path| encoder.text(path));
+        warnings.encode(encoder);
+        Some(())
     }
 }
 
 impl StoredCache {
-    pub fn encode(&self, encoder: &mut Encoder) {
-        encoder.list(self.keys.iter(), |encoder, (path, key)| {
-            encoder.text(path);
-            encoder.raw(key);
-        });
-    }
-
     pub fn decode(decoder: &mut Decoder<'_>) -> Option<StoredCache> {
-        let keys = decoder.list(|decoder| Some((decoder.text()?.to_string(), decoder.raw()?)))?;
-        Some(StoredCache { keys })
+        let id = |decoder: &mut Decoder<'_>| Some(ContentId(decoder.raw()?));
+        Some(StoredCache {
+            before: decision_differences::get(decoder)?,
+            decisions: decision_differences::get(decoder)?,
+            folders: decoder.list(|decoder| {
+                let changed = |decoder: &mut Decoder<'_>| {
+                    decoder.list(|decoder| Some((decoder.text()?, decoder.maybe(id)?)))
+                };
+                Some((decoder.string()?, decoder.maybe(changed)?))
+            })?,
+            unsettled: decoder.list(Decoder::string)?,
+            warnings: Warnings::decode(decoder)?,
+        })
     }
 
-    /// Begins with the folders that the rendering became, without changed copies. Groups of unchanged ones leave.
-    pub(super) fn reuse(
-        &self,
-        folders: &Folders,
-        fleet: &Fleet,
-        groups: &mut Groups<'_>,
-        results: &mut Results,
-    ) {
-        let mut stays: BTreeSet<Arc<str>> = BTreeSet::new();
-        groups.retain(|path, group| {
-            if let [claim] = group.as_slice()
-                && !claim.workload.frozen
-                && let Some(key) = self.keys.get(path)
-                && *key == cache_key::of(fleet, claim)
-            {
-                results.keys.insert(path.clone(), *key);
-                stays.insert(claim.path.clone());
-                return false;
+    /// Puts the cache together again: with the fleet of that process, and the state that its rendering became.
+    pub(crate) fn restore(&self, fleet: &Shared<Fleet>, current: Previous<'_>) -> ProcessCache {
+        let StoredCache { before, decisions, folders, unsettled, warnings } = self;
+        let before =
+            decision_differences::apply(&decision_differences::without_objects(current.decisions), before);
+        let decisions = decision_differences::apply(current.decisions, decisions);
+        let results = Results {
+            claimants: claimants(&decisions),
+            decisions,
+            folders: changed(current.folders, folders),
+            unsettled: unsettled.clone(),
+            warnings: warnings.clone(),
+        };
+        ProcessCache { inputs: RenderInputs::earlier(fleet, before), results, made: 0 }
+    }
+}
+
+/// Returns the workloads with an object at a path, by the path in lower case.
+fn claimants(decisions: &Map<Key, Decision>) -> Map<String, Vec<Key>> {
+    let mut claimants: BTreeMap<String, Vec<Key>> = BTreeMap::new();
+    for (key, decision) in decisions {
+        for object in &decision.objects {
+            let keys = claimants.entry(path::of_object(object).to_lowercase()).or_default();
+            if keys.last() != Some(key) {
+                keys.push(key.clone());
             }
-            true
-        });
-        results.folders = folders.clone();
-        results.folders.update(|_, folder| {
-            folder.keys().any(|path| !stays.contains(path)).then(|| {
-                let kept = folder.iter().filter(|(path, _)| stays.contains(*path));
-                kept.map(|(path, id)| (path.clone(), *id)).collect()
-            })
-        });
-        results.folders.retain(|name, folder| !folder.is_empty() || fleet.clusters.contains_key(name));
-        for name in fleet.clusters.keys() {
-            results.folders.or_default(name);
         }
     }
+    claimants.into_iter().collect()
+}
+
+fn changed(folders: &Folders, changes: &[(String, Option<Changed>)]) -> Folders {
+    let mut folders = folders.clone();
+    for (cluster, changes) in changes {
+        let Some(changes) = changes else {
+            folders.remove(cluster);
+            continue;
+        };
+        let folder = folders.or_default(cluster);
+        for (path, id) in changes {
+            match id {
+                Some(id) => drop(folder.insert(path.clone(), *id)),
+                None => drop(folder.remove(path)),
+            }
+        }
+    }
+    folders
 }

@@ -1,12 +1,15 @@
 //! A state ↔ compact bytes, so that a process need not ask Git for every file of the current state.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{State, releases_file};
 use berth_base::codec::{Decoder, Encoder};
+use berth_base::model::encoding::{key, put_key};
 use berth_base::model::release::Releases;
 use berth_base::model::{
-    Condition, ContentId, Decision, Digest, Failure, Folder, Group, Key, ObjectId, Pick, Refused, Shared,
+    ClusterStatus, Condition, ContentId, Decision, Digest, Failure, Folder, Group, Map, ObjectId, Pick,
+    Refused, Shared,
 };
 use berth_base::packed::Packed;
 
@@ -14,16 +17,11 @@ pub fn encode(encoder: &mut Encoder, state: &State) {
     encoder.list(state.decisions.values(), put_decision);
     encoder.list(state.folders.iter(), |encoder, (cluster, folder)| {
         encoder.text(cluster);
-        encoder.list(folder.iter(), |encoder, (path, id)| {
-            encoder.text(path);
-            encoder.raw(&id.0);
-        });
+        folder.encode(encoder, put_folder);
     });
-    encoder.list(state.facts.values(), |encoder, status| {
-        encoder.text(&berth_base::status::write_status(status));
-    });
+    put_statuses(encoder, &state.facts);
     encoder.list(state.releases.values(), |encoder, releases| {
-        encoder.text(&releases_file::write(releases));
+        encoder.bytes(releases_file::write(releases).as_bytes());
         let all: Vec<_> = releases.all().collect();
         encoder.list(all.into_iter(), |encoder, release| {
             encoder.signed(i64::try_from(release.number).unwrap_or(i64::MAX));
@@ -38,52 +36,64 @@ pub fn encode(encoder: &mut Encoder, state: &State) {
 
 pub fn decode(decoder: &mut Decoder<'_>) -> Option<State> {
     let decisions: Vec<Decision> = decoder.list(decision)?;
-    let folders = decoder.list(|decoder| {
-        let cluster = decoder.string()?;
-        let files: BTreeMap<_, _> =
-            decoder.list(|decoder| Some((decoder.text()?, ContentId(decoder.raw()?))))?;
-        Some((cluster, Folder::from(files)))
-    })?;
-    let facts: Vec<_> =
-        decoder.list(|decoder| berth_base::status::read_status(decoder.text()?.as_bytes()).ok())?;
+    let folders =
+        decoder.list(|decoder| Some((decoder.string()?, Folder::stored(decoder.part()?, folder))))?;
+    let facts = statuses(decoder)?;
     let releases: Vec<Releases> = decoder.list(|decoder| {
-        let text = decoder.text()?;
+        let text = decoder.bytes()?;
         let inputs: BTreeMap<_, _> = decoder
             .list(|decoder| Some((u64::try_from(decoder.signed()?).ok()?, ContentId(decoder.raw()?))))?;
-        releases_file::read(text.as_bytes(), &inputs).ok()
+        releases_file::read(text, &inputs).ok()
     })?;
     let kept = decoder.list(|decoder| Some((decoder.string()?, ContentId(decoder.raw()?))))?;
     Some(State {
         decisions: decisions.into_iter().map(|one| (one.key.clone(), one)).collect(),
         folders,
-        facts: facts.into_iter().map(|one| (one.cluster.clone(), one.into())).collect(),
+        facts,
         releases: releases.into_iter().map(|one| (one.key.clone(), one.into())).collect(),
         kept,
     })
 }
 
-pub fn put_key(encoder: &mut Encoder, key: &Key) {
-    [&key.group, &key.kind, &key.namespace, &key.name].into_iter().for_each(|text| encoder.text(text));
+fn put_folder(encoder: &mut Encoder, folder: &BTreeMap<Arc<str>, ContentId>) {
+    encoder.list(folder.iter(), |encoder, (path, id)| {
+        encoder.text(path);
+        encoder.raw(&id.0);
+    });
 }
 
-pub fn key(decoder: &mut Decoder<'_>) -> Option<Key> {
-    let (group, kind) = (decoder.text()?, decoder.text()?);
-    Some(Key { kind, namespace: decoder.text()?, name: decoder.text()?, group })
+fn folder(decoder: &mut Decoder<'_>) -> Option<BTreeMap<Arc<str>, ContentId>> {
+    decoder.list(|decoder| Some((decoder.text()?, ContentId(decoder.raw()?))))
 }
 
-fn put_object(encoder: &mut Encoder, id: &ObjectId) {
+/// Encodes statuses or facts by cluster.
+pub fn put_statuses(encoder: &mut Encoder, statuses: &Map<String, Shared<ClusterStatus>>) {
+    encoder.list(statuses.iter(), |encoder, (cluster, status)| {
+        encoder.text(cluster);
+        status.encode(encoder, |encoder, status| {
+            encoder.bytes(berth_base::status::write_status(status).as_bytes());
+        });
+    });
+}
+
+pub fn statuses(decoder: &mut Decoder<'_>) -> Option<Map<String, Shared<ClusterStatus>>> {
+    let status = |decoder: &mut Decoder<'_>| berth_base::status::read_status(decoder.bytes()?).ok();
+    decoder.list(|decoder| Some((decoder.string()?, Shared::stored(decoder.part()?, status))))
+}
+
+pub fn put_object(encoder: &mut Encoder, id: &ObjectId) {
     [&id.group, &id.kind, &id.namespace, &id.name].into_iter().for_each(|text| encoder.text(text));
 }
 
-fn object(decoder: &mut Decoder<'_>) -> Option<ObjectId> {
+pub fn object(decoder: &mut Decoder<'_>) -> Option<ObjectId> {
     let (group, kind) = (decoder.text()?, decoder.text()?);
     Some(ObjectId { group, kind, namespace: decoder.text()?, name: decoder.text()? })
 }
 
-fn put_decision(encoder: &mut Encoder, decision: &Decision) {
+pub fn put_decision(encoder: &mut Encoder, decision: &Decision) {
     put_key(encoder, &decision.key);
     encoder.text(&decision.source);
-    encoder.list(decision.picks.iter(), put_pick);
+    decision.picks.encode(encoder, |encoder, picks| encoder.list(picks.iter(), put_pick));
     encoder.list(decision.refused.iter(), |encoder, refused| {
         encoder.text(&refused.reason);
         encoder.count(refused.clusters);
@@ -104,11 +114,11 @@ fn put_decision(encoder: &mut Encoder, decision: &Decision) {
     });
 }
 
-fn decision(decoder: &mut Decoder<'_>) -> Option<Decision> {
+pub fn decision(decoder: &mut Decoder<'_>) -> Option<Decision> {
     Some(Decision {
         key: key(decoder)?,
         source: decoder.string()?,
-        picks: Shared::from(decoder.list::<_, Vec<_>>(pick)?),
+        picks: Shared::stored(decoder.part()?, |decoder| decoder.list(pick)),
         refused: decoder.list(|decoder| {
             Some(Refused { reason: decoder.string()?, clusters: decoder.number()?.try_into().ok()? })
         })?,

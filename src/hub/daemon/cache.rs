@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cache_file;
+use super::cache_file::{self, Last, Left};
 use super::error::PassError;
 use super::previews::Previews;
 use super::settings::Settings;
@@ -12,6 +12,7 @@ use crate::inputs::hearing::Hearing;
 use crate::inputs::{BuildCache, Reports};
 use crate::publish::{self, ClusterRefCache, CurrentState, DifferingCache, WrittenReport};
 use crate::verify::trust::Untrusted;
+use berth_base::codec::file::File;
 use berth_base::model::Timestamp;
 use berth_engine::gate::limits::Limit;
 use berth_engine::pipeline;
@@ -39,6 +40,8 @@ pub struct Cache {
     begun: bool,
     /// The commit whose state the cache file holds.
     stored: Option<CommitId>,
+    /// The cache file that an earlier process left.
+    file: Option<Arc<File>>,
 }
 
 impl Cache {
@@ -83,6 +86,11 @@ impl Cache {
         *self = Cache { hearing, ..Cache::forgetful() };
     }
 
+    /// Reports whether a part of the cache file turned out to make no sense, whatever its checksum says.
+    pub(super) fn is_damaged(&self) -> bool {
+        self.file.as_ref().is_some_and(|file| file.is_damaged())
+    }
+
     /// Forgets what keys were for and against: others count now.
     pub(super) fn doubt_trust(&mut self) {
         self.cluster_refs = ClusterRefCache::default();
@@ -97,7 +105,7 @@ impl Cache {
 
     /// Returns what the build of the last pass looked at; nothing where it left no cache.
     pub fn effort(&self) -> pipeline::Effort {
-        self.build.built.as_ref().map(pipeline::PipelineCache::effort).unwrap_or_default()
+        self.build.built.as_ref().map(pipeline::LastPass::effort).unwrap_or_default()
     }
 
     /// Writes the cache file for the next process.
@@ -107,8 +115,14 @@ impl Cache {
             return;
         }
         let Ok(repo) = Repo::open(&settings.repo) else { return };
-        let rendered = self.build.built.as_ref().and_then(|cache| cache.to_stored(&current.state.folders));
-        if cache_file::save(&repo, self.build.files(), current, rendered.as_ref()).is_some() {
+        let left = Left {
+            parsed: self.build.files(),
+            current,
+            pass: self.build.built.as_ref(),
+            cluster_refs: &self.cluster_refs,
+            report: self.report.as_ref().map(|report| (&self.summary, report)),
+        };
+        if cache_file::save(&repo, self.file.as_ref(), &left).is_some() {
             self.stored = Some(current.commit);
         }
     }
@@ -123,11 +137,16 @@ impl Cache {
         if !std::mem::replace(&mut self.begun, true)
             && let Some(left) = cache_file::load(repo, now)
         {
+            self.file = Some(left.file);
             self.build = BuildCache::of_files(left.parsed);
-            if let Some((current, rendered)) = left.rendered {
+            if let Some(Last { current, pass, cluster_refs, report }) = left.last {
                 self.stored = Some(current.commit);
                 self.current = Some(current);
-                self.build.built = rendered.map(pipeline::PipelineCache::stored);
+                self.build.built = pass.map(pipeline::LastPass::Earlier);
+                self.cluster_refs = cluster_refs.unwrap_or_default();
+                if let Some((summary, written)) = report {
+                    (self.summary, self.report) = (summary, Some(written));
+                }
             }
         }
         match self.current.take().filter(|current| Some(current.commit) == now) {

@@ -1,50 +1,86 @@
 //! The cache that a process leaves for the next one.
 //!
-//! Parsed files are valid for any state. The current state and its rendered objects are valid for one commit of the
-//! rendered branch.
+//! Parsed files are valid for any state. All else is valid for one commit of the rendered branch.
+
+use std::sync::Arc;
 
 use super::kept_file;
-use crate::publish::{self, CurrentState};
+use crate::publish::{self, ClusterRefCache, CurrentState, WrittenReport};
+use berth_base::codec::file::File;
 use berth_engine::load::FileCache;
-use berth_engine::render::StoredCache;
+use berth_engine::pipeline::{LastPass, StoredPass};
+use berth_engine::report::FleetSummary;
 use berth_git::{CommitId, Repo};
 
 const FILE: &str = "last";
 
-/// The contents of the cache file that are valid for the current state.
-#[derive(Debug, Default)]
-pub(super) struct CachedState {
+/// The contents of the cache file that are valid now.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// The file, from which parts are decoded when they are looked at first.
+    pub file: Arc<File>,
     pub parsed: FileCache,
-    /// The current state and the objects rendered for it.
-    pub rendered: Option<(CurrentState, Option<StoredCache>)>,
+    pub last: Option<Last>,
+}
+
+/// The current state, and what the passes that made it left.
+#[derive(Debug)]
+pub(super) struct Last {
+    pub current: CurrentState,
+    pub pass: Option<StoredPass>,
+    pub cluster_refs: Option<ClusterRefCache>,
+    pub report: Option<(FleetSummary, WrittenReport)>,
+}
+
+/// All that is left for the next process.
+#[derive(Debug)]
+pub(super) struct Left<'a> {
+    pub parsed: &'a FileCache,
+    pub current: &'a CurrentState,
+    pub pass: Option<&'a LastPass>,
+    pub cluster_refs: &'a ClusterRefCache,
+    pub report: Option<(&'a FleetSummary, &'a WrittenReport)>,
 }
 
 /// Reads the cache file; `now` is the tip of the rendered branch.
-pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<CachedState> {
+pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<Found> {
     kept_file::read(repo, FILE, |decoder| {
+        let file = decoder.file().clone();
         let parsed = FileCache::decode(decoder)?;
         let commit = CommitId(decoder.raw()?);
         if Some(commit) != now {
-            return Some(CachedState { parsed, rendered: None });
+            return Some(Found { file, parsed, last: None });
         }
         let current = publish::decode_current(decoder, repo, commit).ok()??;
-        let stored = decoder.maybe(StoredCache::decode)?;
-        decoder.is_done().then_some(CachedState { parsed, rendered: Some((current, stored)) })
+        let last = Last {
+            pass: decoder.maybe(StoredPass::decode)?,
+            cluster_refs: decoder.maybe(|decoder| ClusterRefCache::decode(decoder, &current))?,
+            report: decoder.maybe(|decoder| {
+                let summary = FleetSummary::decode(decoder, &current.state)?;
+                let written = WrittenReport::decode(decoder, &summary)?;
+                Some((summary, written))
+            })?,
+            current,
+        };
+        decoder.is_done().then_some(Found { file, parsed, last: Some(last) })
     })
 }
 
 /// Replaces the cache file. Nothing depends on its success.
-pub(super) fn save(
-    repo: &Repo,
-    parsed: &FileCache,
-    current: &CurrentState,
-    rendered: Option<&StoredCache>,
-) -> Option<()> {
-    kept_file::replace(repo, FILE, |encoder| {
+pub(super) fn save(repo: &Repo, earlier: Option<&Arc<File>>, left: &Left<'_>) -> Option<()> {
+    let Left { parsed, current, pass, cluster_refs, report } = left;
+    kept_file::replace(repo, FILE, earlier, |encoder| {
         parsed.encode(encoder);
         encoder.raw(&current.commit.0);
         publish::encode_current(encoder, current)?;
-        encoder.maybe(rendered, |encoder, rendered| rendered.encode(encoder));
+        encoder.optional(|encoder| (*pass)?.encode(encoder, &current.state));
+        encoder.optional(|encoder| cluster_refs.encode(encoder, current));
+        encoder.optional(|encoder| {
+            let (summary, written) = (*report)?;
+            summary.encode(encoder, &current.state)?;
+            written.encode(encoder);
+            Some(())
+        });
         Some(())
     })
 }

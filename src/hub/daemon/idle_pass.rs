@@ -7,8 +7,9 @@ use super::kept_file;
 use super::pass::{PassResult, RefSnapshot, snapshot_refs};
 use super::settings::Settings;
 use berth_base::codec::{Decoder, Encoder};
-use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
+use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::Timestamp;
+use berth_base::model::encoding::{diagnostic, put_diagnostic};
 use berth_git::{CommitId, GitError, Repo};
 
 const FILE: &str = "idle";
@@ -39,22 +40,12 @@ pub(super) fn note(settings: &Settings, clock: Timestamp, passed: &PassResult) -
     }
     let repo = Repo::open(&settings.repo).ok()?;
     let inputs = inputs(&repo, settings, &passed.seen).ok()?;
-    kept_file::replace(&repo, FILE, |encoder| {
+    kept_file::replace(&repo, FILE, None, |encoder| {
         encoder.raw(&inputs);
         encoder.signed(clock.as_second());
         encoder.maybe(passed.next_change, |encoder, at| encoder.signed(at.as_second()));
         let diagnostics: Vec<&Diagnostic> = passed.diagnostics.iter().collect();
-        encoder.list(diagnostics.into_iter(), |encoder, one| {
-            let Diagnostic { at, severity, message, hint } = one;
-            encoder.maybe(at.as_ref(), |encoder, Pos { file, line, column }| {
-                encoder.text(file);
-                encoder.number(u64::from(*line));
-                encoder.number(u64::from(*column));
-            });
-            encoder.text(severity.word());
-            encoder.text(message);
-            encoder.maybe(hint.as_ref(), |encoder, hint| encoder.text(hint));
-        });
+        encoder.list(diagnostics.into_iter(), put_diagnostic);
         Some(())
     })
 }
@@ -73,17 +64,4 @@ fn inputs(repo: &Repo, settings: &Settings, seen: &RefSnapshot) -> Result<[u8; 3
 
 fn moment(decoder: &mut Decoder<'_>) -> Option<Timestamp> {
     Timestamp::from_second(decoder.signed()?).ok()
-}
-
-fn diagnostic(decoder: &mut Decoder<'_>) -> Option<Diagnostic> {
-    let at = decoder.maybe(|decoder| {
-        let file = decoder.text()?;
-        let (line, column) = (decoder.number()?.try_into().ok()?, decoder.number()?.try_into().ok()?);
-        Some(Pos::new(file, line, column))
-    })?;
-    let word = decoder.text()?;
-    let severity = [Severity::Error, Severity::Warning, Severity::Note].into_iter();
-    let severity = severity.into_iter().find(|severity| severity.word() == &*word)?;
-    let message = decoder.string()?;
-    Some(Diagnostic { at, severity, message, hint: decoder.maybe(Decoder::string)? })
 }

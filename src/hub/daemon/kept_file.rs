@@ -6,10 +6,12 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
+use berth_base::codec::file::File;
 use berth_base::codec::{Decoder, Encoder};
 use berth_git::Repo;
 
@@ -21,14 +23,14 @@ const HEADER: u64 = 32 + 8;
 /// The age at which nobody still writes to an unfinished file.
 const UNFINISHED: Duration = Duration::from_secs(3_600);
 
-/// Reads a file's value, which must fill it.
+/// Reads a file's value. Parts of it may be decoded later, from the bytes as they were read now.
 pub(super) fn read<T>(
     repo: &Repo,
     name: &str,
     decode: impl FnOnce(&mut Decoder<'_>) -> Option<T>,
 ) -> Option<T> {
-    let body = body(&path(repo, name))?;
-    let mut decoder = Decoder::new(&body);
+    let file = File::read(body(&path(repo, name))?)?;
+    let mut decoder = file.decoder();
     if *decoder.text()? != *BUILD {
         return None;
     }
@@ -52,16 +54,17 @@ fn body(path: &Path) -> Option<Vec<u8>> {
     (checksum == <[u8; 32]>::from(Sha256::digest(&body))).then_some(body)
 }
 
-/// Replaces a file. Nothing depends on its success.
+/// Replaces a file. Unchanged parts of an `earlier` one are copied as they are. Nothing depends on its success.
 pub(super) fn replace(
     repo: &Repo,
     name: &str,
+    earlier: Option<&Arc<File>>,
     encode: impl FnOnce(&mut Encoder) -> Option<()>,
 ) -> Option<()> {
-    let mut encoder = Encoder::default();
+    let mut encoder = Encoder::of_file(earlier);
     encoder.text(BUILD);
     encode(&mut encoder)?;
-    let body = encoder.into_bytes();
+    let body = encoder.into_file();
     let target = path(repo, name);
     fs::create_dir_all(target.parent()?).ok()?;
     sweep(target.parent()?);

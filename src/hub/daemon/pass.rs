@@ -123,6 +123,8 @@ pub fn pass_with_cache(
         match attempt_pass(settings, clock, cache, &mut made) {
             // A lock has been waited for already.
             Err(error) if error.is_race() && !error.is_locked() && attempt < ATTEMPTS => attempt += 1,
+            // Whatever came of it is made again, without the file.
+            _ if cache.is_damaged() => cache.forget_objects(),
             done => return done,
         }
     }
@@ -227,6 +229,9 @@ fn attempt_pass(
         mut diagnostics,
         ..
     } = next;
+    if cache.is_damaged() {
+        return Err(PassError::DamagedCache);
+    }
     publish::point(&repo, refs, current.as_ref(), &drafted)?;
     let outcome = outcome(&drafted);
     if outcome != PassOutcome::Unchanged || made.outcome == PassOutcome::Unchanged {

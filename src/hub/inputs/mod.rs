@@ -358,10 +358,7 @@ impl PassInputs {
         Ok(self.build_after(contents)?.0)
     }
 
-    fn build_after(
-        &self,
-        contents: &mut dyn Contents,
-    ) -> Result<(Built, pipeline::PipelineCache), ContentError> {
+    fn build_after(&self, contents: &mut dyn Contents) -> Result<(Built, pipeline::LastPass), ContentError> {
         let before = self.cache.built.as_ref();
         self.inputs(|inputs| pipeline::build_loaded(self.loaded.clone(), inputs, before, contents))
     }

@@ -16,8 +16,8 @@ use berth_git::{CommitId, Repo, TreeId};
 pub struct ClusterRefCache {
     commits: BTreeMap<CommitId, Option<ClusterRef>>,
     /// The refs as they were listed last, and the folders that they publish.
-    listed: Map<String, CommitId>,
-    folders: Map<String, report::Published>,
+    pub(super) listed: Map<String, CommitId>,
+    pub(super) folders: Map<String, report::Published>,
     /// Commits that are written and signed as berth does, with the number of the rendered branch up to which
     /// their folder stayed unchanged.
     pub(super) sound: BTreeMap<CommitId, u64>,
@@ -75,9 +75,11 @@ impl ClusterRefCache {
             (before, self.folders) = (Map::new(), Map::new());
         }
         for commit in before.changes(listed).filter_map(|one| one.before) {
-            if let Some(Some(said)) = self.commits.remove(commit) {
+            // Another process may have read it.
+            if let Ok(Some(said)) = self.read(repo, *commit) {
                 self.folders.remove(&said.cluster);
             }
+            self.commits.remove(commit);
             self.sound.remove(commit);
         }
         for commit in before.changes(listed).filter_map(|one| one.after) {

@@ -59,6 +59,10 @@ pub fn repair(
         alive,
     };
     let settled = cache.settled.take();
+    if settled.as_ref().is_some_and(|settled| settled.key != key) {
+        // Another process asked for no signature, or for another one.
+        cache.sound.clear();
+    }
     let changed = settled.and_then(|settled| settled.changed(repo, &now, rendered));
     let is_looked_at = |cluster: &String| changed.as_ref().is_none_or(|changed| changed.contains(cluster));
     let mut existing = match &changed {

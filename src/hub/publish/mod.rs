@@ -14,6 +14,7 @@
 
 pub mod cluster_branches;
 mod cluster_ref_cache;
+mod cluster_ref_stored;
 pub mod cluster_refs;
 pub mod commit;
 mod differing;

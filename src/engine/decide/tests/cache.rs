@@ -5,8 +5,11 @@ use proptest::prelude::*;
 
 use super::properties::{some_cluster, some_fleet, some_policy, some_status};
 use super::setup::*;
-use crate::decide::{decide, decide_after};
-use berth_base::model::{Cluster, ClusterStatus, Decision, Key, Map, Policy, Shared};
+use crate::decide::{DecisionCache, StoredDecisions, decide, decide_after};
+use crate::state::{State, decision_differences};
+use berth_base::codec::Encoder;
+use berth_base::codec::file::File;
+use berth_base::model::{Cluster, ClusterStatus, Decision, Fleet, FleetPrints, Key, Map, Policy, Shared};
 
 /// A change between two passes.
 #[derive(Clone, Debug)]
@@ -39,6 +42,20 @@ fn some_change() -> impl Strategy<Value = Change> {
     ]
 }
 
+/// The cache as another process finds it, beside the decisions that its own became.
+fn in_another_process(cache: &DecisionCache, fleet: Fleet, current: &Map<Key, Decision>) -> DecisionCache {
+    let current = State { decisions: current.clone(), facts: cache.facts.clone(), ..State::default() };
+    let bare = decision_differences::without_objects(&current.decisions);
+    let mut encoder = Encoder::of_file(None);
+    decision_differences::put(&mut encoder, &bare, &cache.results.decisions);
+    cache.encode(&mut encoder, &current);
+    let file = File::read(encoder.into_file()).expect("it is a file");
+    let mut decoder = file.decoder();
+    let differences = decision_differences::get(&mut decoder).expect("it is readable");
+    let stored = StoredDecisions::decode(&mut decoder).expect("it is readable");
+    stored.restore(&fleet, &decision_differences::apply(&bare, &differences), &current)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -50,9 +67,10 @@ proptest! {
         let mut fleet = Shared::from(fleet(clusters, placements));
         let (mut statuses, mut now) = (Map::new(), 950);
         let (mut is_current, mut before): (Map<Key, Decision>, Map<Key, Decision>) = Default::default();
-        let mut cache = None;
+        let mut cache: Option<DecisionCache> = None;
         let mut kept = 0;
-        for change in [Change::Time(0), Change::Time(0)].into_iter().chain(changes) {
+        for (step, change) in [Change::Time(0), Change::Time(0)].into_iter().chain(changes).enumerate() {
+            let prints = FleetPrints::of(&fleet);
             match change {
                 Change::Time(passed) => now += passed,
                 Change::Cluster(at, one) => {
@@ -93,6 +111,12 @@ proptest! {
                 Change::Doubt(doubt) => fleet.doubt.everything = doubt,
             }
             let fresh = decide(&fleet, &is_current, &statuses, second(now));
+            // Every other pass is one of another process.
+            if step % 2 == 1 {
+                let earlier = prints.restore(&fleet, |_| Vec::new());
+                let left = cache.filter(|_| earlier.has_same_clusters);
+                cache = left.map(|cache| in_another_process(&cache, earlier.fleet, &is_current));
+            }
             let (went_on, next) = decide_after(cache.as_ref(), &fleet, &is_current, &statuses, second(now));
             prop_assert_eq!(&went_on.decisions, &fresh.decisions);
             prop_assert_eq!(&went_on.diagnostics, &fresh.diagnostics);

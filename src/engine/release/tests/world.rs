@@ -18,7 +18,8 @@ use crate::release::labels::ClusterLabels;
 use crate::release::{self, Given, copies};
 use crate::render::{self, MemoryContents, Previous};
 use crate::state::{State, codec};
-use berth_base::codec::{Decoder, Encoder};
+use berth_base::codec::Encoder;
+use berth_base::codec::file::File;
 use berth_base::packed::Packed;
 
 pub(super) struct World {
@@ -304,8 +305,8 @@ fn path_of(key: &Key) -> String {
 
 /// A state as the next process reads it from its stored form.
 fn stored(state: &State) -> State {
-    let mut encoder = Encoder::default();
+    let mut encoder = Encoder::of_file(None);
     codec::encode(&mut encoder, state);
-    let bytes = encoder.into_bytes();
-    codec::decode(&mut Decoder::new(&bytes)).expect("what is written is read back")
+    let file = File::read(encoder.into_file()).expect("it is a file");
+    codec::decode(&mut file.decoder()).expect("what is written is read back")
 }

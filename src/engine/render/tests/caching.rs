@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::{SETTINGS, World, federated, fleet, loaded, settings};
 
 #[test]
-fn a_secret_s_value_is_a_part_of_the_cache_key_of_its_copies() {
+fn a_secret_s_other_value_makes_its_copies_anew() {
     let secret = |value: &str| {
         let spec = json!({"template": {"stringData": {"p": value}}, "placement": {"clusterSelector": {}}});
         loaded(&fleet(&[federated("FederatedSecret", "s", spec)]))
@@ -15,7 +15,7 @@ fn a_secret_s_value_is_a_part_of_the_cache_key_of_its_copies() {
     for is_stored in [true, false] {
         let mut world = World::default();
         let left = world.render_after(None, &before);
-        let left = world.left(left, is_stored);
+        let left = world.left(left, is_stored, &after);
         world.render_after(Some(left), &after);
         assert_eq!(world.object("oslo", "shop/Secret_s.yaml")["stringData"]["p"], "hunter3");
     }
@@ -60,9 +60,10 @@ fn a_cluster_s_new_label_makes_only_those_copies_anew_that_read_it() {
     for is_stored in [true, false] {
         let mut world = World::default();
         let left = world.render_after(None, &labelled("low"));
-        let left = world.left(left, is_stored);
+        let after = labelled("high");
+        let left = world.left(left, is_stored, &after);
         let puts = world.contents.puts;
-        world.render_after(Some(left), &labelled("high"));
+        world.render_after(Some(left), &after);
         assert_eq!(world.object("oslo", SETTINGS)["data"]["mode"], "b");
         assert_eq!(world.object("turin", SETTINGS)["data"]["mode"], "a");
         assert_eq!(world.object("oslo", "shop/ConfigMap_own.yaml")["data"]["tier"], "high");
@@ -71,7 +72,7 @@ fn a_cluster_s_new_label_makes_only_those_copies_anew_that_read_it() {
 }
 
 #[test]
-fn a_cluster_s_applier_is_a_part_of_the_cache_key_of_its_copies() {
+fn a_cluster_s_other_applier_makes_its_copies_anew() {
     let applied_by = |applier: &str| {
         let mut objects = fleet(&[settings("a", json!([]))]);
         objects[0]["metadata"]["annotations"] = json!({"berth.dev/applier": applier});
@@ -81,8 +82,9 @@ fn a_cluster_s_applier_is_a_part_of_the_cache_key_of_its_copies() {
     for is_stored in [true, false] {
         let mut world = World::default();
         let left = world.render_after(None, &applied_by("berth"));
-        let left = world.left(left, is_stored);
-        let left = world.render_after(Some(left), &applied_by("flux"));
+        let after = applied_by("flux");
+        let left = world.left(left, is_stored, &after);
+        let left = world.render_after(Some(left), &after);
         let of = |world: &World, cluster: &str, path: &str| {
             world.object(cluster, path)["metadata"]["annotations"][guard].clone()
         };
@@ -90,8 +92,9 @@ fn a_cluster_s_applier_is_a_part_of_the_cache_key_of_its_copies() {
         assert_eq!(of(&world, "oslo", namespace), "disabled");
         assert_eq!(of(&world, "oslo", SETTINGS), Json::Null);
         assert_eq!(of(&world, "turin", namespace), Json::Null);
-        let left = world.left(left, is_stored);
-        world.render_after(Some(left), &applied_by("berth"));
+        let after = applied_by("berth");
+        let left = world.left(left, is_stored, &after);
+        world.render_after(Some(left), &after);
         assert_eq!(of(&world, "oslo", namespace), Json::Null);
         assert_eq!(world.folders["oslo"], world.folders["turin"]);
     }

@@ -10,10 +10,11 @@ use serde_json::{Value as Json, json};
 use super::*;
 use crate::decide::decide;
 use crate::load::{History as Files, load};
-use berth_base::codec::{Decoder, Encoder};
+use berth_base::codec::Encoder;
+use berth_base::codec::file::File;
 use berth_base::diag::Severity;
 use berth_base::model::content::ContentId;
-use berth_base::model::{Map, Shared};
+use berth_base::model::{FleetPrints, Map, Shared};
 use berth_base::source::{SourceFile, SourceTree};
 
 /// Contents in memory, and how often something was put.
@@ -51,7 +52,7 @@ impl World {
     }
 
     /// [`World::render`] with the cache of an earlier rendering. Returns the cache for the next one.
-    fn render_after(&mut self, earlier: Option<RenderCache>, fleet: &Shared<Fleet>) -> ProcessCache {
+    fn render_after(&mut self, earlier: Option<ProcessCache>, fleet: &Shared<Fleet>) -> ProcessCache {
         let now = "2026-01-01T00:00:00Z".parse().expect("this is a time");
         let mut decisions = decide(fleet, &self.decisions, &Map::new(), now).decisions;
         let previous = Previous { decisions: &self.decisions, folders: &self.folders };
@@ -62,15 +63,22 @@ impl World {
         cache
     }
 
-    /// The cache as the next rendering gets it: in the same process, or in another one.
-    fn left(&self, cache: ProcessCache, is_stored: bool) -> RenderCache {
+    /// The cache as the next rendering gets it, of the `later` fleet: in the same process, or in another one.
+    fn left(&self, cache: ProcessCache, is_stored: bool, later: &Fleet) -> ProcessCache {
         if !is_stored {
-            return RenderCache::Process(cache);
+            return cache;
         }
-        let mut encoder = Encoder::default();
-        cache.to_stored(&self.folders).expect("no doubt").encode(&mut encoder);
-        let stored = StoredCache::decode(&mut Decoder::new(&encoder.into_bytes()));
-        RenderCache::Stored(stored.expect("readable"))
+        let current = Previous { decisions: &self.decisions, folders: &self.folders };
+        let mut encoder = Encoder::of_file(None);
+        FleetPrints::of(cache.fleet()).encode(&mut encoder);
+        cache.encode(&mut encoder, current).expect("no doubt");
+        let file = File::read(encoder.into_file()).expect("it is a file");
+        let mut decoder = file.decoder();
+        let prints = FleetPrints::decode(&mut decoder).expect("readable");
+        let stored = StoredCache::decode(&mut decoder).expect("readable");
+        let objects = |key: &Key| self.decisions.get(key).map(|decision| decision.objects.clone());
+        let earlier = prints.restore(later, |key| objects(key).unwrap_or_default());
+        stored.restore(&earlier.fleet.into(), current)
     }
 
     fn object(&self, cluster: &str, path: &str) -> Json {

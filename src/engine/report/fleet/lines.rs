@@ -39,7 +39,7 @@ pub struct ClusterLine {
 }
 
 /// A workload in the report.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadLine {
     pub in_sync: usize,
@@ -48,8 +48,8 @@ pub struct WorkloadLine {
     pub namespace: String,
     pub placed: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<Json>,
-    with_problems: Vec<String>,
+    pub(super) status: Option<Json>,
+    pub(super) with_problems: Vec<String>,
 }
 
 fn as_text<S: Serializer>(moment: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {

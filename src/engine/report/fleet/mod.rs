@@ -5,6 +5,7 @@
 
 mod lines;
 mod readers;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -44,8 +45,8 @@ pub struct FleetSummary {
     detail: Detail,
     /// The inputs of the last update.
     inputs: SummaryInputs,
-    /// Of the decisions in the inputs. Empty until a second update, as many summaries have only one.
-    readers: Readers,
+    /// Of the decisions in the inputs. Made where an update asks for them first.
+    readers: Option<Readers>,
     /// The clusters that report problems with an object.
     troubled: BTreeMap<ObjectId, BTreeSet<String>>,
     totals: BTreeMap<&'static str, usize>,
@@ -124,11 +125,6 @@ impl FleetSummary {
     /// Brings the summary to other inputs: what it says is what a new one of them would say.
     pub fn update(&mut self, inputs: SummaryInputs) {
         let before = std::mem::replace(&mut self.inputs, inputs);
-        // Without earlier decisions there are no lines, and all that come are new.
-        let is_first = before.decisions.is_empty();
-        if !is_first && self.readers.is_empty() {
-            self.readers = Readers::of(&before.decisions);
-        }
         let mut stale: BTreeSet<Arc<Key>> = BTreeSet::new();
         for cluster in self.inputs.changed_clusters(&before) {
             let line = self.inputs.member(cluster).map(|member| ClusterLine::of(&member));
@@ -139,22 +135,27 @@ impl FleetSummary {
             }
             match changed_paths(old, new) {
                 Some(paths) => {
-                    stale.extend(paths.iter().flat_map(|path| self.readers.of_path(path)).cloned());
+                    let readers = self.readers.get_or_insert_with(|| Readers::of(&before.decisions));
+                    stale.extend(paths.iter().flat_map(|path| readers.of_path(path)).cloned());
                 }
-                None => stale.extend(self.readers.of_cluster(cluster).cloned()),
+                None => {
+                    let readers = self.readers.get_or_insert_with(|| Readers::of(&before.decisions));
+                    stale.extend(readers.of_cluster(cluster).cloned());
+                }
             }
             let [old, new] = [old, new].map(|view| view.map(|view| view.problems).unwrap_or_default());
             if old != new {
                 replace_problems(&mut self.troubled, cluster, old, new);
                 // A workload that has left the cluster may have left an object there.
                 let paths = old.iter().chain(new).map(|problem| path::of_object(&problem.object));
-                paths.for_each(|path| stale.extend(self.readers.of_path(&path).cloned()));
+                let readers = self.readers.get_or_insert_with(|| Readers::of(&before.decisions));
+                paths.for_each(|path| stale.extend(readers.of_path(&path).cloned()));
             }
         }
         let decided = before.decisions.changes(&self.inputs.decisions);
         for one in decided {
-            if !is_first {
-                self.readers.change(one.key, with_objects(one.before), with_objects(one.after));
+            if let Some(readers) = &mut self.readers {
+                readers.change(one.key, with_objects(one.before), with_objects(one.after));
             }
             stale.insert(Arc::new(one.key.clone()));
         }

@@ -23,10 +23,6 @@ impl Readers {
         readers
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.of_clusters.is_empty() && self.of_paths.is_empty()
-    }
-
     /// Takes over another decision of a workload.
     pub(super) fn change(&mut self, key: &Key, before: Option<&Decision>, after: Option<&Decision>) {
         let has_same_picks = |other: Option<&Decision>, one: &Decision| {

@@ -1,0 +1,150 @@
+//! A file of encoded values. A part of it can be passed over, decoded later, and copied into the next file as it is.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{Decoder, Encoder};
+
+/// Files that have more than this many times the texts of their first one are written anew, without those that nobody
+/// names any more.
+const STALE: usize = 2;
+
+/// Texts that a file may gain in any case.
+const ROOM: usize = 4_096;
+
+/// The bytes of a file, and the texts that they name.
+pub struct File {
+    bytes: Vec<u8>,
+    /// The place where the values begin.
+    body: usize,
+    texts: Vec<Arc<str>>,
+    /// The number of texts when the file was last written without an earlier one.
+    fresh: usize,
+    /// Some part could not be decoded.
+    is_damaged: AtomicBool,
+}
+
+impl fmt::Debug for File {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("File").field("bytes", &self.bytes.len()).finish_non_exhaustive()
+    }
+}
+
+impl File {
+    /// Reads the texts of a file, and takes all else as it is.
+    pub fn read(bytes: Vec<u8>) -> Option<Arc<File>> {
+        let mut rest = bytes.as_slice();
+        let mut number = || {
+            let (first, others) = rest.split_first_chunk()?;
+            rest = others;
+            usize::try_from(u32::from_le_bytes(*first)).ok()
+        };
+        let (fresh, count) = (number()?, number()?);
+        let mut texts = Vec::with_capacity(count.min(bytes.len() / 4));
+        for _ in 0..count {
+            let (length, others) = rest.split_first_chunk()?;
+            let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+            let (text, others) = others.split_at_checked(length)?;
+            texts.push(std::str::from_utf8(text).ok()?.into());
+            rest = others;
+        }
+        let body = bytes.len() - rest.len();
+        Some(Arc::new(File { bytes, body, texts, fresh, is_damaged: AtomicBool::new(false) }))
+    }
+
+    pub fn decoder(self: &Arc<File>) -> Decoder<'_> {
+        let end = self.bytes.len();
+        Decoder { file: self, rest: self.bytes.get(self.body..).unwrap_or_default(), end }
+    }
+
+    /// Reports whether some part could not be decoded so far. What was made of it is worth nothing.
+    pub fn is_damaged(&self) -> bool {
+        self.is_damaged.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn text(&self, number: u64) -> Option<&Arc<str>> {
+        self.texts.get(usize::try_from(number).ok()?)
+    }
+}
+
+/// The part of a file that holds a value.
+#[derive(Clone)]
+pub struct Part {
+    file: Arc<File>,
+    place: Range<usize>,
+}
+
+impl fmt::Debug for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Part").field(&self.place).finish()
+    }
+}
+
+impl Part {
+    pub(super) fn new(file: &Arc<File>, place: Range<usize>) -> Part {
+        Part { file: file.clone(), place }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.file.bytes.get(self.place.clone()).unwrap_or_default()
+    }
+
+    /// Reports whether the value is a list without items, or another single zero.
+    pub fn is_zero(&self) -> bool {
+        self.bytes() == [0]
+    }
+
+    /// Decodes the value, which fills the part. Where it cannot be decoded, the file counts as damaged.
+    pub fn decode<T>(&self, decode: impl FnOnce(&mut Decoder<'_>) -> Option<T>) -> Option<T> {
+        let mut decoder = Decoder { file: &self.file, rest: self.bytes(), end: self.place.end };
+        let value = decode(&mut decoder).filter(|_| decoder.is_done());
+        if value.is_none() {
+            self.file.is_damaged.store(true, Ordering::Relaxed);
+        }
+        value
+    }
+}
+
+impl Encoder {
+    /// Begins a file. Parts of the earlier one are copied into it.
+    pub fn of_file(earlier: Option<&Arc<File>>) -> Encoder {
+        let earlier = earlier.filter(|file| file.texts.len() <= file.fresh.saturating_mul(STALE) + ROOM);
+        let table = earlier.map(|file| file.texts.clone()).unwrap_or_default();
+        let texts = table.iter().cloned().zip(0..).collect();
+        Encoder { bytes: Vec::new(), texts, table: Some(table), earlier: earlier.cloned() }
+    }
+
+    /// Returns the bytes of the file.
+    pub fn into_file(self) -> Vec<u8> {
+        let table = self.table.unwrap_or_default();
+        let fresh = self.earlier.map_or(table.len(), |file| file.fresh);
+        let length = table.iter().map(|text| 4 + text.len()).sum::<usize>();
+        let mut bytes = Vec::with_capacity(8 + length + self.bytes.len());
+        let mut put = |number: usize, rest: &[u8]| {
+            bytes.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
+            bytes.extend_from_slice(rest);
+        };
+        put(fresh, &[]);
+        put(table.len(), &[]);
+        table.iter().for_each(|text| put(text.len(), text.as_bytes()));
+        bytes.extend_from_slice(&self.bytes);
+        bytes
+    }
+
+    /// Encodes a value that a decoder can pass over. A part of the earlier file is copied as it is.
+    pub fn part(&mut self, known: Option<&Part>, encode: impl FnOnce(&mut Encoder)) {
+        let start = self.bytes.len();
+        self.raw(&[0; 4]);
+        let earlier = self.earlier.as_ref();
+        match known.filter(|part| earlier.is_some_and(|earlier| Arc::ptr_eq(earlier, &part.file))) {
+            Some(part) => self.bytes.extend_from_slice(part.bytes()),
+            None => encode(self),
+        }
+        let length = u32::try_from(self.bytes.len() - start - 4).unwrap_or(u32::MAX);
+        if let Some(place) = self.bytes.get_mut(start..start + 4) {
+            place.copy_from_slice(&length.to_le_bytes());
+        }
+    }
+}

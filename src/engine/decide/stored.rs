@@ -1,0 +1,86 @@
+//! The cache of decisions ↔ bytes, as far as the state that they became does not tell it.
+
+use std::collections::BTreeSet;
+
+use super::cache::{DecisionCache, DecisionInputs, Results};
+use crate::state::codec::{put_statuses, statuses};
+use crate::state::{State, decision_differences};
+use berth_base::codec::{Decoder, Encoder};
+use berth_base::diag::Diagnostic;
+use berth_base::model::encoding::{diagnostic, key, moment, put_diagnostic, put_key, put_moment};
+use berth_base::model::{ClusterStatus, Decision, Fleet, Key, Map, Shared, Timestamp};
+
+/// The cache that another process left, without its fleet and its decisions.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredDecisions {
+    now: Timestamp,
+    of_files: Map<String, Shared<ClusterStatus>>,
+    statuses: Map<String, Shared<ClusterStatus>>,
+    /// Where the current decisions were others before.
+    previous: Map<Key, Option<Decision>>,
+    said: Map<Key, Vec<Diagnostic>>,
+    flips: Map<Key, Timestamp>,
+    unsettled: BTreeSet<Key>,
+}
+
+impl DecisionCache {
+    /// Encodes all but the fleet and the results' decisions; `current` is the state that these became.
+    pub(crate) fn encode(&self, encoder: &mut Encoder, current: &State) {
+        let DecisionCache { inputs, results, facts: _ } = self;
+        let DecisionInputs { fleet, previous, statuses, now } = inputs;
+        let Results { decisions: _, said, flips, unsettled } = results;
+        put_moment(encoder, *now);
+        put_statuses(encoder, &fleet.statuses);
+        put_statuses(encoder, statuses);
+        decision_differences::put(encoder, &current.decisions, previous);
+        encoder.list(said.iter(), |encoder, (key, said)| {
+            put_key(encoder, key);
+            encoder.list(said.iter(), put_diagnostic);
+        });
+        encoder.list(flips.iter(), |encoder, (key, flips)| {
+            put_key(encoder, key);
+            put_moment(encoder, *flips);
+        });
+        encoder.list(unsettled.iter(), put_key);
+    }
+}
+
+impl StoredDecisions {
+    pub(crate) fn decode(decoder: &mut Decoder<'_>) -> Option<StoredDecisions> {
+        Some(StoredDecisions {
+            now: moment(decoder)?,
+            of_files: statuses(decoder)?,
+            statuses: statuses(decoder)?,
+            previous: decision_differences::get(decoder)?,
+            said: decoder.list(|decoder| Some((key(decoder)?, decoder.list(diagnostic)?)))?,
+            flips: decoder.list(|decoder| Some((key(decoder)?, moment(decoder)?)))?,
+            unsettled: decoder.list(key)?,
+        })
+    }
+
+    /// Puts the cache together again: with the fleet and the decisions of that process, and the state that they became.
+    pub(crate) fn restore(
+        &self,
+        fleet: &Fleet,
+        decisions: &Map<Key, Decision>,
+        current: &State,
+    ) -> DecisionCache {
+        let StoredDecisions { now, of_files, statuses, previous, said, flips, unsettled } = self;
+        let fleet = Fleet { statuses: of_files.clone(), ..fleet.clone() };
+        DecisionCache {
+            inputs: DecisionInputs {
+                fleet: fleet.into(),
+                previous: decision_differences::apply(&current.decisions, previous),
+                statuses: statuses.clone(),
+                now: *now,
+            },
+            results: Results {
+                decisions: decisions.clone(),
+                said: said.clone(),
+                flips: flips.clone(),
+                unsettled: unsettled.clone(),
+            },
+            facts: current.facts.clone(),
+        }
+    }
+}

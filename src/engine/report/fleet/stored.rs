@@ -1,0 +1,130 @@
+//! The fleet's summary ↔ bytes, so that the next process makes the lines anew that show something that changed.
+
+use std::collections::BTreeSet;
+
+use super::lines::{ClusterLine, WorkloadLine};
+use super::{FleetSummary, SummaryInputs, replace_line};
+use crate::dialects::Detail;
+use crate::state::State;
+use crate::state::codec::{object, put_object, put_statuses, statuses};
+use berth_base::codec::{Decoder, Encoder};
+use berth_base::model::encoding::{key, moment, put_key, put_moment};
+use berth_base::model::{Map, MemberState, Published, Shared};
+
+impl FleetSummary {
+    /// Encodes all but the decisions and the releases. `None` unless these are those of a state.
+    pub fn encode(&self, encoder: &mut Encoder, current: &State) -> Option<()> {
+        let FleetSummary { detail: _, inputs, readers: _, troubled, totals: _, clusters, workloads } = self;
+        let SummaryInputs { statuses, published, differing, decisions, releases, now } = inputs;
+        if *decisions != current.decisions || *releases != current.releases {
+            return None;
+        }
+        put_statuses(encoder, statuses);
+        encoder.list(published.iter(), |encoder, (cluster, Published { sequence, tree })| {
+            encoder.text(cluster);
+            encoder.number(*sequence);
+            encoder.bytes(tree.as_bytes());
+        });
+        encoder.list(differing.iter(), |encoder, (cluster, paths)| {
+            encoder.text(cluster);
+            paths.encode(encoder, |encoder, paths| {
+                encoder.list(paths.iter(), |encoder, path| encoder.text(path));
+            });
+        });
+        put_moment(encoder, *now);
+        encoder.list(troubled.iter(), |encoder, (of, clusters)| {
+            put_object(encoder, of);
+            encoder.list(clusters.iter(), |encoder, cluster| encoder.text(cluster));
+        });
+        encoder.list(clusters.values(), put_cluster);
+        encoder.list(workloads.iter(), |encoder, (key, line)| {
+            put_key(encoder, key);
+            line.encode(encoder, put_workload);
+        });
+        Some(())
+    }
+
+    /// Decodes the summary of a state.
+    pub fn decode(decoder: &mut Decoder<'_>, current: &State) -> Option<FleetSummary> {
+        let inputs = SummaryInputs {
+            statuses: statuses(decoder)?,
+            published: decoder.list(|decoder| {
+                let (cluster, sequence) = (decoder.string()?, decoder.number()?);
+                let tree = std::str::from_utf8(decoder.bytes()?).ok()?.to_owned();
+                Some((cluster, Published { sequence, tree }))
+            })?,
+            differing: decoder.list(|decoder| {
+                let paths = |decoder: &mut Decoder<'_>| decoder.list::<_, BTreeSet<_>>(Decoder::string);
+                Some((decoder.string()?, Shared::stored(decoder.part()?, paths)))
+            })?,
+            decisions: current.decisions.clone(),
+            releases: current.releases.clone(),
+            now: moment(decoder)?,
+        };
+        let troubled = decoder.list(|decoder| Some((object(decoder)?, decoder.list(Decoder::string)?)))?;
+        let (mut clusters, mut totals) = (Map::new(), Default::default());
+        let lines: Vec<ClusterLine> = decoder.list(cluster)?;
+        for line in lines {
+            let name = line.name.clone();
+            replace_line(&mut clusters, &mut totals, &name, Some(line));
+        }
+        let workloads =
+            decoder.list(|decoder| Some((key(decoder)?, Shared::stored(decoder.part()?, workload))))?;
+        let (detail, readers) = (Detail::default(), None);
+        Some(FleetSummary { detail, inputs, readers, troubled, totals, clusters, workloads })
+    }
+}
+
+fn put_cluster(encoder: &mut Encoder, line: &ClusterLine) {
+    let ClusterLine {
+        applied, failing, name, objects, problems, published, reported, state, suspended, ..
+    } = line;
+    encoder.text(name);
+    encoder.maybe(*applied, Encoder::number);
+    encoder.maybe(failing.as_ref(), |encoder, failing| encoder.text(failing));
+    encoder.maybe(*objects, Encoder::count);
+    encoder.count(*problems);
+    encoder.maybe(*published, Encoder::number);
+    encoder.maybe(*reported, put_moment);
+    encoder.text(state);
+    encoder.maybe(suspended.as_ref(), |encoder, suspended| encoder.text(suspended));
+}
+
+fn cluster(decoder: &mut Decoder<'_>) -> Option<ClusterLine> {
+    let number = |decoder: &mut Decoder<'_>| usize::try_from(decoder.number()?).ok();
+    Some(ClusterLine {
+        name: decoder.string()?,
+        applied: decoder.maybe(Decoder::number)?,
+        failing: decoder.maybe(Decoder::string)?,
+        objects: decoder.maybe(number)?,
+        problems: number(decoder)?,
+        published: decoder.maybe(Decoder::number)?,
+        reported: decoder.maybe(moment)?,
+        state: MemberState::of_word(&decoder.text()?)?.word(),
+        suspended: decoder.maybe(Decoder::string)?,
+        reported_seconds_ago: None,
+        unreachable_since: None,
+        frozen_since: None,
+    })
+}
+
+fn put_workload(encoder: &mut Encoder, line: &WorkloadLine) {
+    let WorkloadLine { in_sync, kind, name, namespace, placed, status, with_problems } = line;
+    [in_sync, placed].into_iter().for_each(|count| encoder.count(*count));
+    [kind, namespace, name].into_iter().for_each(|text| encoder.text(text));
+    encoder.maybe(status.as_ref(), |encoder, status| encoder.bytes(status.to_string().as_bytes()));
+    encoder.list(with_problems.iter(), |encoder, cluster| encoder.text(cluster));
+}
+
+fn workload(decoder: &mut Decoder<'_>) -> Option<WorkloadLine> {
+    let number = |decoder: &mut Decoder<'_>| usize::try_from(decoder.number()?).ok();
+    Some(WorkloadLine {
+        in_sync: number(decoder)?,
+        placed: number(decoder)?,
+        kind: decoder.string()?,
+        namespace: decoder.string()?,
+        name: decoder.string()?,
+        status: decoder.maybe(|decoder| serde_json::from_slice(decoder.bytes()?).ok())?,
+        with_problems: decoder.list(Decoder::string)?,
+    })
+}

@@ -1,0 +1,72 @@
+//! What the cluster refs were made from last ↔ bytes, for the next process.
+
+use std::collections::BTreeMap;
+
+use super::cluster_ref_cache::{ClusterRefCache, Settled};
+use super::rendered_state::CurrentState;
+use berth_base::codec::{Decoder, Encoder};
+use berth_base::model::{Map, Shared, Timestamp};
+use berth_engine::report::Published;
+use berth_git::signature::PublicKey;
+use berth_git::{CommitId, TreeId};
+
+impl ClusterRefCache {
+    /// Encodes the last repair. `None` if it was one of another state.
+    pub(crate) fn encode(&self, encoder: &mut Encoder, current: &CurrentState) -> Option<()> {
+        let settled = self.settled.as_ref().filter(|settled| settled.rendered == current.commit)?;
+        let Settled { rendered: _, trees, clusters, refs, key, fleet, alive } = settled;
+        if *trees != current.trees || *refs != self.listed {
+            return None;
+        }
+        encoder.list(clusters.keys(), |encoder, name| encoder.text(name));
+        encoder.list(refs.iter(), |encoder, (name, CommitId(id))| {
+            encoder.text(name);
+            encoder.raw(id);
+        });
+        encoder.maybe(key.as_ref(), |encoder, key| encoder.text(&key.line()));
+        encoder.maybe(fleet.as_ref(), |encoder, fleet| encoder.text(fleet));
+        encoder.maybe(*alive, |encoder, alive| encoder.signed(alive.as_second()));
+        let folders: Option<Vec<(&String, u64, TreeId)>> = self
+            .folders
+            .iter()
+            .map(|(cluster, published)| Some((cluster, published.sequence, published.tree.parse().ok()?)))
+            .collect();
+        encoder.list(folders?.into_iter(), |encoder, (cluster, sequence, TreeId(id))| {
+            encoder.text(cluster);
+            encoder.number(sequence);
+            encoder.raw(&id);
+        });
+        let sound: Vec<_> = refs.values().filter_map(|commit| self.sound.get_key_value(commit)).collect();
+        encoder.list(sound.into_iter(), |encoder, (CommitId(id), until)| {
+            encoder.raw(id);
+            encoder.number(*until);
+        });
+        Some(())
+    }
+
+    /// Decodes the repair that made the refs of a state.
+    pub(crate) fn decode(decoder: &mut Decoder<'_>, current: &CurrentState) -> Option<ClusterRefCache> {
+        let names: Vec<String> = decoder.list(Decoder::string)?;
+        let refs: Map<String, CommitId> =
+            decoder.list(|decoder| Some((decoder.string()?, CommitId(decoder.raw()?))))?;
+        let settled = Settled {
+            rendered: current.commit,
+            trees: current.trees.clone(),
+            // Only the names count.
+            clusters: names.into_iter().map(|name| (name, Shared::default())).collect(),
+            refs: refs.clone(),
+            key: decoder.maybe(|decoder| PublicKey::read(&decoder.text()?))?,
+            fleet: decoder.maybe(Decoder::string)?,
+            alive: decoder.maybe(|decoder| Timestamp::from_second(decoder.signed()?).ok())?,
+        };
+        let folders = decoder.list(|decoder| {
+            let (cluster, sequence) = (decoder.string()?, decoder.number()?);
+            Some((cluster, Published { sequence, tree: TreeId(decoder.raw()?).to_string() }))
+        })?;
+        let sound: BTreeMap<CommitId, u64> =
+            decoder.list(|decoder| Some((CommitId(decoder.raw()?), decoder.number()?)))?;
+        let mut cache = ClusterRefCache::default();
+        (cache.listed, cache.folders, cache.sound, cache.settled) = (refs, folders, sound, Some(settled));
+        Some(cache)
+    }
+}
