@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support::argocd::{ArgoCd, operation, synced};
 use crate::support::kube::{ControlPlane, Wanted};
+use crate::support::pod::Pod;
 use crate::support::remote::{Fleet, Plain, Server as _};
 use crate::support::removals::{GLOBAL_SET, managed};
 use crate::support::wait::{eventually, until};
@@ -87,26 +88,43 @@ impl<'p> Bed<'p> {
         self.pass()
     }
 
-    /// `berth sync` of the cluster that Argo CD applies.
-    fn reporter(&self, more: &[&str]) -> std::process::Command {
+    /// `berth sync` of the cluster that Argo CD applies, with the rights of a pod.
+    fn reporter(&self, pod: &Pod) -> std::process::Command {
         let mut command = berth();
-        command.args([
-            "sync",
-            "--cluster",
-            "oslo",
-            "--target",
-            "kube",
-            "--applier",
-            "argocd",
-            "--kubeconfig",
-        ]);
-        command.arg(self.plane.kubeconfig()).arg("--repo").arg(self.fleet.root().join("copies/oslo"));
-        command.args(self.server.access()).args(more);
+        pod.set_credentials(&mut command);
+        command.args(["sync", "--cluster", "oslo", "--target", "kube", "--applier", "argocd"]);
+        command.args(["--interval", "1", "--fetch-interval", "1"]);
+        command.arg("--repo").arg(self.fleet.root().join("copies/oslo")).args(self.server.access());
         command
     }
 
-    fn keeps_reporting(&self) -> Reporter {
-        let mut command = self.reporter(&["--interval", "1", "--fetch-interval", "1"]);
+    /// A pod with the account that `berth install member --applier argocd` makes for a folder of these kinds.
+    fn installed(&self, kinds: &str) -> Pod {
+        let folder = tempfile::tempdir().expect("a folder");
+        let dir = folder.path().to_str().expect("a text path");
+        run(&[
+            "install",
+            "member",
+            "oslo",
+            "--applier",
+            "argocd",
+            "--kinds",
+            kinds,
+            "--remote",
+            SOURCE[1],
+            "--image",
+            "example.com/berth:1",
+            "--dir",
+            dir,
+        ])
+        .expect(0);
+        self.argocd.kubectl(&["apply", "-k", dir]).expect(0);
+        let token = self.argocd.kubectl(&["create", "token", "berth-fleet", "-n", "berth-system"]).expect(0);
+        Pod::new(self.plane, token.out.trim())
+    }
+
+    fn keeps_reporting(&self, pod: &Pod) -> Reporter {
+        let mut command = self.reporter(pod);
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         Reporter(child.expect("berth starts"))
     }
@@ -214,7 +232,8 @@ fn a_bad_image_halts_a_rollout_through_argo_cd_s_status_and_the_fix_completes_it
     let web = |tag: &str| work(&[namespace("shop"), deployment(tag)]);
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let Some(bed) = Bed::of(people(&web("1")), &plane) else { return };
-    let _reporter = bed.keeps_reporting();
+    let pod = bed.installed("deployments.apps,namespaces");
+    let _reporter = bed.keeps_reporting(&pod);
     // Argo CD is content with what it has, which is not this folder.
     bed.argocd.set_status(APPLICATION, &synced(&"0".repeat(40)));
     let report = bed.until_reported(|report| report.contains("progressing:"));
@@ -253,7 +272,8 @@ fn a_namespace_stays_at_argo_cd_until_its_removal_is_approved() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let all = [namespace("shop"), namespace("extra"), namespace("more"), settings()];
     let Some(bed) = Bed::of(people(&work(&all)), &plane) else { return };
-    let _reporter = bed.keeps_reporting();
+    let pod = bed.installed("configmaps,namespaces");
+    let _reporter = bed.keeps_reporting(&pod);
     bed.argocd.sync(APPLICATION, &bed.fleet, "oslo");
     bed.until_reported(is_well);
     let extra = bed.argocd.get("namespace", "extra").expect("it");
@@ -288,6 +308,27 @@ fn a_namespace_stays_at_argo_cd_until_its_removal_is_approved() {
     assert!(
         bed.argocd.get("namespace", "more").is_some_and(|it| it["metadata"]["deletionTimestamp"].is_null())
     );
+    // The rights of the account were enough for all this, and it has no others.
+    let may = |what: &[&str]| {
+        let account = "--as=system:serviceaccount:berth-system:berth-fleet";
+        bed.argocd.kubectl(&[&["auth", "can-i"], what, &[account]].concat()).code == 0
+    };
+    assert!(
+        may(&["delete", "namespaces"])
+            && may(&["get", "applications.argoproj.io/berth-oslo", "-n", "argocd"])
+    );
+    for what in [
+        &["delete", "persistentvolumeclaims", "-A"][..],
+        &["delete", "configmaps", "-A"],
+        &["patch", "configmaps", "-A"],
+        &["create", "namespaces"],
+        &["list", "secrets", "-A"],
+        &["get", "applications.argoproj.io/berth-turin", "-n", "argocd"],
+        &["patch", "applications.argoproj.io/berth-oslo", "-n", "argocd"],
+        &["create", "configmaps", "-n", "berth-system"],
+    ] {
+        assert!(!may(what), "{what:?}");
+    }
 }
 
 #[test]

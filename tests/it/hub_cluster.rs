@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::alerts;
 use crate::support::kube::{ControlPlane, Wanted};
+use crate::support::pod::Pod;
 use crate::support::programs::{made, skipped};
 use crate::support::wait::eventually;
 use crate::support::{Ran, Repo, berth, fleet_member, run, ungated};
@@ -113,6 +114,69 @@ fn slices(hub: &ControlPlane) -> BTreeMap<String, usize> {
         (name, object["decisions"].as_array().expect("a list").len())
     };
     list(hub, SIG).iter().map(count).collect()
+}
+
+#[test]
+fn an_installed_daemon_writes_to_its_cluster_with_the_rights_that_it_was_given_and_no_others() {
+    let Some(hub) = hub() else { return };
+    let repo = fleet_of(3);
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().to_str().expect("a text path");
+    let install = |more: &[&str]| {
+        let remote = "https://git.example.com/team/fleet.git";
+        let all = ["install", "hub", "--remote", remote, "--image", "example.com/berth:1"];
+        run(&[&all[..], more].concat()).expect(0)
+    };
+    install(&["--publish-decisions", "kube", "--publish-profiles", "kube", "--dir", dir]);
+    kubectl(&hub, &["apply", "-k", dir]);
+    let token = kubectl(&hub, &["create", "token", "berth-hub", "-n", "berth-hub"]);
+    let pod = Pod::new(&hub, token.trim());
+    let pass = |more: &[&str]| {
+        let mut command = berth();
+        pod.set_credentials(&mut command);
+        command.args(["run", "--once", "--repo", repo.arg()]).args(more);
+        Ran::of(ungated(&mut command))
+    };
+    let both = ["--publish-decisions", "kube", "--publish-profiles", "kube"];
+    pass(&both).expect(0);
+    assert_eq!((list(&hub, SIG).len(), list(&hub, OCM).len(), list(&hub, PROFILES).len()), (1, 1, 3));
+    assert!(list(&hub, PROFILES).iter().all(|profile| profile["status"]["conditions"].is_array()));
+    // A cluster set changes the namespace that is there, and a cluster that leaves takes objects along.
+    repo.write("clusters/c002.yaml", "");
+    repo.commit("without c002");
+    pass(&[&both[..], &["--profiles-cluster-set", "eu"]].concat()).expect(0);
+    assert_eq!(list(&hub, PROFILES).len(), 2);
+    let may = |what: &[&str]| {
+        let account = "--as=system:serviceaccount:berth-hub:berth-hub";
+        Ran::of(hub.kubectl().args(["auth", "can-i"]).args(what).arg(account)).code == 0
+    };
+    assert!(may(&["update", "namespaces/fleet"]) && may(&["delete", PROFILES, "-A"]));
+    for what in [
+        &["update", "namespaces/kube-system"][..],
+        &["delete", "namespaces/fleet"],
+        &["list", "namespaces"],
+        &["list", "secrets", "-A"],
+        &["create", "placements.cluster.open-cluster-management.io", "-A"],
+        &["get", "secrets", "-n", "berth-hub"],
+    ] {
+        assert!(!may(what), "{what:?}");
+    }
+    // With fewer flags, an earlier run's rights are taken away.
+    let kubeconfig = hub.kubeconfig().to_str().expect("a text path");
+    let flags = ["--kubeconfig", kubeconfig, "--apply", "--force-conflicts"];
+    let ocm = ["--publish-decisions", "kube", "--decision-kinds", "ocm"];
+    let narrow = install(&[&ocm[..], &flags].concat());
+    assert!(narrow.out.contains("configured ClusterRole"), "{}", narrow.out);
+    let decided = [&ocm[..], &["--decisions-namespace", "fleet"]].concat();
+    pass(&decided).expect(0);
+    assert!(!may(&["list", PROFILES, "-A"]) && !may(&["update", "namespaces/fleet"]));
+    let none = install(&flags);
+    assert!(
+        none.out.contains("removed    ClusterRoleBinding.rbac.authorization.k8s.io berth-hub"),
+        "{}",
+        none.out
+    );
+    assert!(!may(&["list", OCM, "-A"]));
 }
 
 #[test]

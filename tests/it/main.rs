@@ -68,6 +68,7 @@ mod import_kubefleet;
 mod import_ocm;
 mod import_odd;
 mod install;
+mod installed_registry;
 mod installing;
 mod inventories;
 mod key_rotation;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::alerts::{fires, shows_what_is_documented};
 use crate::support::page::page;
 use crate::support::registry::{Asked, Deed, Gate, Registry, Shop};
-use crate::support::remote::{Fleet, Folder, Plain, Running, Server, Wire};
+use crate::support::remote::{Fleet, Folder, Https, Running, Server};
 use crate::support::wait::until;
 use crate::support::{Repo, cluster, config_map, namespace};
 
@@ -107,20 +107,23 @@ fn folders_are_published_and_followed_and_an_unchanged_one_costs_one_look() {
     assert!(ran.err.contains("has no `refs/berth/clusters/d`") && ran.err.contains("hint: "), "{}", ran.err);
 }
 
+/// A remote at an address.
+struct At(String);
+
+impl Server for At {
+    fn access(&self) -> Vec<String> {
+        vec!["--remote".to_owned(), self.0.clone()]
+    }
+    fn start(&mut self) {}
+    fn stop(&mut self) {}
+}
+
 #[test]
 fn a_member_that_polls_asks_one_thing_and_takes_what_is_new() {
     let Some(registry) = Registry::start() else { return };
     let (shop, gate) = (Shop::new(), Gate::to(registry.port));
     let url = format!("oci://{}/fleet", gate.host());
     shop.publish(&url, &[]).expect(0);
-    struct At(String);
-    impl Server for At {
-        fn access(&self) -> Vec<String> {
-            vec!["--remote".to_owned(), self.0.clone()]
-        }
-        fn start(&mut self) {}
-        fn stop(&mut self) {}
-    }
     let member = Running::member(&shop.fleet, "a", &At(url.clone()), &[]);
     member.wait_for(&["no status is sent, since a registry takes none"]);
     until("the folder is applied", || shop.fleet.value("a").as_deref() == Some("one"));
@@ -209,15 +212,20 @@ fn an_edit_on_ten_of_many_clusters_costs_ten_folders() {
         println!("a member {cluster}: {} requests, {} bytes", asked.len(), bytes(&asked));
         assert!(asked.len() <= most, "{asked:?}");
     }
-    // The same in Git: bytes over a wire to `git daemon`.
-    let server = Plain::new(shop.fleet.root());
-    let wire = Wire::to(server.port);
+    // The same in Git, over http: what `cargo bench --bench polling` counts for a whole fleet.
+    let Some(server) = Https::open_to_all(shop.fleet.root()) else { return };
+    let gate = Gate::to(server.port);
+    let remote = At(format!("http://{}/fleet.git", gate.host()));
     for cluster in &clusters {
-        shop.fleet.sync_once(cluster, &wire.server(&server), &["--no-report"]).expect(0);
-        println!("the same member by Git, from nothing: {} bytes", wire.take_bytes());
+        shop.fleet.sync_once(cluster, &remote, &["--allow-plain", "--no-report"]).expect(0);
+        let asked = gate.take();
+        println!("the same member by Git, from nothing: {} requests, {} bytes", asked.len(), bytes(&asked));
     }
-    shop.fleet.sync_once("m0003", &wire.server(&server), &["--no-report"]).expect(0);
-    println!("an unchanged poll by Git, a process of its own: {} bytes", wire.take_bytes());
+    shop.fleet.sync_once("m0003", &remote, &["--allow-plain", "--no-report"]).expect(0);
+    let asked = gate.take();
+    println!("an unchanged poll by Git: {} requests, {} bytes", asked.len(), bytes(&asked));
+    assert!(asked.len() <= 3, "{asked:?}");
+    println!("processes: {} and {}", registry.pid(), server.pid());
 }
 
 #[test]

@@ -107,7 +107,7 @@ const MAY_USE: &[(&str, Modules)] = &[
         &[
             ("appliers", &[]),
             ("import", &[]),
-            ("install", &[]),
+            ("install", &["appliers"]),
             ("schema", &[]),
             ("slips", &[]),
             ("commands", &["appliers", "import", "install", "schema", "slips"]),
@@ -481,6 +481,7 @@ const NAME_A_SYSTEM: &[(&str, &[&str])] = &[
         "objects of a hub cluster, for the decisions and clusters of all dialects",
         &[
             "cli/commands/hub_cluster/round.rs",
+            "cli/install/hub.rs",
             "engine/hub_objects/decisions.rs",
             "engine/hub_objects/profiles.rs",
         ],

@@ -96,7 +96,7 @@ pub(super) fn applier() -> impl TypedValueParser<Value = &'static Applier> {
     PossibleValuesParser::new(names).try_map(|name| Applier::named(&name).ok_or("no such program"))
 }
 
-fn object_name(text: &str) -> Result<(String, String), String> {
+pub(super) fn object_name(text: &str) -> Result<(String, String), String> {
     match text.split_once('/') {
         Some((namespace, name)) if is_dns_label(namespace) && is_dns_subdomain(name) => {
             Ok((namespace.to_owned(), name.to_owned()))

@@ -1,16 +1,27 @@
-//! The rights of a syncer: on the kinds of its folder everywhere, on its own records in its own namespace.
+//! The rights of a syncer: on the kinds of its folder everywhere, on its own records in its own namespace. A reporter only
+//! looks at these kinds, and at the object by which another program applies the folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
 use super::parameters::{Install, Member, RBAC, Resource};
-use super::{lease_rules, named, role, rule, service_account, subjects};
+use super::{cluster_binding, cluster_role, lease_rules, named, role, role_at, rule, service_account};
+use crate::appliers::{argocd, flux};
 
 /// Verbs on a folder's objects. A server-side apply is a patch, and a creation where the object is missing.
 const WRITE: [&str; 6] = ["create", "delete", "get", "list", "patch", "watch"];
 /// The same where other accounts do the writing.
 const READ: [&str; 3] = ["get", "list", "watch"];
+/// The same where another program does the writing, which a reporter looks at now and then.
+const LOOK: [&str; 2] = ["get", "list"];
+
+/// The kinds that such a program leaves for berth to remove. A reporter lists them all, to find those that are left.
+const GUARDED: [(&str, &str); 3] = [
+    ("", "namespaces"),
+    ("", "persistentvolumeclaims"),
+    ("apiextensions.k8s.io", "customresourcedefinitions"),
+];
 
 pub fn about(member: &Member) -> Vec<String> {
     if let Some(role) = &member.cluster_role {
@@ -23,6 +34,13 @@ pub fn about(member: &Member) -> Vec<String> {
         counted(member.kinds.len()),
         member.cluster
     )];
+    if member.reporter.is_some() {
+        lines.push(
+            "It only reads, and removes objects of kinds that need an approval, if the folder has such kinds."
+                .to_owned(),
+        );
+        return lines;
+    }
     let writes = member.tenant_account.is_none();
     if writes && member.has_access_kinds() {
         lines.extend(match member.escalate {
@@ -51,39 +69,51 @@ fn counted(kinds: usize) -> String {
 }
 
 pub fn access(install: &Install, member: &Member) -> Vec<Json> {
-    let version = format!("{RBAC}/v1");
-    let own = json!({"name": install.name, "labels": install.labels()});
-    let binding = |metadata: &Json, role: &str| {
-        json!({"apiVersion": version, "kind": "ClusterRoleBinding", "metadata": metadata,
-            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": role}, "subjects": subjects(install)})
+    let mut objects = vec![service_account(install)];
+    objects.extend(cluster_role(install, &cluster_rules(install, member)));
+    let of_people = member.cluster_role.as_ref();
+    objects.extend(of_people.map(|role| cluster_binding(install, &objects_binding(install), role)));
+    let Some(reporter) = &member.reporter else {
+        objects.extend(role(install, &own_rules(install, member)));
+        return objects;
     };
-    let mut objects = vec![
-        service_account(install),
-        json!({"apiVersion": version, "kind": "ClusterRole", "metadata": own,
-            "rules": cluster_rules(install, member)}),
-        binding(&own, &install.name),
-    ];
-    objects.extend(member.cluster_role.iter().map(|role| binding(&objects_binding(install), role)));
-    objects.extend(role(install, &own_rules(install, member)));
+    for read in &reporter.reads {
+        let of_kind = |kind: &Resource| named(rule(&kind.group, &[&kind.plural], &["get"]), &[&read.name]);
+        let rules: Vec<Json> = read.kinds.iter().map(of_kind).collect();
+        objects.extend(role_at(install, metadata_at(install, &read.namespace), &rules));
+    }
     objects
+}
+
+fn metadata_at(install: &Install, namespace: &str) -> Json {
+    json!({"name": install.name, "namespace": namespace, "labels": install.labels()})
+}
+
+/// Returns the metadata of the Role that an earlier reporter may have in the namespace of each program.
+pub fn usual_places(install: &Install) -> [Json; 2] {
+    [flux::NAMESPACE, argocd::NAMESPACE].map(|namespace| metadata_at(install, namespace))
 }
 
 /// Returns the metadata of the binding to a role that people named.
 pub fn objects_binding(install: &Install) -> Json {
-    json!({"name": format!("{}-objects", install.name), "labels": install.labels()})
+    install.cluster_metadata(&format!("{}-objects", install.name))
 }
 
 /// Rules for the kinds of the folder, one for each group.
 fn cluster_rules(install: &Install, member: &Member) -> Vec<Json> {
-    let verbs: &[&str] = if member.tenant_account.is_some() { &READ } else { &WRITE };
-    let mut groups: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for Resource { group, plural } in &member.kinds {
-        groups.entry(group).or_default().insert(plural);
+    let kinds = member.kinds.iter().map(|Resource { group, plural }| (group.as_str(), plural.as_str()));
+    let properties =
+        member.cluster_properties.then(|| rule("about.k8s.io", &["clusterproperties"], &["list"]));
+    if member.reporter.is_some() {
+        let mut rules = rules_of(kinds.clone().chain(GUARDED), &LOOK);
+        rules.extend(rules_of(kinds.filter(|kind| GUARDED.contains(kind)), &["delete"]));
+        rules.extend(properties);
+        return rules;
     }
-    let mut rules: Vec<Json> =
-        groups.iter().map(|(group, plurals)| rule(group, &Vec::from_iter(plurals), verbs)).collect();
+    let verbs: &[&str] = if member.tenant_account.is_some() { &READ } else { &WRITE };
+    let mut rules = rules_of(kinds.clone(), verbs);
     // Often only the pods know why an object is not healthy.
-    if !groups.get("").is_some_and(|core| core.contains("pods")) {
+    if !kinds.clone().any(|kind| kind == ("", "pods")) {
         rules.push(rule("", &["pods"], &["list"]));
     }
     rules.push(named(rule("", &["namespaces"], &["get"]), &[&install.namespace]));
@@ -95,7 +125,17 @@ fn cluster_rules(install: &Install, member: &Member) -> Vec<Json> {
     } else if member.escalate && member.has_access_kinds() {
         rules.push(rule(RBAC, &["clusterroles", "roles"], &["bind", "escalate"]));
     }
+    rules.extend(properties);
     rules
+}
+
+/// Rules for kinds, one for each group.
+fn rules_of<'a>(kinds: impl Iterator<Item = (&'a str, &'a str)>, verbs: &[&str]) -> Vec<Json> {
+    let mut groups: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (group, plural) in kinds {
+        groups.entry(group).or_default().insert(plural);
+    }
+    groups.iter().map(|(group, plurals)| rule(group, &Vec::from_iter(plurals), verbs)).collect()
 }
 
 /// Rules for the syncer's own objects.

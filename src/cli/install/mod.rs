@@ -4,8 +4,10 @@
 //! is in a manifest: those are named by their Secret. The chart and the bases under `deploy/` give the same objects,
 //! which `tests/it/charts.rs` holds.
 
+mod environment;
 mod hub;
 mod member;
+mod network;
 mod parameters;
 mod pod;
 mod secrets;
@@ -14,9 +16,12 @@ mod tests;
 
 use serde_json::{Value as Json, json};
 
-pub use pod::own_environment;
+pub use environment::own_environment;
 
-pub use parameters::{Collector, Hub, Install, Member, Network, Overrides, Remote, Resource, Role};
+pub use parameters::{
+    Collector, DecisionGroup, Hub, HubObjects, Install, Member, Network, Overrides, Read, Registry, Remote,
+    Reporter, Resource, Role, Statuses,
+};
 
 /// Objects that belong into one file.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +50,7 @@ pub fn files(install: &Install) -> Vec<File> {
         file(deployment, pod::about(install), pod::objects(install)),
     ];
     if let Network::Limited { ports } = &install.network {
-        files.push(file(network, Vec::new(), vec![pod::network_policy(install, ports)]));
+        files.push(file(network, Vec::new(), vec![network::network_policy(install, ports)]));
     }
     files
 }
@@ -61,18 +66,24 @@ pub fn unwanted(install: &Install) -> Vec<Json> {
     ];
     match &install.role {
         Role::Hub(_) => {
-            optional.extend(["RoleBinding", "Role"].map(|kind| named(&rbac, kind, install.metadata())));
+            let own = install.cluster_metadata(&install.name);
+            optional
+                .extend(["ClusterRoleBinding", "ClusterRole"].map(|kind| named(&rbac, kind, own.clone())));
             optional.push(named("v1", "Service", install.metadata()));
         }
         Role::Member(_) => {
             optional.push(named(&rbac, "ClusterRoleBinding", member::objects_binding(install)));
+            let elsewhere = member::usual_places(install);
+            optional.extend(elsewhere.iter().flat_map(|metadata| {
+                ["RoleBinding", "Role"].map(|kind| named(&rbac, kind, metadata.clone()))
+            }));
         }
     }
+    optional.extend(["RoleBinding", "Role"].map(|kind| named(&rbac, kind, install.metadata())));
     let made: Vec<Json> = files(install).into_iter().flat_map(|file| file.objects).collect();
-    let is_made = |object: &Json| {
-        made.iter()
-            .any(|one| one["kind"] == object["kind"] && one["metadata"]["name"] == object["metadata"]["name"])
-    };
+    let place = |object: &Json| ["name", "namespace"].map(|key| object["metadata"][key].clone());
+    let is_made =
+        |object: &Json| made.iter().any(|one| one["kind"] == object["kind"] && place(one) == place(object));
     optional.retain(|object| !is_made(object));
     optional
 }
@@ -97,12 +108,33 @@ fn service_account(install: &Install) -> Json {
         "automountServiceAccountToken": false})
 }
 
-/// Returns a Role in the installation's namespace, and its binding to the account.
-fn role(install: &Install, rules: &[Json]) -> [Json; 2] {
+/// Returns a ClusterRole of the installation's name, and its binding to the account.
+fn cluster_role(install: &Install, rules: &[Json]) -> [Json; 2] {
+    let metadata = install.cluster_metadata(&install.name);
     let version = format!("{}/v1", parameters::RBAC);
     [
-        json!({"apiVersion": version, "kind": "Role", "metadata": install.metadata(), "rules": rules}),
-        json!({"apiVersion": version, "kind": "RoleBinding", "metadata": install.metadata(),
+        json!({"apiVersion": version, "kind": "ClusterRole", "metadata": metadata, "rules": rules}),
+        cluster_binding(install, &metadata, &install.name),
+    ]
+}
+
+/// Returns the binding of a ClusterRole to the account.
+fn cluster_binding(install: &Install, metadata: &Json, role: &str) -> Json {
+    json!({"apiVersion": format!("{}/v1", parameters::RBAC), "kind": "ClusterRoleBinding", "metadata": metadata,
+        "roleRef": {"apiGroup": parameters::RBAC, "kind": "ClusterRole", "name": role}, "subjects": subjects(install)})
+}
+
+/// Returns a Role in the installation's namespace, and its binding to the account.
+fn role(install: &Install, rules: &[Json]) -> [Json; 2] {
+    role_at(install, install.metadata(), rules)
+}
+
+/// Returns the same for a Role in any namespace.
+fn role_at(install: &Install, metadata: Json, rules: &[Json]) -> [Json; 2] {
+    let version = format!("{}/v1", parameters::RBAC);
+    [
+        json!({"apiVersion": version, "kind": "Role", "metadata": metadata, "rules": rules}),
+        json!({"apiVersion": version, "kind": "RoleBinding", "metadata": metadata,
             "roleRef": {"apiGroup": parameters::RBAC, "kind": "Role", "name": install.name},
             "subjects": subjects(install)}),
     ]

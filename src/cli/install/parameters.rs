@@ -20,6 +20,8 @@ pub struct Install {
     pub remote: Remote,
     /// The allowed signers of commits, in the format of `ssh-keygen -Y verify`.
     pub allowed_signers: Option<String>,
+    /// The container registry that the process reads or writes, if there is one.
+    pub registry: Option<Registry>,
     /// The collector of OpenTelemetry, if there is one.
     pub collector: Option<Collector>,
     /// Further environment variables.
@@ -60,6 +62,37 @@ pub struct Hub {
     pub status_secret: Option<String>,
     /// The Secret with `address`, to which messages go.
     pub notify_secret: Option<String>,
+    /// The address of the registry that gets the clusters' folders.
+    pub publish: Option<String>,
+    /// The Secret with `key`, which signs artifacts.
+    pub artifact_secret: Option<String>,
+    pub objects: HubObjects,
+}
+
+/// The objects that a daemon writes for others into the cluster that it runs in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HubObjects {
+    /// The groups of the PlacementDecisions, if some are written.
+    pub decisions: Vec<DecisionGroup>,
+    /// The namespace of all decisions. `None`: that of each placement.
+    pub decisions_namespace: Option<String>,
+    /// True if ClusterProfiles are written.
+    pub profiles: bool,
+    /// The namespace of the ClusterProfiles. `None`: the daemon's own default.
+    pub profiles_namespace: Option<String>,
+}
+
+/// A kind of PlacementDecisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecisionGroup {
+    Sig,
+    Ocm,
+}
+
+impl HubObjects {
+    pub(super) fn are_wanted(&self) -> bool {
+        self.profiles || !self.decisions.is_empty()
+    }
 }
 
 /// The settings of a syncer.
@@ -77,6 +110,54 @@ pub struct Member {
     pub tenant_account: Option<String>,
     /// The objects in its namespace that hold local overrides.
     pub overrides: Vec<Overrides>,
+    /// True if the syncer reports the ClusterProperties of its cluster.
+    pub cluster_properties: bool,
+    /// The daemon that takes statuses. `None`: they go to the repository.
+    pub statuses: Option<Statuses>,
+    /// The program that applies the folder, if it is another one: the process then reports how that one does.
+    pub reporter: Option<Reporter>,
+}
+
+/// A daemon that takes statuses by POST.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statuses {
+    pub url: String,
+    pub port: u16,
+    /// The Secret with `key`, which signs statuses. `None`: the key for the repository does.
+    pub secret: Option<String>,
+}
+
+/// A program that applies the folder, as its reporter sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reporter {
+    /// The program's name, as `berth sync --applier` takes it.
+    pub program: String,
+    /// Namespace and name of the program's object for the folder, where it is not the usual one.
+    pub object: Option<String>,
+    /// The objects of the program that are read. Empty if they are in another cluster.
+    pub reads: Vec<Read>,
+    /// The Secret with `kubeconfig`, the way to the cluster that has them.
+    pub kubeconfig_secret: Option<String>,
+}
+
+/// A right to read one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    pub namespace: String,
+    pub name: String,
+    pub kinds: Vec<Resource>,
+}
+
+/// A container registry as a pod sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registry {
+    pub port: u16,
+    /// The Secret of type `kubernetes.io/dockerconfigjson` with the credentials.
+    pub secret: Option<String>,
+    /// True if that Secret also holds `ca.crt`, the registry's authority.
+    pub own_authority: bool,
+    /// True for http.
+    pub plain: bool,
 }
 
 /// A Git remote as a pod sees it.
@@ -157,6 +238,11 @@ impl Install {
         json!({"name": name, "namespace": self.namespace, "labels": self.labels()})
     }
 
+    /// The metadata of an object of the whole cluster.
+    pub(super) fn cluster_metadata(&self, name: &str) -> Json {
+        json!({"name": name, "labels": self.labels()})
+    }
+
     pub(super) fn labels(&self) -> Json {
         let process = match self.role {
             Role::Hub(_) => "berth-run",
@@ -168,7 +254,7 @@ impl Install {
     /// Reports whether the process talks to the API server of its cluster.
     pub(super) fn asks_the_api_server(&self) -> bool {
         match &self.role {
-            Role::Hub(hub) => hub.events || hub.standby,
+            Role::Hub(hub) => hub.events || hub.standby || hub.objects.are_wanted(),
             Role::Member(_) => true,
         }
     }

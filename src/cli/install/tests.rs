@@ -31,6 +31,7 @@ fn of_role(role: Role) -> Install {
             ..Remote::default()
         },
         allowed_signers: None,
+        registry: None,
         collector: None,
         env: BTreeMap::new(),
         memory_limit: None,

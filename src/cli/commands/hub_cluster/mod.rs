@@ -68,7 +68,7 @@ pub(crate) struct HubArgs {
 
 /// A kind of decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum DecisionKind {
+pub(crate) enum DecisionKind {
     /// `PlacementDecision` of `multicluster.x-k8s.io`
     Sig,
     /// `PlacementDecision` of `cluster.open-cluster-management.io`

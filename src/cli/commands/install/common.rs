@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::super::exit::CommandError;
+use super::registry::RegistryFlags;
 use crate::install::{Collector, Install, Network, Remote, Role, own_environment};
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
 use berth_git::transport::RemoteUrl;
 use berth_git::transport::remote::shows_password;
 use berth_member::sync::commit_trust::read_allowed_signers;
+use berth_registry::RegistryUrl;
 
 /// The largest file that goes into a ConfigMap, which may have a megabyte.
 const LARGEST: usize = 256 << 10;
@@ -22,7 +24,8 @@ const CREDENTIALS: [&str; 2] = ["BERTH_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS"];
 /// The flags of both roles.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CommonArgs {
-    /// Address of the fleet's repository, as the pods reach it: `https://host/path`, `ssh://user@host/path` or `user@host:path`
+    /// Address of the fleet's repository, as the pods reach it: `https://host/path`, `ssh://user@host/path` or `user@host:path`;
+    /// of a member also that of a container registry, `oci://host/path`
     #[arg(long, value_name = "URL")]
     remote: Option<String>,
     /// Image with berth in it, such as `registry.example.com/berth:0.1.0`
@@ -46,6 +49,8 @@ pub(crate) struct CommonArgs {
     /// Trust commits that one of these keys signed: a file in the format of `ssh-keygen -Y verify`, for a ConfigMap
     #[arg(long, value_name = "FILE", help_heading = "Credentials")]
     allowed_signers: Option<PathBuf>,
+    #[command(flatten)]
+    registry: RegistryFlags,
     /// Send traces and numbers to this collector of OpenTelemetry, as `berth run --otlp-endpoint` takes it
     #[arg(long, value_name = "URL", help_heading = "Pods")]
     otlp_endpoint: Option<String>,
@@ -100,6 +105,7 @@ impl CommonArgs {
             pull_secret: self.image_pull_secret.clone(),
             remote: self.remote(&role)?,
             allowed_signers: signers.map(text_of).transpose()?,
+            registry: self.registry.of(&role, self.remote.as_deref().unwrap_or_default())?,
             collector: self.collector()?,
             env: BTreeMap::new(),
             memory_limit: self.memory_limit.clone(),
@@ -109,6 +115,11 @@ impl CommonArgs {
         };
         install.env = self.more_environment(&install)?;
         Ok(install)
+    }
+
+    /// Reports whether the repository's credentials are a key.
+    pub fn has_key(&self) -> bool {
+        self.remote.as_deref().and_then(|url| address(url).ok()).is_some_and(|(ssh, _)| ssh)
     }
 
     fn image(&self) -> Result<String, CommandError> {
@@ -161,6 +172,9 @@ impl CommonArgs {
             let error = CommandError::usage("no repository is named");
             return Err(error.hint("give its address, as the cluster reaches it: --remote https://host/path"));
         };
+        if RegistryUrl::is_one(url) {
+            return self.registry_remote(url, role);
+        }
         let (ssh, port) = address(url)?;
         let source = if let Role::Hub(hub) = role { hub.source_remote.as_ref() } else { None };
         let source_by_ssh = source.is_some_and(|source| source.ssh);
@@ -192,6 +206,26 @@ impl CommonArgs {
             deploy_key: self.deploy_key,
             known_hosts: self.known_hosts.as_deref().map(known_hosts).transpose()?,
         })
+    }
+
+    /// Checks the address of a registry that a member reads. Its credentials are not those of a repository.
+    fn registry_remote(&self, url: &str, role: &Role) -> Result<Remote, CommandError> {
+        if matches!(role, Role::Hub(_)) {
+            let error = CommandError::usage("a registry cannot be the remote of a hub, which needs Git");
+            return Err(error.hint("name the repository with --remote, and the registry with --publish"));
+        }
+        let for_git = [
+            ("--deploy-key", self.deploy_key),
+            ("--known-hosts", self.known_hosts.is_some()),
+            ("--git-ca", self.git_ca),
+        ];
+        if let Some((flag, _)) = for_git.into_iter().find(|(_, is_given)| *is_given) {
+            let error =
+                CommandError::usage(format!("{flag} is for Git, and `{url}` is a container registry"));
+            return Err(error.hint("leave it out; --registry-secret names the credentials for a registry"));
+        }
+        let registry = self.registry.of(role, url)?;
+        Ok(Remote { url: url.to_owned(), port: registry.map(|registry| registry.port), ..Remote::default() })
     }
 
     /// Returns the variables that people add. None may stand for a flag, or hold a credential.
@@ -237,7 +271,7 @@ pub(super) fn address(url: &str) -> Result<(bool, Option<u16>), CommandError> {
 }
 
 /// Returns the port of an address without its scheme. `None` if it has no host, or a port that is none.
-fn port_of(rest: &str, usual: u16) -> Option<u16> {
+pub(super) fn port_of(rest: &str, usual: u16) -> Option<u16> {
     let authority = rest.split('/').next().filter(|it| !it.is_empty())?;
     match authority.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => {
@@ -258,7 +292,7 @@ pub(super) fn fits(flag: &str, name: &str, fits: bool) -> Result<(), CommandErro
 }
 
 /// Reports whether the kubelet would put another variable's value into a text.
-fn has_reference(text: &str) -> bool {
+pub(super) fn has_reference(text: &str) -> bool {
     text.contains("$(")
 }
 

@@ -1,10 +1,11 @@
 //! `berth install hub`: the daemon.
 
 use super::super::exit::{CommandError, Outcome};
+use super::super::hub_cluster::DecisionKind;
 use super::super::ui::Ui;
 use super::common::{CommonArgs, address, fits};
 use super::place::{PlaceArgs, place};
-use crate::install::{Hub, Remote, Role};
+use crate::install::{DecisionGroup, Hub, HubObjects, Remote, Role};
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
 use berth_git::is_valid_ref;
 
@@ -57,6 +58,66 @@ pub(crate) struct HubArgs {
     /// Secret with `address`, to which the daemon's messages go
     #[arg(long, value_name = "NAME", help_heading = "Hub")]
     notify_secret: Option<String>,
+    /// Publish each cluster's folder to this container registry as well, as `berth run --publish` does
+    #[arg(long, value_name = "URL", help_heading = "Registry")]
+    publish: Option<String>,
+    /// Secret with `key`, which signs artifacts in place of the key that signs commits
+    #[arg(long, value_name = "NAME", requires = "publish", help_heading = "Registry")]
+    artifact_signing_secret: Option<String>,
+    #[command(flatten)]
+    objects: ObjectFlags,
+}
+
+/// The objects that the daemon writes for others
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Objects for others")]
+struct ObjectFlags {
+    /// Write the clusters of each placement to the daemon's cluster, as PlacementDecisions
+    #[arg(long, value_name = "HUB", value_parser = ["kube"])]
+    publish_decisions: Option<String>,
+    /// Kinds of PlacementDecisions: those of SIG Multicluster, those of Open Cluster Management; default: both, where the cluster has them
+    #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',', requires = "publish_decisions")]
+    decision_kinds: Vec<DecisionKind>,
+    /// Write all decisions to this namespace; default: the namespace of each placement
+    #[arg(long, value_name = "NAMESPACE", requires = "publish_decisions")]
+    decisions_namespace: Option<String>,
+    /// Write the clusters to the daemon's cluster, as ClusterProfiles
+    #[arg(long, value_name = "HUB", value_parser = ["kube"])]
+    publish_profiles: Option<String>,
+    /// Namespace of the ClusterProfiles, and of decisions for placements that have none; default: `fleet`
+    #[arg(long, value_name = "NAMESPACE")]
+    profiles_namespace: Option<String>,
+}
+
+impl ObjectFlags {
+    fn wanted(&self) -> Result<HubObjects, CommandError> {
+        let namespaces = [
+            ("--decisions-namespace", &self.decisions_namespace),
+            ("--profiles-namespace", &self.profiles_namespace),
+        ];
+        for (flag, namespace) in namespaces {
+            if let Some(namespace) = namespace {
+                fits(flag, namespace, is_dns_label(namespace))?;
+            }
+        }
+        let has_objects = self.publish_decisions.is_some() || self.publish_profiles.is_some();
+        if self.profiles_namespace.is_some() && !has_objects {
+            let error = CommandError::usage("--profiles-namespace has no effect: no objects are written");
+            return Err(error.hint("add `--publish-profiles kube` or `--publish-decisions kube`"));
+        }
+        let is_wanted = |kind: DecisionKind| {
+            self.publish_decisions.is_some()
+                && (self.decision_kinds.is_empty() || self.decision_kinds.contains(&kind))
+        };
+        let groups = [(DecisionKind::Sig, DecisionGroup::Sig), (DecisionKind::Ocm, DecisionGroup::Ocm)];
+        let decisions = groups.into_iter().filter(|(kind, _)| is_wanted(*kind)).map(|(_, group)| group);
+        Ok(HubObjects {
+            decisions: decisions.collect(),
+            decisions_namespace: self.decisions_namespace.clone(),
+            profiles: self.publish_profiles.is_some(),
+            profiles_namespace: self.profiles_namespace.clone(),
+        })
+    }
 }
 
 pub(super) fn cmd_hub(args: &HubArgs, ui: &Ui) -> Outcome {
@@ -67,6 +128,7 @@ pub(super) fn cmd_hub(args: &HubArgs, ui: &Ui) -> Outcome {
         ("--webhook-secret", &args.webhook_secret),
         ("--status-secret", &args.status_secret),
         ("--notify-secret", &args.notify_secret),
+        ("--artifact-signing-secret", &args.artifact_signing_secret),
     ];
     for (flag, secret) in secrets {
         if let Some(secret) = secret {
@@ -93,6 +155,9 @@ pub(super) fn cmd_hub(args: &HubArgs, ui: &Ui) -> Outcome {
         webhook_secret: args.webhook_secret.clone(),
         status_secret: args.status_secret.clone(),
         notify_secret: args.notify_secret.clone(),
+        publish: args.publish.clone(),
+        artifact_secret: args.artifact_signing_secret.clone(),
+        objects: args.objects.wanted()?,
     };
     let install = args.common.parameters(&args.name, &args.namespace, Role::Hub(hub))?;
     place(&install, &args.place, ui)

@@ -9,14 +9,16 @@ use super::super::exit::{CommandError, Outcome};
 use super::super::names;
 use super::super::ui::Ui;
 use super::super::working_tree::{RepoArg, WorkingTree};
-use super::common::{CommonArgs, fits};
+use super::common::{CommonArgs, fits, has_reference, port_of};
 use super::place::{PlaceArgs, place};
-use crate::install::{Member, Overrides, Resource, Role};
+use super::reporter::ReporterFlags;
+use crate::install::{Member, Overrides, Resource, Role, Statuses};
 use berth_base::diag::did_you_mean;
 use berth_base::meta::names::{fault_of_name, is_dns_1035_label, is_dns_label, is_dns_subdomain};
 use berth_engine::dialects::kubefed::make::{Resources, plural_of};
 use berth_git::Repo;
 use berth_git::protocol::Refs;
+use berth_git::transport::remote::shows_password;
 use berth_member::sync::backends::kube::record_name;
 use berth_member::sync::cluster_folder::{self, FolderError};
 use berth_member::sync::desired;
@@ -64,11 +66,57 @@ pub(crate) struct MemberArgs {
     /// Source of local overrides, as in `berth sync --overrides-from`; repeatable
     #[arg(long, value_name = "SOURCE", value_delimiter = ',', help_heading = "Member")]
     overrides_from: Vec<OverrideObjects>,
+    /// Report the ClusterProperties of the cluster as facts, as `berth sync --cluster-properties` does
+    #[arg(long, help_heading = "Member")]
+    cluster_properties: bool,
+    /// Send statuses to the daemon at this address, as `berth sync --status-post` does
+    #[arg(long, value_name = "URL", help_heading = "Member")]
+    status_post: Option<String>,
+    /// Secret with `key`, the Ed25519 key of OpenSSH that signs these statuses; default: the key for the repository
+    #[arg(long, value_name = "NAME", requires = "status_post", help_heading = "Member")]
+    status_key_secret: Option<String>,
+    #[command(flatten)]
+    reporter: ReporterFlags,
+}
+
+impl MemberArgs {
+    /// Refuses what only berth's own member can do.
+    fn check_reporter(&self) -> Result<(), CommandError> {
+        let of_member = [
+            ("--allow-escalation", self.allow_escalation),
+            ("--tenant-service-account", self.tenant_service_account.is_some()),
+            ("--overrides-from", !self.overrides_from.is_empty()),
+        ];
+        let found = of_member.iter().find(|(_, is_given)| *is_given && self.reporter.is_given());
+        found.map_or(Ok(()), |(flag, _)| {
+            let error = CommandError::usage(format!("{flag} has no effect where another program applies"));
+            Err(error.hint("leave it out, or let berth apply the folder"))
+        })
+    }
+
+    fn statuses(&self) -> Result<Option<Statuses>, CommandError> {
+        let Some(url) = &self.status_post else { return Ok(None) };
+        if let Some(secret) = &self.status_key_secret {
+            fits("--status-key-secret", secret, is_dns_subdomain(secret))?;
+        }
+        let port = url.strip_prefix("https://").and_then(|rest| port_of(rest, 443));
+        let Some(port) = port.filter(|_| !shows_password(url) && !has_reference(url)) else {
+            // It may hold a password.
+            return Err(CommandError::usage("the address of --status-post cannot be used")
+                .hint("write it as `https://berth.example.com/status`"));
+        };
+        if self.status_key_secret.is_none() && !self.common.has_key() {
+            return Err(CommandError::usage("no key is named that signs statuses")
+                .hint("name the Secret that has it with --status-key-secret"));
+        }
+        Ok(Some(Statuses { url: url.clone(), port, secret: self.status_key_secret.clone() }))
+    }
 }
 
 pub(super) fn cmd_member(args: &MemberArgs, ui: &Ui) -> Outcome {
     fits("the cluster", &args.cluster, is_dns_subdomain(&args.cluster))?;
     fits("--fleet", &args.fleet, is_dns_label(&args.fleet) && args.fleet.len() <= LONGEST)?;
+    args.check_reporter()?;
     if let Some(account) = &args.tenant_service_account {
         fits("--tenant-service-account", account, is_dns_subdomain(account))?;
     }
@@ -88,6 +136,9 @@ pub(super) fn cmd_member(args: &MemberArgs, ui: &Ui) -> Outcome {
         escalate: args.allow_escalation,
         tenant_account: args.tenant_service_account.clone(),
         overrides: overrides.collect(),
+        cluster_properties: args.cluster_properties,
+        statuses: args.statuses()?,
+        reporter: args.reporter.of(&args.cluster)?,
     };
     let parameters =
         |member| args.common.parameters(&record_name(&args.fleet), &args.namespace, Role::Member(member));

@@ -7,6 +7,8 @@ mod forge_settings;
 mod hub;
 mod member;
 mod place;
+mod registry;
+mod reporter;
 
 use clap::Subcommand;
 

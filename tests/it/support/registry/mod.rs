@@ -81,6 +81,13 @@ impl Registry {
         format!("127.0.0.1:{}", self.port)
     }
 
+    /// Returns the id of the registry's own process.
+    pub fn pid(&self) -> u32 {
+        let shell = self.process.as_ref().expect("it runs").id();
+        let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children"));
+        children.expect("a process").split_whitespace().next().expect("a child").parse().expect("an id")
+    }
+
     /// Returns the folder of its storage.
     pub fn storage(&self) -> PathBuf {
         self.data.path().join("storage")

@@ -1,6 +1,7 @@
 """Git over HTTPS with a password: `git http-backend` behind TLS, on a port of the loopback.
 
 Arguments: folder of repositories, certificate, key, port (0: any), user:password, file of faults. Prints the port.
+Without a certificate (an empty argument), it speaks http; without user:password, everybody may read and push.
 The file of faults, read at each request, may hold: `cut N` (close after N bytes of an answer's body), `hang`
 (never answer), `status N` (answer with that status), `redirect URL`, `cut-push N` (like `cut`, for pushes only:
 they are done, and nobody hears of it). What is asked of the protocol is written to `asked` beside it, a line each.
@@ -71,7 +72,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.plain(int(now[1]))
         if now[:1] == ["redirect"]:
             return self.plain(301, ("Location", now[1] + self.path))
-        if self.headers.get("Authorization") != EXPECTED:
+        if LOGIN and self.headers.get("Authorization") != EXPECTED:
             return self.plain(401, ("WWW-Authenticate", 'Basic realm="git"'))
         url = urllib.parse.urlsplit(self.path)
         environment = {
@@ -119,9 +120,10 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 server = Server(("127.0.0.1", int(PORT)), Handler)
-context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-context.load_cert_chain(CERTIFICATE, KEY)
-# Each connection shakes hands on its own thread.
-server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+if CERTIFICATE:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE, KEY)
+    # Each connection shakes hands on its own thread.
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
 print(server.server_address[1], flush=True)
 server.serve_forever()

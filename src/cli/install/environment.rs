@@ -1,0 +1,122 @@
+//! The settings of the process: each flag has a variable.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+
+use super::network::{METRICS, STATUS, WEBHOOK};
+use super::parameters::{DecisionGroup, Hub, Install, Member, Role};
+use super::pod::{CACHES, CREDENTIALS, TRUST};
+use super::secrets::{REGISTRY, own_secrets};
+
+/// Returns the settings as environment variables, with those that people add.
+pub fn environment(install: &Install) -> Vec<Json> {
+    let own = own_environment(install).into_iter().map(|(name, value)| (name.to_owned(), value));
+    let all: BTreeMap<String, String> = install.env.clone().into_iter().chain(own).collect();
+    all.into_iter().map(|(name, value)| json!({"name": name, "value": value})).collect()
+}
+
+/// Returns the settings that the parameters give: each flag has a variable.
+pub fn own_environment(install: &Install) -> BTreeMap<&'static str, String> {
+    let remote = &install.remote;
+    let mut set = BTreeMap::from([
+        ("BERTH_REMOTE", remote.url.clone()),
+        ("BERTH_METRICS", format!("0.0.0.0:{METRICS}")),
+        ("XDG_CACHE_HOME", CACHES.to_owned()),
+    ]);
+    if remote.secret.is_some() {
+        if remote.ssh {
+            set.insert("BERTH_SSH_KEY", format!("{CREDENTIALS}/key"));
+            set.insert("BERTH_KNOWN_HOSTS", format!("{CREDENTIALS}/known_hosts"));
+        } else {
+            set.insert("BERTH_TOKEN_FILE", format!("{CREDENTIALS}/token"));
+        }
+        if remote.own_authority {
+            set.insert("BERTH_CA_FILE", format!("{CREDENTIALS}/ca.crt"));
+        }
+    }
+    if let Some(registry) = &install.registry {
+        if registry.own_authority {
+            set.insert("BERTH_REGISTRY_CA_FILE", format!("{REGISTRY}/ca.crt"));
+        }
+        if registry.plain {
+            set.insert("BERTH_REGISTRY_HTTP", "true".to_owned());
+        }
+    }
+    if remote.known_hosts.is_some() {
+        set.insert("BERTH_KNOWN_HOSTS", format!("{TRUST}/known_hosts"));
+    }
+    if let Some(collector) = &install.collector {
+        set.insert("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url.clone());
+    }
+    let secrets = own_secrets(install).into_iter();
+    set.extend(secrets.map(|own| (own.variable, format!("{}/{}", own.folder(), own.key))));
+    if install.allowed_signers.is_some() {
+        set.insert("BERTH_ALLOWED_SIGNERS", format!("{TRUST}/allowed_signers"));
+    }
+    match &install.role {
+        Role::Hub(hub) => {
+            set.extend(of_hub_objects(hub));
+            let events = hub.events.then(|| format!("deployment/{}/{}", install.namespace, install.name));
+            let standby = hub.standby.then(|| format!("lease/{}/{}", install.namespace, install.name));
+            let webhook = hub.webhook_secret.is_some().then(|| format!("0.0.0.0:{WEBHOOK}"));
+            let status = hub.status_secret.is_some().then(|| format!("0.0.0.0:{STATUS}"));
+            let given = [
+                ("BERTH_SOURCE_REMOTE", hub.source_remote.as_ref().map(|remote| remote.url.clone())),
+                ("BERTH_SOURCE", hub.source.clone()),
+                ("BERTH_FLEET", hub.fleet.clone()),
+                ("BERTH_EVENTS", events),
+                ("BERTH_STANDBY", standby),
+                ("BERTH_WEBHOOK", webhook),
+                ("BERTH_STATUS_LISTEN", status),
+                ("BERTH_PUBLISH", hub.publish.clone()),
+            ];
+            set.extend(given.into_iter().filter_map(|(name, value)| Some((name, value?))));
+        }
+        Role::Member(member) => set.extend(of_member(install, member)),
+    }
+    set
+}
+
+/// The settings of objects for others, in the cluster that the daemon runs in.
+fn of_hub_objects(hub: &Hub) -> Vec<(&'static str, String)> {
+    let objects = &hub.objects;
+    let word = |group: &DecisionGroup| match group {
+        DecisionGroup::Sig => "sig",
+        DecisionGroup::Ocm => "ocm",
+    };
+    let groups: Vec<&str> = objects.decisions.iter().map(word).collect();
+    let here = |is_wanted: bool| is_wanted.then(|| "kube".to_owned());
+    let all = [
+        ("BERTH_PUBLISH_DECISIONS", here(!groups.is_empty())),
+        // Without the variable, each of the two that the cluster has.
+        ("BERTH_DECISION_KINDS", (groups.len() == 1).then(|| groups.join(","))),
+        ("BERTH_DECISIONS_NAMESPACE", objects.decisions_namespace.clone()),
+        ("BERTH_PUBLISH_PROFILES", here(objects.profiles)),
+        ("BERTH_PROFILES_NAMESPACE", objects.profiles_namespace.clone()),
+    ];
+    all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+fn of_member(install: &Install, member: &Member) -> Vec<(&'static str, String)> {
+    let mut set = vec![
+        ("BERTH_CLUSTER", member.cluster.clone()),
+        ("BERTH_FLEET", member.fleet.clone()),
+        ("BERTH_NAMESPACE", install.namespace.clone()),
+        ("BERTH_TARGET", "kube".to_owned()),
+    ];
+    set.extend(member.tenant_account.clone().map(|account| ("BERTH_TENANT_SERVICE_ACCOUNT", account)));
+    if !member.overrides.is_empty() {
+        let from: Vec<&str> = member.overrides.iter().map(|from| from.text.as_str()).collect();
+        set.push(("BERTH_OVERRIDES_FROM", from.join(",")));
+    }
+    if member.cluster_properties {
+        set.push(("BERTH_CLUSTER_PROPERTIES", "true".to_owned()));
+    }
+    set.extend(member.statuses.as_ref().map(|statuses| ("BERTH_STATUS_POST", statuses.url.clone())));
+    if let Some(reporter) = &member.reporter {
+        set.push(("BERTH_APPLIER", reporter.program.clone()));
+        set.extend(reporter.object.clone().map(|object| ("BERTH_APPLIER_OBJECT", object)));
+    }
+    set
+}
