@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::hint::black_box;
 
 use berth_base::model::release::RecordFormat;
-use berth_base::model::{Map, Timestamp};
+use berth_base::model::{DecisionFormat, Map, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::decide::decide;
 use berth_engine::load::{self, FileCache, History};
@@ -92,6 +92,7 @@ fn stages(c: &mut Criterion) {
             statuses: &statuses,
             now: now(),
             format: RecordFormat::NEWEST,
+            decision_format: DecisionFormat::NEWEST,
         };
         let built = build(inputs, &mut MemoryContents::default()).expect("memory takes it");
         let mut group = c.benchmark_group("plan from nothing");

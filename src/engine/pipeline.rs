@@ -14,8 +14,8 @@ use berth_base::codec::{Decoder, Encoder};
 use berth_base::diag::Diagnostics;
 use berth_base::model::release::RecordFormat;
 use berth_base::model::{
-    ClusterStatus, ContentError, Contents, Decision, EarlierFleet, Fleet, FleetPrints, Folders, Key, Map,
-    Shared, Timestamp,
+    ClusterStatus, ContentError, Contents, Decision, DecisionFormat, EarlierFleet, Fleet, FleetPrints,
+    Folders, Key, Map, Shared, Timestamp,
 };
 use berth_base::source::SourceTree;
 
@@ -30,6 +30,8 @@ pub struct Inputs<'a> {
     pub now: Timestamp,
     /// The rules for records of releases.
     pub format: RecordFormat,
+    /// The rules for records of decisions.
+    pub decision_format: DecisionFormat,
 }
 
 impl std::fmt::Debug for Inputs<'_> {
@@ -68,7 +70,9 @@ fn decide_after(
 ) -> (Loaded, Decided, Diagnostics, Option<decide::DecisionCache>) {
     let current = &inputs.current.decisions;
     let statuses = with_first_seen(inputs.current, inputs.statuses);
-    let (mut decided, cache) = decide::decide_after(cache, &loaded.fleet, current, &statuses, inputs.now);
+    let Inputs { now, decision_format, .. } = inputs;
+    let (mut decided, cache) =
+        decide::decide_after(cache, &loaded.fleet, current, &statuses, now, decision_format);
     let mut diagnostics = Diagnostics::new();
     diagnostics.extend(std::mem::take(&mut loaded.diagnostics));
     diagnostics.extend(std::mem::take(&mut decided.diagnostics));
@@ -245,12 +249,13 @@ pub fn build_loaded(
     for (path, bytes) in loaded.kept {
         kept.insert(path, contents.put(&bytes)?);
     }
-    let mut state =
-        State { decisions, folders: rendered.folders, facts: decided.facts, releases: Map::new(), kept };
-    let Inputs { current, statuses, now, format, .. } = inputs;
+    let Inputs { current, statuses, now, format, decision_format, .. } = inputs;
+    let (folders, facts) = (rendered.folders, decided.facts);
+    let mut state = State { decisions, folders, facts, releases: Map::new(), kept, format: current.format };
     let labels = &ClusterLabels::of(&loaded.fleet, &state.facts);
     let given = release::Given { fleet: &loaded.fleet, labels, current, statuses, now, format };
     let released = release::release(given, &mut state, contents)?;
+    state.take_format(current, decision_format);
     diagnostics.extend(released.diagnostics);
     diagnostics.sort();
     let next_change = decided.next_change.into_iter().chain(released.next_change).min();

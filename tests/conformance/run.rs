@@ -2,7 +2,7 @@
 
 use berth_base::diag::Diagnostics;
 use berth_base::model::release::RecordFormat;
-use berth_base::model::{Map, Timestamp};
+use berth_base::model::{DecisionFormat, Map, Timestamp};
 use berth_base::source::{SourceFile, SourceTree, wanted};
 use berth_engine::decide::Decided;
 use berth_engine::load::{self, History, Loaded};
@@ -63,6 +63,7 @@ fn with_inputs<T>(
         statuses: &Map::new(),
         now: now(case),
         format: RecordFormat::NEWEST,
+        decision_format: DecisionFormat::NEWEST,
     })
 }
 

@@ -9,7 +9,7 @@ use crate::support::random::{Random, rounds};
 use crate::support::removals::{GLOBAL_SET, feed};
 use crate::support::{Repo, fixtures, run, small_fleet};
 use berth_base::model::release::RecordFormat;
-use berth_base::model::{Map, Timestamp};
+use berth_base::model::{DecisionFormat, Map, Timestamp};
 use berth_base::source::SourceTree;
 use berth_engine::causes::{Blame, Causes, Edits, Effect, Effects, How, Seen, Traced, Trials, trace};
 use berth_engine::gate::Limits;
@@ -32,8 +32,15 @@ fn build(tree: &SourceTree, before: &SourceTree, current: &State) -> Built {
     };
     let statuses = Map::new();
     let history = History::Known(&earlier);
-    let inputs =
-        Inputs { tree, history, current, statuses: &statuses, now: now(), format: RecordFormat::NEWEST };
+    let inputs = Inputs {
+        tree,
+        history,
+        current,
+        statuses: &statuses,
+        now: now(),
+        format: RecordFormat::NEWEST,
+        decision_format: DecisionFormat::NEWEST,
+    };
     pipeline::build(inputs, &mut MemoryContents::default()).unwrap()
 }
 

@@ -115,18 +115,21 @@ fn cost(world: &mut World, change: impl FnOnce(&World)) -> Cost {
     (world.cache.parsed() - parsed, world.cache.effort(), kinds(&before, &world.objects()))
 }
 
-/// Counts what the first pass looks at, and the cost of passes after nothing, an edit of one workload, and a label
-/// of one cluster at which no placement and no copy looks.
-fn costs(shape: Shape) -> (Effort, [Cost; 3]) {
+/// Counts what the first pass looks at, and the cost of passes after nothing, an edit of one workload, a new cluster
+/// that no workload picks, and a label of one cluster at which no placement and no copy looks.
+fn costs(shape: Shape) -> (Effort, [Cost; 4]) {
     let mut world = World::new(shape);
     let first = world.cache.effort();
     world.pass();
     let nothing = cost(&mut world, |world| commit(world.folder.path(), &[], 1));
     let edit = cost(&mut world, |world| commit(world.folder.path(), &[shape.workload(7, 1)], 2));
+    let (path, text) = shape.cluster(shape.clusters);
+    let text = text.replace("shard: s", "shard: other-than-s");
+    let joined = cost(&mut world, |world| commit(world.folder.path(), &[(path, text)], 3));
     let (path, text) = shape.cluster(3);
     let text = text.replace("labels: {", "labels: {unread: by-all, ");
-    let label = cost(&mut world, |world| commit(world.folder.path(), &[(path, text)], 3));
-    (first, [nothing, edit, label])
+    let label = cost(&mut world, |world| commit(world.folder.path(), &[(path, text)], 4));
+    (first, [nothing, edit, joined, label])
 }
 
 /// With twice as many workloads in the same clusters, a pass makes no more and writes no more.
@@ -140,18 +143,27 @@ fn the_cost_of_a_change_does_not_follow_the_number_of_workloads() {
         let [.., (files, effort, _)] = one;
         // KubeFleet's overrides look at labels.
         assert_eq!((files, effort.paths > 0), (1, dialect == Dialect::KubeFleet), "{dialect:?}: {effort:?}");
-        let flat = |costs: [Cost; 3]| match costs {
+        let flat = |costs: [Cost; 4]| match costs {
             // KubeFleet's decisions are checked in every pass.
             costs if dialect == Dialect::KubeFleet => {
                 costs.map(|(files, effort, objects)| (files, Effort { placements: 0, ..effort }, objects))
             }
             costs => costs,
         };
-        let ([nothing, edit, (.., label)], [nothing_of_two, edit_of_two, (.., label_of_two)]) =
-            (flat(one), flat(two));
+        let (
+            [nothing, edit, joined, (.., label)],
+            [nothing_of_two, edit_of_two, joined_of_two, (.., label_of_two)],
+        ) = (flat(one), flat(two));
         assert_eq!((nothing.0, nothing.1.paths, nothing.2), (0, 0, [1, 1, 1]), "{dialect:?}: nothing");
         assert_eq!((edit.0, edit.1.paths), (1, 1), "{dialect:?}: one edit");
-        assert_eq!((nothing, edit, label), (nothing_of_two, edit_of_two, label_of_two), "{dialect:?}");
+        // Everybody gets the namespaces of KubeFed and KubeFleet.
+        let namespaces = if dialect == Dialect::Ocm { 0 } else { 20 };
+        let (files, effort, _) = joined;
+        assert_eq!((files, effort.paths), (1, namespaces), "{dialect:?}: a new cluster");
+        let placements = if dialect == Dialect::KubeFed { namespaces } else { 0 };
+        assert_eq!(effort.placements, placements, "{dialect:?}: a new cluster");
+        let first = (nothing, edit, joined, label);
+        assert_eq!(first, (nothing_of_two, edit_of_two, joined_of_two, label_of_two), "{dialect:?}");
     }
 }
 

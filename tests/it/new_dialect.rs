@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::support::harbour::HARBOUR;
 use berth_base::model::release::RecordFormat;
-use berth_base::model::{Map, Observed, Timestamp};
+use berth_base::model::{DecisionFormat, Map, Observed, Timestamp};
 use berth_base::source::{RulesFrom, SourceFile, SourceTree};
 use berth_base::yaml::emit;
 use berth_engine::dialects::{Dialects, NewCluster, kubefed, kubefleet, ocm};
@@ -67,6 +67,7 @@ fn build(tree: &SourceTree) -> (Built, MemoryContents) {
         statuses: &statuses,
         now,
         format: RecordFormat::NEWEST,
+        decision_format: DecisionFormat::NEWEST,
     };
     let mut contents = MemoryContents::default();
     let (built, _) = pipeline::build_loaded(load(tree), inputs, None, &mut contents).unwrap();

@@ -171,8 +171,16 @@ fn this_berth_goes_on_where_an_earlier_one_stopped() {
     goes_on(&earlier, &Version::new());
 }
 
+/// Decisions of this version have a format that the earlier one does not know.
 #[test]
-fn an_earlier_berth_goes_on_where_this_one_stopped() {
+fn an_earlier_daemon_refuses_what_this_one_decided_and_earlier_members_go_on() {
     let Some(earlier) = Version::earlier() else { return };
-    goes_on(&Version::new(), &earlier);
+    let this = Version::new();
+    let fleet = history(&this);
+    earlier.changes_nothing(&fleet, 5);
+    // The rollout goes on with members of the earlier version.
+    this.pass(&fleet, 1);
+    earlier.sync(&fleet);
+    assert_eq!(values(&fleet), "two two one");
+    this.proves(&fleet);
 }

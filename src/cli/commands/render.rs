@@ -61,7 +61,7 @@ pub(crate) fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
         let text = state::decision_file::write_decision(decision);
         write(&args.out.join("decisions").join(path::of_key(key)), text.as_bytes())?;
     }
-    write(&args.out.join(state::layout::MARKER), state::layout::marker().as_bytes())?;
+    write(&args.out.join(state::layout::MARKER), state::layout::marker(built.state.format).as_bytes())?;
     ui.status(&format!(
         "wrote {} for {} to {}",
         counted(objects, "object"),

@@ -1,6 +1,6 @@
 //! `berth test`: the examples of policy tests.
 
-use berth_base::model::Map;
+use berth_base::model::{DecisionFormat, Map};
 use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
@@ -122,6 +122,7 @@ fn given(tree: &SourceTree, folder: &str) -> Result<GivenFleet, Diagnostics> {
         statuses: &statuses,
         now: Timestamp::now(),
         format: RecordFormat::NEWEST,
+        decision_format: DecisionFormat::NEWEST,
     };
     let (loaded, decided, diagnostics) = pipeline::decide(inputs);
     if diagnostics.has_errors() {

@@ -10,7 +10,9 @@ use std::fmt;
 
 use super::{Placed, some_of};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
-use berth_base::model::{ContentError, Contents, Decision, Fleet, Folders, Key, Map, Pick, Shared, Source};
+use berth_base::model::{
+    ContentError, Contents, Decision, DecisionFormat, Fleet, Folders, Key, Map, Pick, Shared, Source,
+};
 use berth_base::text::counted;
 use berth_engine::decide::Decided;
 use berth_engine::release;
@@ -103,6 +105,7 @@ pub(crate) fn first_state(
         folders: rendered.folders,
         facts: decided.facts,
         kept: BTreeMap::new(),
+        format: DecisionFormat::NEWEST,
     };
     Ok(First { state, moves, diagnostics })
 }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::first::{first_state, in_force};
 use super::{Placed, Standing};
 use berth_base::model::release::RecordFormat;
-use berth_base::model::{Key, Map, Timestamp};
+use berth_base::model::{DecisionFormat, Key, Map, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::decide;
 use berth_engine::load::{self, History};
@@ -81,6 +81,7 @@ spec:
         statuses: &statuses,
         now,
         format: RecordFormat::NEWEST,
+        decision_format: DecisionFormat::NEWEST,
     };
     let next = pipeline::build(inputs, &mut contents).expect("memory").state;
     assert_eq!(next, first.state);
@@ -117,7 +118,7 @@ proptest! {
                 prop_assert_eq!(there, set.contains(&number), "{} on {}", path, cluster);
             }
         }
-        let inputs = Inputs { tree: &tree, history: History::None, current: &first.state, statuses: &statuses, now, format: RecordFormat::NEWEST };
+        let inputs = Inputs { tree: &tree, history: History::None, current: &first.state, statuses: &statuses, now, format: RecordFormat::NEWEST, decision_format: DecisionFormat::NEWEST };
         let next = pipeline::build(inputs, &mut contents).expect("memory").state;
         let plan = plan(&first.state, &next);
         let differ: BTreeSet<Key> =

@@ -5,14 +5,13 @@
 
 use std::collections::BTreeSet;
 
+use super::concern::Moved;
 use super::pass::looks_back;
-use super::policy_reads;
-use super::status_overlay::speaks_alike;
 use berth_base::diag::Diagnostic;
 use berth_base::model::fleet::Doubt;
 use berth_base::model::placement::Retention;
 use berth_base::model::{
-    Cluster, ClusterStatus, Decision, Fleet, Key, Map, Pick, Placement, Shared, Source, Timestamp,
+    ClusterStatus, Decision, DecisionFormat, Fleet, Key, Map, Pick, Placement, Shared, Source, Timestamp,
 };
 
 /// The inputs of all decisions.
@@ -23,6 +22,8 @@ pub(super) struct DecisionInputs {
     /// The members' own.
     pub(super) statuses: Map<String, Shared<ClusterStatus>>,
     pub(super) now: Timestamp,
+    /// The rules by which decisions are recorded.
+    pub(super) format: DecisionFormat,
 }
 
 /// The results for each placement.
@@ -35,6 +36,8 @@ pub(super) struct Results {
     pub(super) flips: Map<Key, Timestamp>,
     /// Placements that the next pass decides again in any case.
     pub(super) unsettled: BTreeSet<Key>,
+    /// Placements whose decisions stand by the first rules, which every change of a cluster concerns.
+    pub(super) old: BTreeSet<Key>,
 }
 
 /// The inputs and results of one pass.
@@ -55,28 +58,6 @@ pub(super) struct Rest {
 }
 
 impl DecisionInputs {
-    /// Returns the labels in which clusters are not the same at a later moment, where nothing else about them or heard
-    /// of them is another.
-    fn changed_labels<'w>(&'w self, later: &'w DecisionInputs) -> Option<BTreeSet<&'w str>> {
-        let is_heard_alike = speaks_alike(&self.fleet.statuses, &later.fleet.statuses)
-            && speaks_alike(&self.statuses, &later.statuses);
-        if self.now > later.now || !is_heard_alike {
-            return None;
-        }
-        let mut labels = BTreeSet::new();
-        for one in self.fleet.clusters.changes(&later.fleet.clusters) {
-            let (before, after) = one.before.zip(one.after)?;
-            if **after != (Cluster { labels: after.labels.clone(), ..(**before).clone() }) {
-                return None;
-            }
-            let keys = before.labels.keys().chain(after.labels.keys());
-            labels.extend(
-                keys.filter(|key| before.labels.get(*key) != after.labels.get(*key)).map(String::as_str),
-            );
-        }
-        Some(labels)
-    }
-
     /// Reports whether the current state has what was decided of a placement, so that it would only be found to stand.
     fn stands(&self, placement: &Placement, decided: &Decision) -> bool {
         let Some(previous) = self.previous.get(&placement.key) else { return false };
@@ -107,11 +88,12 @@ fn is_same_but_for_turns(one: &Pick, other: &Pick) -> bool {
 impl Results {
     /// Forgets the result for a placement.
     pub(super) fn forget(&mut self, key: &Key) {
-        let Results { decisions, said, flips, unsettled } = self;
+        let Results { decisions, said, flips, unsettled, old } = self;
         decisions.remove(key);
         said.remove(key);
         flips.remove(key);
         unsettled.remove(key);
+        old.remove(key);
     }
 }
 
@@ -123,7 +105,10 @@ impl DecisionCache {
         if fleet.doubt != Doubt::default() {
             return None;
         }
-        let labels = inputs.changed_labels(now)?;
+        if inputs.now > now.now || inputs.format != now.format {
+            return None;
+        }
+        let moved = Moved::between(inputs, now)?;
         // Limits may have fractions, so that a verdict may change within the second before it flips.
         let is_due = |flips: Timestamp| now.now != inputs.now && now.now.as_second() + 1 >= flips.as_second();
         let mut keys: BTreeSet<Key> = results.unsettled.clone();
@@ -136,16 +121,12 @@ impl DecisionCache {
         keys.extend(previous.map(|one| one.key.clone()));
         let placements = inputs.fleet.placements.changes_by(&fleet.placements, Shared::is_same);
         keys.extend(placements.map(|one| one.key.clone()));
-        if !labels.is_empty() {
-            let reading =
-                fleet.placements.values().filter(|placement| policy_reads::any_label(placement, &labels));
-            keys.extend(reading.map(|placement| placement.key.clone()));
-        }
+        keys.extend(moved.placements(fleet, results));
         keys.extend(following(fleet, &keys));
         let mut results = results.clone();
         keys.iter().for_each(|key| results.forget(key));
         // Placements and rollouts choose the facts.
-        let facts = inputs.fleet.is_same(fleet).then(|| facts.clone());
+        let facts = (moved.is_empty() && inputs.fleet.is_same(fleet)).then(|| facts.clone());
         Some(Rest { results, keys, facts })
     }
 }

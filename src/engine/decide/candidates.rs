@@ -1,49 +1,118 @@
-//! Candidate rules → the clusters a placement may pick from at all, made once for equal rules.
+//! Candidate rules → the clusters a placement may pick from at all, and those it would pick from now; each made once
+//! for equal rules.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::cluster_table::{Row, Table, number};
 use super::filter::{Checked, looks_at_own_picks};
 use super::policy_encoding::{self, Encoder};
-use berth_base::model::placement::Filter;
+use berth_base::model::placement::{Filter, Policy, Rule, Selection};
 
-/// The rows of candidates, ascending, and a number for them in cache keys.
+/// The rows of candidates, ascending, and a number for them in cache keys: none where no other placement has them.
 #[derive(Clone)]
 pub(super) struct Candidates {
-    pub(super) id: u32,
+    pub(super) id: Option<u32>,
     pub(super) rows: Rc<Vec<Row>>,
+}
+
+/// The clusters that a placement may pick, whatever it has picked now.
+pub(super) struct Open {
+    /// The candidates.
+    pub(super) all: Candidates,
+    /// Those that pass the filters too.
+    pub(super) passing: Candidates,
 }
 
 /// The candidate sets met so far.
 #[derive(Default)]
 pub(super) struct CandidateSets {
     by_rules: RefCell<BTreeMap<Vec<u8>, Candidates>>,
-    made: RefCell<u32>,
+    made: Cell<u32>,
 }
+
+/// Sets beyond so many are not remembered: then hardly two placements have the same rules.
+const MOST_SETS: usize = 4096;
 
 impl CandidateSets {
     pub(super) fn of(&self, table: &Table<'_>, filters: &[Filter], is_current: &[bool]) -> Candidates {
-        if filters.iter().any(looks_at_own_picks) {
-            return self.make(table, filters, is_current);
+        if !is_current.is_empty() && filters.iter().any(looks_at_own_picks) {
+            return Candidates { id: None, rows: candidates(table, filters, is_current).into() };
         }
         let mut encoder = Encoder::default();
         policy_encoding::filters(&mut encoder, filters);
-        if let Some(found) = self.by_rules.borrow().get(&encoder.bytes) {
-            return found.clone();
-        }
-        let made = self.make(table, filters, is_current);
-        self.by_rules.borrow_mut().insert(encoder.bytes, made.clone());
-        made
+        self.remembered(encoder, || candidates(table, filters, &[]))
     }
 
-    fn make(&self, table: &Table<'_>, filters: &[Filter], is_current: &[bool]) -> Candidates {
-        let checks: Vec<_> = filters.iter().map(|filter| Checked::new(table, filter, is_current)).collect();
-        let passes = |row: &Row| checks.iter().all(|check| check.refuse(*row).is_none());
-        let rows = Rc::new(table.rows().filter(passes).collect());
-        let id = *self.made.borrow();
-        *self.made.borrow_mut() = number(id as usize + 1);
-        Candidates { id, rows }
+    /// Returns the clusters that a policy could pick if it had picked none yet.
+    pub(super) fn open(&self, table: &Table<'_>, policy: &Policy) -> Open {
+        let all = self.of(table, &policy.candidates, &[]);
+        let filters = [&policy.filters[..]];
+        let divided = policy.division.as_ref().map(|division| [&division.among[..], &division.then[..]]);
+        let choices: Vec<&[Filter]> = filters.into_iter().chain(divided.into_iter().flatten()).collect();
+        let passing = |rows: &[Row]| {
+            let checks: Vec<Vec<Checked<'_>>> = choices
+                .iter()
+                .map(|filters| filters.iter().map(|filter| Checked::new(table, filter, &[])).collect())
+                .collect();
+            let passes =
+                |checks: &Vec<Checked<'_>>, row| checks.iter().all(|check| check.refuse(row).is_none());
+            rows.iter().copied().filter(|row| checks.iter().any(|checks| passes(checks, *row))).collect()
+        };
+        let passing = match named(policy) {
+            Some(names) => {
+                let rows = names.iter().filter_map(|name| table.row(name));
+                let rows: Vec<Row> = rows.filter(|row| all.rows.binary_search(row).is_ok()).collect();
+                Candidates { id: None, rows: Rc::new(passing(&rows)) }
+            }
+            None if choices.iter().any(|filters| filters.is_empty()) => all.clone(),
+            None => {
+                let mut encoder = Encoder::default();
+                [&policy.candidates[..]].iter().chain(&choices).for_each(|filters| {
+                    policy_encoding::filters(&mut encoder, filters);
+                });
+                // Tells it from the candidates themselves.
+                encoder.tag(1);
+                self.remembered(encoder, || passing(&all.rows))
+            }
+        };
+        Open { all, passing }
     }
+
+    fn remembered(&self, rules: Encoder, make: impl FnOnce() -> Vec<Row>) -> Candidates {
+        if let Some(found) = self.by_rules.borrow().get(&rules.bytes) {
+            return found.clone();
+        }
+        let rows = Rc::new(make());
+        if self.by_rules.borrow().len() >= MOST_SETS {
+            return Candidates { id: None, rows };
+        }
+        let id = Some(self.made.get());
+        self.made.set(number(self.made.get() as usize + 1));
+        let made = Candidates { id, rows };
+        self.by_rules.borrow_mut().insert(rules.bytes, made.clone());
+        made
+    }
+}
+
+/// Returns the names outside which a policy picks nothing, ascending.
+fn named(policy: &Policy) -> Option<&BTreeSet<String>> {
+    if policy.division.is_some() {
+        return None;
+    }
+    let listed = policy.filters.iter().find_map(|filter| match &filter.rule {
+        Rule::Named(names) => Some(names),
+        _ => None,
+    });
+    match &policy.selection {
+        Selection::Exactly(names) => Some(names),
+        Selection::All | Selection::First(_) | Selection::InTurn(_) => listed,
+    }
+}
+
+fn candidates(table: &Table<'_>, filters: &[Filter], is_current: &[bool]) -> Vec<Row> {
+    let checks: Vec<_> = filters.iter().map(|filter| Checked::new(table, filter, is_current)).collect();
+    let passes = |row: &Row| checks.iter().all(|check| check.refuse(*row).is_none());
+    table.rows().filter(passes).collect()
 }

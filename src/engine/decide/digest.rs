@@ -1,26 +1,31 @@
 //! The inputs of a placement's decision → its digest, and the next moment at which a verdict changes by
 //! itself.
 //!
-//! The digest covers the policy, the candidates by name, and exactly the parts of each candidate that the
-//! rules read; never the decisions of other placements. Time counts through verdicts only. Each part is
-//! hashed once for equal candidates, however many placements read it.
+//! The digest covers the policy, clusters by name, and exactly the parts of each that the rules read; never the
+//! decisions of other placements. These clusters are the ones that the placement has, and those that it could pick: a
+//! cluster that is refused anyway changes nothing. Where the decision tells about refused clusters, or spreads its picks
+//! over all, it covers every candidate. Time counts through verdicts only. Each part is hashed once for equal
+//! candidates, however many placements read it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use sha2::{Digest as _, Sha256};
 
-use super::candidates::Candidates;
+use super::candidates::{Candidates, Open};
 use super::cluster_table::{Row, Table, resource_of};
 use super::filter::{eligibility, expiry, flip, is_ready, untolerated};
 use super::policy_encoding::{self, Encoder};
 use super::policy_reads::{self, Read, Reads};
 use super::score::valid;
-use berth_base::model::placement::{Filter, Policy};
+use berth_base::model::placement::{Filter, Policy, ScoreRule, Selection};
 use berth_base::model::{Cluster, Digest, Effect, Timestamp};
 
-/// Goes into every digest: a new number makes every placement decided again.
-const ENGINE: &str = "berth engine 1";
+/// Goes into every digest: a new word makes every placement decided again.
+const ENGINE: &str = "berth engine 2";
+
+/// In digests of [`DecisionFormat::First`](berth_base::model::DecisionFormat::First), which cover all candidates.
+const FIRST_ENGINE: &str = "berth engine 1";
 
 /// Stands for all clusters where candidates are not made yet.
 const EVERYBODY: u32 = u32::MAX;
@@ -37,45 +42,88 @@ struct Column {
     flips: Option<Timestamp>,
 }
 
+/// Reports whether a decision with so many picks depends on clusters that it could not pick.
+pub(super) fn covers_all(policy: &Policy, picks: usize) -> bool {
+    let is_short = match policy.selection {
+        Selection::First(count) => picks < count,
+        Selection::All | Selection::Exactly(_) | Selection::InTurn(_) => false,
+    };
+    let spreads =
+        |rule: &ScoreRule| matches!(rule, ScoreRule::Spread(constraints) if !constraints.is_empty());
+    picks == 0 || is_short || policy.scorers.iter().any(|scorer| spreads(&scorer.rule))
+}
+
 impl<'f> Digests<'f> {
-    /// The digest of a decision, and the first moment at which it will be another one by itself.
-    pub(super) fn of(
+    /// The digest of a decision with these picks.
+    pub(super) fn of(&self, table: &Table<'_>, open: &Open, picks: &[Row], policy: &'f Policy) -> Digest {
+        let covers_all = covers_all(policy, picks.len());
+        let covered = if covers_all { &open.all } else { &open.passing };
+        let (mut encoder, reads) = begin(ENGINE, policy);
+        encoder.tag(u8::from(covers_all));
+        self.columns(&mut encoder, table, covered, &reads);
+        let others = picks.iter().filter(|row| covered.rows.binary_search(row).is_err());
+        for row in others {
+            let cluster = table.cluster(*row);
+            encoder.text(&cluster.name);
+            for read in &reads {
+                encode_read(&mut encoder, table, *row, cluster, read);
+            }
+        }
+        finish(&encoder)
+    }
+
+    /// [`Digests::of`] by the first rules.
+    pub(super) fn first(&self, table: &Table<'_>, candidates: &Candidates, policy: &'f Policy) -> Digest {
+        let (mut encoder, reads) = begin(FIRST_ENGINE, policy);
+        self.columns(&mut encoder, table, candidates, &reads);
+        finish(&encoder)
+    }
+
+    /// Returns the first moment at which a verdict of a policy on any cluster changes by itself.
+    pub(super) fn flips_of(
         &self,
         table: &Table<'_>,
         candidates: &Candidates,
         policy: &'f Policy,
-    ) -> (Digest, Option<Timestamp>) {
-        let mut encoder = Encoder::default();
-        encoder.text(ENGINE);
-        policy_encoding::policy(&mut encoder, policy);
-        let mut read = Reads::new();
-        policy_reads::of_policy(policy, &mut read);
-        let names = self.column(table, candidates, None);
-        encoder.bytes.extend_from_slice(&names.hash);
-        let mut flips = self.flips(table, &policy.candidates);
-        for read in read {
-            let column = self.column(table, candidates, Some(read));
-            encoder.bytes.extend_from_slice(&column.hash);
-            flips = earlier(flips, column.flips);
-        }
-        let mut digest = [0; 16];
-        digest.copy_from_slice(&Sha256::digest(&encoder.bytes)[..16]);
-        (Digest(digest), flips)
+    ) -> Option<Timestamp> {
+        let mut reads = Reads::new();
+        policy_reads::of_policy(policy, &mut reads);
+        self.earliest(self.flips(table, &policy.candidates), table, || candidates.clone(), reads)
     }
 
     /// Returns the next moment at which a filter's verdict on any cluster changes by itself.
     pub(super) fn flips(&self, table: &Table<'_>, filters: &'f [Filter]) -> Option<Timestamp> {
-        let mut read = Reads::new();
-        policy_reads::of_filters(filters, &mut read);
-        let timed = read.into_iter().filter(|read| matches!(read, Read::Tolerated(_) | Read::Eligible(_)));
-        let everybody = Candidates { id: EVERYBODY, rows: table.rows().collect::<Vec<Row>>().into() };
-        timed.fold(None, |flips, read| earlier(flips, self.column(table, &everybody, Some(read)).flips))
+        let mut reads = Reads::new();
+        policy_reads::of_filters(filters, &mut reads);
+        let everybody =
+            || Candidates { id: Some(EVERYBODY), rows: table.rows().collect::<Vec<Row>>().into() };
+        self.earliest(None, table, everybody, reads)
+    }
+
+    fn earliest(
+        &self,
+        first: Option<Timestamp>,
+        table: &Table<'_>,
+        candidates: impl Fn() -> Candidates,
+        reads: Reads<'f>,
+    ) -> Option<Timestamp> {
+        let is_timed = |read: &Read<'_>| {
+            matches!(read, Read::Tolerated(_) | Read::Eligible(_) | Read::Score(..) | Read::Replaced(_))
+        };
+        let timed = reads.into_iter().filter(is_timed);
+        timed.fold(first, |flips, read| earlier(flips, self.column(table, &candidates(), Some(read)).flips))
+    }
+
+    fn columns(&self, encoder: &mut Encoder, table: &Table<'_>, candidates: &Candidates, reads: &Reads<'f>) {
+        for read in std::iter::once(None).chain(reads.iter().map(|read| Some(*read))) {
+            encoder.bytes.extend_from_slice(&self.column(table, candidates, read).hash);
+        }
     }
 
     fn column(&self, table: &Table<'_>, candidates: &Candidates, read: Option<Read<'f>>) -> Column {
-        let key = (candidates.id, read);
-        if let Some(column) = self.columns.borrow().get(&key) {
-            return *column;
+        let key = candidates.id.map(|id| (id, read));
+        if let Some(column) = key.and_then(|key| self.columns.borrow().get(&key).copied()) {
+            return column;
         }
         let (mut encoder, mut flips) = (Encoder::default(), None);
         encoder.count(candidates.rows.len());
@@ -87,9 +135,27 @@ impl<'f> Digests<'f> {
             }
         }
         let column = Column { hash: Sha256::digest(&encoder.bytes).into(), flips };
-        self.columns.borrow_mut().insert(key, column);
+        if let Some(key) = key {
+            self.columns.borrow_mut().insert(key, column);
+        }
         column
     }
+}
+
+/// Begins a digest: with the policy, and the parts of clusters that it reads.
+fn begin<'f>(engine: &str, policy: &'f Policy) -> (Encoder, Reads<'f>) {
+    let mut encoder = Encoder::default();
+    encoder.text(engine);
+    policy_encoding::policy(&mut encoder, policy);
+    let mut reads = Reads::new();
+    policy_reads::of_policy(policy, &mut reads);
+    (encoder, reads)
+}
+
+fn finish(encoder: &Encoder) -> Digest {
+    let mut digest = [0; 16];
+    digest.copy_from_slice(&Sha256::digest(&encoder.bytes)[..16]);
+    Digest(digest)
 }
 
 /// Encodes one cluster's value of the thing read, and returns the next moment at which it changes by itself.

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cache::Results;
-use super::candidates::CandidateSets;
+use super::candidates::{CandidateSets, Candidates, Open};
 use super::case::Case;
 use super::cluster_table::{Row, Table};
-use super::digest::Digests;
+use super::digest::{Digests, covers_all};
 use super::divide;
 use super::followed_placements::{self, Following};
 use super::group;
@@ -19,7 +19,7 @@ use super::uncertain;
 use super::warnings;
 use berth_base::diag::Diagnostics;
 use berth_base::model::placement::{Follow, Placement, Policy, Retention, ScoreRule, Source};
-use berth_base::model::{Decision, Digest, Fleet, Key, Map, Pick, Refused, Shared, Timestamp};
+use berth_base::model::{Decision, DecisionFormat, Fleet, Key, Map, Pick, Shared, Timestamp};
 
 const IN_DOUBT: &str = "kept: a file that it depends on cannot be read";
 const UNRESOLVED: &str = "kept: a placement that is followed cannot be found";
@@ -29,6 +29,7 @@ pub(super) struct Pass<'f, 't> {
     fleet: &'f Fleet,
     previous: &'f Map<Key, Decision>,
     table: &'t Table<'t>,
+    format: DecisionFormat,
     sets: CandidateSets,
     digests: Digests<'f>,
     load: Load,
@@ -47,6 +48,8 @@ struct Result {
     decision: Decision,
     said: Diagnostics,
     is_new: bool,
+    /// It stands by rules that every change of a cluster concerns.
+    is_old: bool,
     /// The next pass decides again in any case.
     is_unsettled: bool,
     flips: Option<Timestamp>,
@@ -57,6 +60,7 @@ impl<'f, 't> Pass<'f, 't> {
         fleet: &'f Fleet,
         previous: &'f Map<Key, Decision>,
         table: &'t Table<'t>,
+        format: DecisionFormat,
     ) -> Pass<'f, 't> {
         let policies = fleet.placements.values().filter_map(|placement| placement.own_policy());
         let balances = policies.flat_map(|policy| &policy.scorers).any(|one| one.rule == ScoreRule::Balance);
@@ -64,6 +68,7 @@ impl<'f, 't> Pass<'f, 't> {
             fleet,
             previous,
             table,
+            format,
             sets: CandidateSets::default(),
             digests: Digests::default(),
             load: Load::new(table.len()),
@@ -115,7 +120,7 @@ impl<'f, 't> Pass<'f, 't> {
     }
 
     fn take(&mut self, placement: &Placement, result: Result) {
-        let Result { mut decision, said, is_new, is_unsettled, flips } = result;
+        let Result { mut decision, said, is_new, is_old, is_unsettled, flips } = result;
         let (key, results) = (&placement.key, &mut self.results);
         self.decided += usize::from(is_new);
         forget_turns(&mut decision);
@@ -128,6 +133,9 @@ impl<'f, 't> Pass<'f, 't> {
         }
         if is_unsettled {
             results.unsettled.insert(key.clone());
+        }
+        if is_old {
+            results.old.insert(key.clone());
         }
     }
 
@@ -174,7 +182,8 @@ impl<'f, 't> Pass<'f, 't> {
         let current_rows = previous.map(|previous| table.rows_of(&previous.picks)).unwrap_or_default();
         let is_current = if looks_back(policy) { marks(table, &current_rows) } else { Vec::new() };
         let candidates = self.sets.of(table, &policy.candidates, &is_current);
-        let (digest, flips) = self.digests.of(table, &candidates, policy);
+        let open = self.sets.open(table, policy);
+        let flips = self.digests.flips_of(table, &candidates, policy);
         let case = Case {
             table,
             policy,
@@ -185,10 +194,11 @@ impl<'f, 't> Pass<'f, 't> {
             load: &self.load,
             is_uncertain: previous.is_some_and(|previous| uncertain::applies(&self.fleet.doubt, previous)),
         };
-        let standing = previous.filter(|previous| stands(&case, previous, digest));
+        let standing = self.standing(&case, &candidates, &open, policy);
+        let is_old = standing.is_some_and(|(_, by)| by == DecisionFormat::First);
         let decision = match standing {
-            Some(previous) => stand(placement, previous),
-            None => decide(&case, placement, digest),
+            Some((previous, _)) => stand(placement, previous),
+            None => self.decide_own(&case, &candidates, &open, placement, policy),
         };
         if self.watched.contains(&placement.key) {
             let trace = trace_own(&case, placement, &decision, standing.is_some());
@@ -205,7 +215,70 @@ impl<'f, 't> Pass<'f, 't> {
         }
         // A new division's warnings appear once. A new decision that counts the load reads all others.
         let is_unsettled = is_new && (policy.division.is_some() || self.balances);
-        Result { decision, said, is_new, is_unsettled, flips }
+        Result { decision, said, is_new, is_old, is_unsettled, flips }
+    }
+
+    /// Returns the decision before, with the rules by which it was made, if it is sticky: its digest is equal, and its
+    /// clusters still exist.
+    fn standing<'d>(
+        &self,
+        case: &Case<'d>,
+        candidates: &Candidates,
+        open: &Open,
+        policy: &'f Policy,
+    ) -> Option<(&'d Decision, DecisionFormat)> {
+        let Case { table, previous, current_rows, .. } = *case;
+        let previous = previous?;
+        let leaves = |row: &Row| table.cluster(*row).leaving;
+        if current_rows.len() != previous.picks.len()
+            || matches!(policy.retention, Retention::SamePolicy(_)) && current_rows.iter().any(leaves)
+        {
+            return None;
+        }
+        let digest = previous.digest?;
+        if self.format == DecisionFormat::Second
+            && digest == self.digests.of(table, open, current_rows, policy)
+        {
+            return Some((previous, DecisionFormat::Second));
+        }
+        let is_first = digest == self.digests.first(table, candidates, policy);
+        is_first.then_some((previous, DecisionFormat::First))
+    }
+
+    fn decide_own(
+        &self,
+        case: &Case<'_>,
+        candidates: &Candidates,
+        open: &Open,
+        placement: &Placement,
+        policy: &'f Policy,
+    ) -> Decision {
+        let (table, digests) = (self.table, &self.digests);
+        let mut counts = Counts::default();
+        let made = own_policy::decide(case, &mut counts);
+        let digest = match self.format {
+            DecisionFormat::First => digests.first(table, candidates, policy),
+            DecisionFormat::Second => digests.of(table, open, &table.rows_of(&made.picks), policy),
+        };
+        let mut decision = Decision {
+            picks: made.picks.into(),
+            refused: counts.finish(),
+            condition: made.condition,
+            digest: Some(digest),
+            policy: Some(policy.text.clone()),
+            ..empty(placement)
+        };
+        if let Some(previous) = case.previous.filter(|_| case.is_uncertain) {
+            uncertain::restore(&mut decision, previous, Some(policy), IN_DOUBT);
+        }
+        if self.format == DecisionFormat::Second && !covers_all(policy, decision.picks.len()) {
+            decision.refused.clear();
+        }
+        // A blocked placement keeps its groups too.
+        if let (Some(grouping), None) = (&policy.groups, &policy.blocked) {
+            group::assign(table, grouping, &mut decision.picks);
+        }
+        decision
     }
 
     fn follow(&mut self, placement: &Placement, follow: &'f Follow) -> Result {
@@ -246,7 +319,7 @@ impl<'f, 't> Pass<'f, 't> {
             forget_turns(&mut previous);
             previous != decision
         });
-        Result { decision, said, is_new, is_unsettled: false, flips }
+        Result { decision, said, is_new, is_old: false, is_unsettled: false, flips }
     }
 }
 
@@ -274,15 +347,6 @@ fn marks(table: &Table<'_>, rows: &[Row]) -> Vec<bool> {
     marks
 }
 
-/// Reports whether the decision is sticky: its digest is equal, and its clusters still exist.
-fn stands(case: &Case<'_>, previous: &Decision, digest: Digest) -> bool {
-    let leaves = |row: &Row| case.table.cluster(*row).leaving;
-    previous.digest == Some(digest)
-        && case.current_rows.len() == previous.picks.len()
-        && !(matches!(case.policy.retention, Retention::SamePolicy(_))
-            && case.current_rows.iter().any(leaves))
-}
-
 /// Copies a current decision without the parts that rendering adds.
 fn stand(placement: &Placement, previous: &Decision) -> Decision {
     Decision {
@@ -297,28 +361,6 @@ fn stand(placement: &Placement, previous: &Decision) -> Decision {
 
 fn empty(placement: &Placement) -> Decision {
     Decision::new(placement.key.clone(), placement.origin.file.to_string())
-}
-
-fn decide(case: &Case<'_>, placement: &Placement, digest: Digest) -> Decision {
-    let mut counts = Counts::default();
-    let made = own_policy::decide(case, &mut counts);
-    let refused: Vec<Refused> = counts.finish();
-    let mut decision = Decision {
-        picks: made.picks.into(),
-        refused,
-        condition: made.condition,
-        digest: Some(digest),
-        policy: Some(case.policy.text.clone()),
-        ..empty(placement)
-    };
-    if let Some(previous) = case.previous.filter(|_| case.is_uncertain) {
-        uncertain::restore(&mut decision, previous, Some(case.policy), IN_DOUBT);
-    }
-    // A blocked placement keeps its groups too.
-    if let (Some(grouping), None) = (&case.policy.groups, &case.policy.blocked) {
-        group::assign(case.table, grouping, &mut decision.picks);
-    }
-    decision
 }
 
 fn trace_own(case: &Case<'_>, placement: &Placement, decision: &Decision, sticky: bool) -> Trace {

@@ -114,17 +114,6 @@ pub(super) fn of_placement<'a>(placement: &'a Placement, reads: &mut Reads<'a>) 
     }
 }
 
-/// Reports whether a placement reads any of these labels.
-pub(super) fn any_label(placement: &Placement, labels: &BTreeSet<&str>) -> bool {
-    let mut reads = Reads::new();
-    of_placement(placement, &mut reads);
-    reads.iter().any(|read| match read {
-        Read::Label(key) => labels.contains(key),
-        Read::Shown(_) => true,
-        _ => false,
-    })
-}
-
 pub(super) fn of_filters<'a>(filters: &'a [Filter], reads: &mut Reads<'a>) {
     for filter in filters {
         match &filter.rule {

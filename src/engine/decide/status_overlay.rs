@@ -14,17 +14,21 @@ use berth_base::model::{Cluster, ClusterStatus, Fleet, Map, Shared, Taint};
 
 /// Returns the clusters with the values of their statuses, by name ascending.
 pub fn overlay<'a>(fleet: &'a Fleet, statuses: &Map<String, Shared<ClusterStatus>>) -> Vec<Cow<'a, Cluster>> {
-    let one = |(name, cluster): (&String, &'a Shared<Cluster>)| {
-        let reports = [fleet.statuses.get(name), statuses.get(name)];
-        reports.into_iter().flatten().fold(Cow::Borrowed(&**cluster), |mut cluster, status| {
-            if !says_nothing(status) {
-                let of_file = fleet.clusters.get(name).map(|cluster| &cluster.labels);
-                add(cluster.to_mut(), of_file, status);
-            }
-            cluster
-        })
-    };
-    fleet.clusters.iter().map(one).collect()
+    fleet.clusters.values().map(|cluster| overlaid(fleet, statuses, cluster)).collect()
+}
+
+/// Returns a cluster of the fleet with the values of its statuses.
+pub(super) fn overlaid<'a>(
+    fleet: &Fleet,
+    statuses: &Map<String, Shared<ClusterStatus>>,
+    cluster: &'a Cluster,
+) -> Cow<'a, Cluster> {
+    let reports = [fleet.statuses.get(&cluster.name), statuses.get(&cluster.name)];
+    let spoken = reports.into_iter().flatten().filter(|status| !says_nothing(status));
+    spoken.fold(Cow::Borrowed(cluster), |mut with, status| {
+        add(with.to_mut(), &cluster.labels, status);
+        with
+    })
 }
 
 fn says_nothing(status: &ClusterStatus) -> bool {
@@ -60,12 +64,11 @@ pub(super) fn heard<'s>(
 
 /// Reports whether decisions read the same from both.
 pub(super) fn speaks_alike(
-    before: &Map<String, Shared<ClusterStatus>>,
-    after: &Map<String, Shared<ClusterStatus>>,
+    before: Option<&Shared<ClusterStatus>>,
+    after: Option<&Shared<ClusterStatus>>,
 ) -> bool {
-    let spoken =
-        |status: Option<&Shared<ClusterStatus>>| status.map(|status| spoken(status)).unwrap_or_default();
-    before.changes(after).all(|one| spoken(one.before) == spoken(one.after))
+    let [before, after] = [before, after].map(|one| one.map(|status| spoken(status)).unwrap_or_default());
+    before == after
 }
 
 /// The part of a status that a decision may read.
@@ -84,8 +87,8 @@ fn spoken(status: &ClusterStatus) -> ClusterStatus {
     }
 }
 
-fn add(cluster: &mut Cluster, of_file: Option<&Labels>, status: &ClusterStatus) {
-    let reported = |key: &String| of_file.is_none_or(|labels| !labels.contains_key(key));
+fn add(cluster: &mut Cluster, of_file: &Labels, status: &ClusterStatus) {
+    let reported = |key: &String| !of_file.contains_key(key);
     let newer = |from: &BTreeMap<String, String>| from.clone().into_iter();
     cluster.labels.extend(newer(&status.labels).filter(|(key, _)| reported(key)));
     cluster.claims.extend(newer(&status.claims));

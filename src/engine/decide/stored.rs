@@ -8,7 +8,7 @@ use crate::state::{State, decision_differences};
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::diag::Diagnostic;
 use berth_base::model::encoding::{diagnostic, key, moment, put_diagnostic, put_key, put_moment};
-use berth_base::model::{ClusterStatus, Decision, Fleet, Key, Map, Shared, Timestamp};
+use berth_base::model::{ClusterStatus, Decision, DecisionFormat, Fleet, Key, Map, Shared, Timestamp};
 
 /// The cache that another process left, without its fleet and its decisions.
 #[derive(Clone, Debug)]
@@ -21,14 +21,16 @@ pub(crate) struct StoredDecisions {
     said: Map<Key, Vec<Diagnostic>>,
     flips: Map<Key, Timestamp>,
     unsettled: BTreeSet<Key>,
+    old: BTreeSet<Key>,
+    format: DecisionFormat,
 }
 
 impl DecisionCache {
     /// Encodes all but the fleet and the results' decisions; `current` is the state that these became.
     pub(crate) fn encode(&self, encoder: &mut Encoder, current: &State) {
         let DecisionCache { inputs, results, facts: _ } = self;
-        let DecisionInputs { fleet, previous, statuses, now } = inputs;
-        let Results { decisions: _, said, flips, unsettled } = results;
+        let DecisionInputs { fleet, previous, statuses, now, format } = inputs;
+        let Results { decisions: _, said, flips, unsettled, old } = results;
         put_moment(encoder, *now);
         put_statuses(encoder, &fleet.statuses);
         put_statuses(encoder, statuses);
@@ -42,6 +44,8 @@ impl DecisionCache {
             put_moment(encoder, *flips);
         });
         encoder.list(unsettled.iter(), put_key);
+        encoder.list(old.iter(), put_key);
+        encoder.number(format.number());
     }
 }
 
@@ -55,6 +59,8 @@ impl StoredDecisions {
             said: decoder.list(|decoder| Some((key(decoder)?, decoder.list(diagnostic)?)))?,
             flips: decoder.list(|decoder| Some((key(decoder)?, moment(decoder)?)))?,
             unsettled: decoder.list(key)?,
+            old: decoder.list(key)?,
+            format: DecisionFormat::of_number(decoder.number()?)?,
         })
     }
 
@@ -65,7 +71,7 @@ impl StoredDecisions {
         decisions: &Map<Key, Decision>,
         current: &State,
     ) -> DecisionCache {
-        let StoredDecisions { now, of_files, statuses, previous, said, flips, unsettled } = self;
+        let StoredDecisions { now, of_files, statuses, previous, said, flips, unsettled, old, format } = self;
         let fleet = Fleet { statuses: of_files.clone(), ..fleet.clone() };
         DecisionCache {
             inputs: DecisionInputs {
@@ -73,12 +79,14 @@ impl StoredDecisions {
                 previous: decision_differences::apply(&current.decisions, previous),
                 statuses: statuses.clone(),
                 now: *now,
+                format: *format,
             },
             results: Results {
                 decisions: decisions.clone(),
                 said: said.clone(),
                 flips: flips.clone(),
                 unsettled: unsettled.clone(),
+                old: old.clone(),
             },
             facts: current.facts.clone(),
         }

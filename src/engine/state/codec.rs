@@ -8,8 +8,8 @@ use berth_base::codec::{Decoder, Encoder};
 use berth_base::model::encoding::{key, put_key};
 use berth_base::model::release::Releases;
 use berth_base::model::{
-    ClusterStatus, Condition, ContentId, Decision, Digest, Failure, Folder, Group, Map, ObjectId, Pick,
-    Refused, Shared,
+    ClusterStatus, Condition, ContentId, Decision, DecisionFormat, Digest, Failure, Folder, Group, Map,
+    ObjectId, Pick, Refused, Shared,
 };
 use berth_base::packed::Packed;
 
@@ -32,6 +32,7 @@ pub fn encode(encoder: &mut Encoder, state: &State) {
         encoder.text(path);
         encoder.raw(&id.0);
     });
+    encoder.number(state.format.number());
 }
 
 pub fn decode(decoder: &mut Decoder<'_>) -> Option<State> {
@@ -46,7 +47,9 @@ pub fn decode(decoder: &mut Decoder<'_>) -> Option<State> {
         releases_file::read(text, &inputs).ok()
     })?;
     let kept = decoder.list(|decoder| Some((decoder.string()?, ContentId(decoder.raw()?))))?;
+    let format = DecisionFormat::of_number(decoder.number()?)?;
     Some(State {
+        format,
         decisions: decisions.into_iter().map(|one| (one.key.clone(), one)).collect(),
         folders,
         facts,

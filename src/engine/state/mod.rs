@@ -21,8 +21,9 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use berth_base::model::map::Change;
 use berth_base::model::release::Releases;
-use berth_base::model::{ClusterStatus, ContentId, Decision, Folders, Key, Map, Shared};
+use berth_base::model::{ClusterStatus, ContentId, Decision, DecisionFormat, Folders, Key, Map, Shared};
 
 pub use comparison::{Comparison, FileDifference, Owner, PlaceOwners};
 pub use decisions_json::{adopt, decisions_from_json, decisions_json};
@@ -38,4 +39,19 @@ pub struct State {
     pub releases: Map<Key, Shared<Releases>>,
     /// The last good forms of unreadable source files, by source path.
     pub kept: BTreeMap<String, ContentId>,
+    /// The newest rules by which a decision was recorded, now or before.
+    pub format: DecisionFormat,
+}
+
+impl State {
+    /// Sets the format: that of the current state, or `made` if a decision was made anew, by these rules.
+    pub fn take_format(&mut self, current: &State, made: DecisionFormat) {
+        let is_new = |one: Change<'_, Key, Decision>| {
+            let digest = |decision: Option<&Decision>| decision.and_then(|decision| decision.digest);
+            let has_policy = one.after.is_some_and(|decision| decision.policy.is_some());
+            has_policy && digest(one.after).is_none_or(|digest_now| digest(one.before) != Some(digest_now))
+        };
+        let any_new = current.decisions.changes(&self.decisions).any(is_new);
+        self.format = if any_new { current.format.max(made) } else { current.format };
+    }
 }

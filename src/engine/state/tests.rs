@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use berth_base::model::{Condition, Digest, Failure, Group, ObjectId, Pick, Refused};
+use berth_base::model::{Condition, DecisionFormat, Digest, Failure, Group, ObjectId, Pick, Refused};
 use berth_base::packed::Packed;
 
 fn decision(kind: &str, namespace: &str, name: &str, clusters: &[&str]) -> Decision {
@@ -235,7 +235,10 @@ fn a_status_file_of_another_kind_is_refused() {
 
 #[test]
 fn only_a_marker_with_a_format_is_one() {
-    assert_eq!(layout::read_marker(layout::marker().as_bytes()), Some(layout::BRANCH_FORMAT));
+    assert_eq!(
+        layout::read_marker(layout::marker(DecisionFormat::NEWEST).as_bytes()),
+        Some(layout::BRANCH_FORMAT)
+    );
     for bytes in ["", "{}", "[]", "{\"format\": \"1\"}", "{\"format\": 0}", "null"] {
         assert_eq!(layout::read_marker(bytes.as_bytes()), None, "{bytes}");
     }

@@ -33,7 +33,8 @@ use crate::publish::CurrentState;
 use berth_base::diag::Diagnostics;
 use berth_base::model::release::RecordFormat;
 use berth_base::model::{
-    ClusterStatus, ContentError, ContentId, Contents, Decision, Key, LabelKeys, Map, Shared, Timestamp,
+    ClusterStatus, ContentError, ContentId, Contents, Decision, DecisionFormat, Key, LabelKeys, Map, Shared,
+    Timestamp,
 };
 use berth_base::source::{self, SourceTree};
 use berth_engine::decide::Decided;
@@ -67,6 +68,8 @@ pub struct PassInputs {
     pub now: Timestamp,
     /// The rules for records of releases: the newest, or those that a commit was made by.
     pub(crate) format: RecordFormat,
+    /// The same for records of decisions.
+    pub(crate) decision_format: DecisionFormat,
     /// Faults of the rendered branch.
     pub diagnostics: Diagnostics,
     /// Faults of the reports. They are shown but not published: nobody could repeat them later.
@@ -128,6 +131,7 @@ impl PassInputs {
                 statuses: Map::new(),
                 now,
                 format: RecordFormat::NEWEST,
+                decision_format: DecisionFormat::NEWEST,
                 diagnostics: Diagnostics::new(),
                 odd_reports: Diagnostics::new(),
                 silences: Silences::default(),
@@ -281,6 +285,7 @@ impl PassInputs {
             statuses: Map::new(),
             now: Timestamp::UNIX_EPOCH,
             format: RecordFormat::NEWEST,
+            decision_format: DecisionFormat::NEWEST,
             diagnostics: current.map(|current| current.foreign.clone()).unwrap_or_default(),
             odd_reports: Diagnostics::new(),
             silences: Silences::default(),
@@ -364,9 +369,10 @@ impl PassInputs {
     }
 
     fn inputs<T>(&self, run: impl FnOnce(Inputs<'_>) -> T) -> T {
-        let PassInputs { tree, current, statuses, now, format, .. } = self;
+        let PassInputs { tree, current, statuses, .. } = self;
+        let PassInputs { now, format, decision_format, .. } = *self;
         self.history
-            .with(|history| run(Inputs { tree, history, current, statuses, now: *now, format: *format }))
+            .with(|history| run(Inputs { tree, history, current, statuses, now, format, decision_format }))
     }
 
     /// The bytes of a copy that keeps its last good form.

@@ -9,7 +9,7 @@ use crate::publish::rollout_steps::{self, RolloutStep};
 use crate::publish::{self, CurrentState, PublishError, Published, Stamp, Summary, Trailers};
 use berth_base::diag::Diagnostics;
 use berth_base::model::release::RecordFormat;
-use berth_base::model::{ClusterStatus, ContentError, Map, Shared, Timestamp};
+use berth_base::model::{ClusterStatus, ContentError, DecisionFormat, Map, Shared, Timestamp};
 use berth_engine::gate::{Deadline, Held, HeldRecord, Outlook};
 use berth_engine::pipeline::Built;
 use berth_engine::plan::{Plan, plan, plan_of};
@@ -41,8 +41,13 @@ pub enum Outside {
         cache: Box<BuildCache>,
     },
     /// As a commit has it: in its facts, and in its trailers. No cache has a part in it.
-    /// `format` is that of its records of releases.
-    Recorded { facts: Map<String, Shared<ClusterStatus>>, trailers: Trailers, format: RecordFormat },
+    /// The formats are those of its records of releases and of decisions.
+    Recorded {
+        facts: Map<String, Shared<ClusterStatus>>,
+        trailers: Trailers,
+        format: RecordFormat,
+        decision_format: DecisionFormat,
+    },
 }
 
 /// The next commit with its inputs and intermediate results.
@@ -140,7 +145,8 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
     let records = gated.verdict.records();
     let (held, deadlines) = (gated.verdict.held, gated.verdict.deadlines);
     let (state, plan) = match gated.verdict.state {
-        Some(state) => {
+        Some(mut state) => {
+            state.take_format(&inputs.current, inputs.decision_format);
             let plan = plan(&inputs.current, &state);
             (state, plan)
         }
@@ -266,13 +272,14 @@ fn read_and_build(
             };
             Ok((inputs, built, rules))
         }
-        Outside::Recorded { facts, trailers, format } => {
+        Outside::Recorded { facts, trailers, format, decision_format } => {
             let now = trailers.now.unwrap_or(Timestamp::UNIX_EPOCH);
             let rules = given.current.and_then(|_| gate_inputs::rules_of(trailers, given.source));
             let facts = mem::take(facts);
             let mut inputs = PassInputs::recorded(source(rules), facts, now)?;
             // Nobody goes back to earlier rules.
             inputs.format = newest_format(&inputs.current).max(*format);
+            inputs.decision_format = inputs.current.format.max(*decision_format);
             let built = inputs.build(contents)?;
             Ok((inputs, built, rules))
         }

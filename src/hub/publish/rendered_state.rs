@@ -10,7 +10,7 @@ use super::error::PublishError;
 use super::owned;
 use super::trailers::Trailers;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
-use berth_base::model::{ContentId, Folder, Map, path};
+use berth_base::model::{ContentId, DecisionFormat, Folder, Map, path};
 use berth_engine::state::{State, decision_file, layout, placement_decision, releases_file};
 use berth_git::{CommitId, CommitInfo, Entry, EntryKind, PathChange, Repo, TreeId};
 
@@ -139,6 +139,10 @@ pub fn read_state(repo: &Repo, commit: CommitId) -> Result<StateRead, PublishErr
         match (entry.kind, String::from_utf8_lossy(&entry.name)) {
             (EntryKind::Folder(id), name) => {
                 folders.insert(name.into_owned(), id);
+            }
+            (EntryKind::File(id), name) if name == layout::MARKER => {
+                let format = layout::read_marker(&repo.blob(id)?).and_then(DecisionFormat::of_number);
+                reader.read.state.format = format.unwrap_or_default();
             }
             (_, name) if name != layout::MARKER => reader.foreign(&name),
             _ => {}

@@ -141,7 +141,8 @@ impl<'r> Verifier<'r> {
             None => None,
         };
         let committed = publish::read_state(self.repo, info.id)?.state;
-        let (format, facts) = (newest_format(&committed), committed.facts);
+        let (format, decision_format) = (newest_format(&committed), committed.format);
+        let facts = committed.facts;
         let claims = Claims { info, trailers, facts: &facts };
         let bounds = bounds::check(self.repo, &self.expected, claims, current.as_ref())?;
         let claims = bounds.findings.into_iter().map(Difference::Claim);
@@ -154,7 +155,7 @@ impl<'r> Verifier<'r> {
                 signer: None,
                 fleet: trailers.fleet().map(str::to_owned),
             },
-            outside: Outside::Recorded { facts, trailers: trailers.clone(), format },
+            outside: Outside::Recorded { facts, trailers: trailers.clone(), format, decision_format },
         };
         let next = match compute(self.scratch.repo(), given) {
             Err(NextCommitError::Publish(PublishError::Git(error))) => return Err(error.into()),

@@ -9,7 +9,9 @@ use crate::decide::{DecisionCache, StoredDecisions, decide, decide_after};
 use crate::state::{State, decision_differences};
 use berth_base::codec::Encoder;
 use berth_base::codec::file::File;
-use berth_base::model::{Cluster, ClusterStatus, Decision, Fleet, FleetPrints, Key, Map, Policy, Shared};
+use berth_base::model::{
+    Cluster, ClusterStatus, Decision, DecisionFormat, Fleet, FleetPrints, Key, Map, Policy, Shared,
+};
 
 /// A change between two passes.
 #[derive(Clone, Debug)]
@@ -25,12 +27,15 @@ enum Change {
     /// Some of the decision's clusters wait for their turn, and others keep their copies.
     Turns(usize),
     Doubt(bool),
+    Left(usize),
+    /// The decisions in force are an earlier version's.
+    Older,
 }
 
 fn some_change() -> impl Strategy<Value = Change> {
     prop_oneof![
         3 => (0..60_i64).prop_map(Change::Time),
-        1 => (0..8_usize, some_cluster("c".to_owned())).prop_map(|(at, one)| Change::Cluster(at, one)),
+        3 => (0..12_usize, some_cluster("c".to_owned())).prop_map(|(at, one)| Change::Cluster(at, one)),
         2 => (0..8_usize, "[klm]", prop::option::of("[uvw]"))
             .prop_map(|(at, key, value)| Change::Label(at, key, value)),
         2 => (0..4_usize, some_policy()).prop_map(|(at, one)| Change::Policy(at, one)),
@@ -39,6 +44,8 @@ fn some_change() -> impl Strategy<Value = Change> {
         1 => (0..4_usize).prop_map(Change::Held),
         1 => (0..4_usize).prop_map(Change::Turns),
         1 => any::<bool>().prop_map(Change::Doubt),
+        1 => (0..12_usize).prop_map(Change::Left),
+        1 => Just(Change::Older),
     ]
 }
 
@@ -109,6 +116,11 @@ proptest! {
                     }
                 }
                 Change::Doubt(doubt) => fleet.doubt.everything = doubt,
+                Change::Left(at) => _ = fleet.clusters.remove(&format!("c-{at}")),
+                Change::Older => {
+                    let (by, at) = (DecisionFormat::First, second(now));
+                    is_current = decide_after(None, &fleet, &Map::new(), &statuses, at, by).0.decisions;
+                }
             }
             let fresh = decide(&fleet, &is_current, &statuses, second(now));
             // Every other pass is one of another process.
@@ -117,7 +129,7 @@ proptest! {
                 let left = cache.filter(|_| earlier.has_same_clusters);
                 cache = left.map(|cache| in_another_process(&cache, earlier.fleet, &is_current));
             }
-            let (went_on, next) = decide_after(cache.as_ref(), &fleet, &is_current, &statuses, second(now));
+            let (went_on, next) = decide_after(cache.as_ref(), &fleet, &is_current, &statuses, second(now), DecisionFormat::NEWEST);
             prop_assert_eq!(&went_on.decisions, &fresh.decisions);
             prop_assert_eq!(&went_on.diagnostics, &fresh.diagnostics);
             prop_assert_eq!(&went_on.facts, &fresh.facts);

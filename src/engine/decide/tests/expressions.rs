@@ -75,9 +75,12 @@ fn a_decision_stands_until_something_that_an_expression_can_see_changes() {
     let first = decide(&of(three()), &Map::new(), &Map::new(), second(10));
     let again = |fleet: &Fleet| decide(fleet, &first.decisions, &Map::new(), second(20)).decided;
     assert_eq!(again(&of(three())), 0);
-    let mut other = three();
-    other[2].claims.insert("cloud".to_owned(), "x".to_owned());
-    assert_eq!(again(&of(other)), 1);
+    let with_claim = |at: usize| {
+        let mut other = three();
+        other[at].claims.insert("cloud".to_owned(), "x".to_owned());
+        again(&of(other))
+    };
+    assert_eq!([0, 2].map(with_claim), [1, 0], "the last one is refused before and after");
     let mut other = three();
     other[0].scores = score(1, None);
     assert_eq!(again(&of(other)), 1);

@@ -9,18 +9,22 @@ use berth_base::model::{Condition, Effect, Map};
 use berth_base::packed::Packed;
 
 #[test]
-fn every_cluster_that_passes_is_picked_and_the_others_are_counted_by_reason() {
+fn every_cluster_that_passes_is_picked_and_others_are_counted_by_reason_where_there_are_too_few() {
     let clusters = vec![
         cluster("a", &["env=prod"]),
         cluster("b", &["env=dev"]),
         cluster("c", &["env=test"]),
         cluster("d", &["env=prod"]),
     ];
-    let decided =
-        run(&fleet(clusters, vec![placement("web", policy(vec![labels(&["env=prod"])]))]), &Map::new());
+    let in_prod = || policy(vec![labels(&["env=prod"])]);
+    let three = Policy { selection: Selection::First(3), ..in_prod() };
+    let placements = vec![placement("web", in_prod()), placement("three", three)];
+    let decided = run(&fleet(clusters, placements), &Map::new());
     assert_eq!(picked(&decided, "web"), ["a", "d"]);
+    assert_eq!(picked(&decided, "three"), ["a", "d"]);
     let decision = &decided.decisions[&key("web")];
-    assert_eq!(decision.picks[0].reason, "label env=prod");
+    assert_eq!((decision.picks[0].reason.as_str(), &decision.refused), ("label env=prod", &Vec::new()));
+    let decision = &decided.decisions[&key("three")];
     assert_eq!(decision.refused.len(), 1);
     assert_eq!(
         (decision.refused[0].reason.as_str(), decision.refused[0].clusters),
@@ -204,7 +208,7 @@ fn a_blocked_placement_keeps_what_it_has_only_where_told() {
 fn a_reason_names_who_asked() {
     let by = berth_base::model::Key::new("", "FederatedNamespace", "shop", "shop");
     let mut policy = policy(Vec::new());
-    policy.filters = vec![Filter { rule: Rule::Named(names(&["b"])), by: Some(by) }];
+    policy.filters = vec![Filter { rule: Rule::Named(names(&["z"])), by: Some(by) }];
     let decided =
         run(&fleet(vec![cluster("a", &[]), cluster("b", &[])], vec![placement("web", policy)]), &Map::new());
     let reason = &decided.decisions[&key("web")].refused[0].reason;

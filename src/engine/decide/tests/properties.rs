@@ -10,7 +10,7 @@ use crate::decide::{decide, explain};
 use berth_base::model::placement::{
     GroupSize, Grouping, Placement, Policy, Ranking, Retention, ScoreRule, Selection,
 };
-use berth_base::model::{Cluster, ClusterStatus, Effect, Map};
+use berth_base::model::{Cluster, ClusterStatus, Decision, Effect, Map};
 use berth_base::packed::Packed;
 
 pub(crate) fn some_cluster(name: String) -> impl Strategy<Value = Cluster> {
@@ -132,12 +132,44 @@ proptest! {
     }
 
     #[test]
-    fn picks_and_refused_clusters_are_all_there_are((clusters, placements) in some_fleet()) {
+    fn where_clusters_lack_picks_and_refused_ones_are_all_there_are((clusters, placements) in some_fleet()) {
         let count = clusters.len();
         let decided = run(&fleet(clusters, placements), &Map::new());
         for decision in decided.decisions.values().filter(|one| *one.key.kind == *"Placement") {
             let refused: usize = decision.refused.iter().map(|one| one.clusters).sum();
-            prop_assert_eq!(decision.picks.len() + refused, count);
+            let lacks_some = decision.picks.is_empty() || !decision.refused.is_empty();
+            prop_assert!(!lacks_some || decision.picks.len() + refused == count);
+        }
+    }
+
+    /// Whoever could not be picked may come and go.
+    #[test]
+    fn what_stands_after_a_change_would_be_decided_again(
+        (clusters, placements) in some_fleet(),
+        (at, other) in (0..9_usize, some_cluster("c".to_owned())),
+        leaves in any::<bool>(),
+    ) {
+        let mut fleet = fleet(clusters, placements);
+        let first = run(&fleet, &Map::new());
+        let name = format!("c-{at}");
+        match leaves {
+            true => drop(fleet.clusters.remove(&name)),
+            false => drop(fleet.clusters.insert(name.clone(), Cluster { name, ..other }.into())),
+        }
+        let second = run(&fleet, &first.decisions);
+        let balances = |policy: &Policy| policy.scorers.iter().any(|one| one.rule == ScoreRule::Balance);
+        for (key, decision) in &first.decisions {
+            let policy = fleet.placements[key].own_policy();
+            if second.decisions[key] != *decision || policy.is_none_or(balances) {
+                continue;
+            }
+            let before = Decision { digest: None, ..decision.clone() };
+            let anew = run(&fleet, &[(key.clone(), before)].into());
+            let clusters = |one: &Decision| -> Vec<String> {
+                one.picks.iter().map(|pick| pick.cluster.clone()).collect()
+            };
+            prop_assert_eq!(clusters(&anew.decisions[key]), clusters(decision));
+            prop_assert_eq!(&anew.decisions[key].condition, &decision.condition);
         }
     }
 

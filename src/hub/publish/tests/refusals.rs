@@ -23,9 +23,9 @@ fn a_branch_that_is_not_berths_is_refused() {
 #[test]
 fn a_newer_format_is_refused() {
     let branch = Branch::new();
-    commit_files(&branch.repo, &branch.refs.rendered, &[("berth.json", "{\"format\": 2}")]);
+    commit_files(&branch.repo, &branch.refs.rendered, &[("berth.json", "{\"format\": 3}")]);
     let error = read_current(&branch.repo, &branch.refs.rendered).unwrap_err();
-    assert!(matches!(error, PublishError::NewerFormat { format: 2, .. }), "{error}");
+    assert!(matches!(error, PublishError::NewerFormat { format: 3, .. }), "{error}");
     assert!(error.hint().is_some());
 }
 

@@ -1,0 +1,146 @@
+//! Clusters that are not the same in two passes → the placements whose decisions may depend on them.
+//!
+//! Most placements refuse such a cluster before and after, and do not have it: for them nothing has changed.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use super::cache::{DecisionInputs, Results};
+use super::candidates::CandidateSets;
+use super::cluster_table::Table;
+use super::digest::{Digests, covers_all};
+use super::policy_reads::Reads;
+use super::status_overlay::{self, speaks_alike};
+use super::taint_times;
+use berth_base::model::placement::{Follow, Policy, Rule};
+use berth_base::model::{Cluster, ClusterStatus, Decision, Fleet, Key, Map, Shared, Source, Timestamp};
+
+/// The clusters that are not the same, as decisions see them in either pass.
+pub(super) struct Moved<'i> {
+    names: BTreeSet<&'i str>,
+    before: Clusters<'i>,
+    after: Clusters<'i>,
+}
+
+struct Clusters<'i> {
+    clusters: Vec<Cow<'i, Cluster>>,
+    now: Timestamp,
+}
+
+impl<'i> Moved<'i> {
+    /// `None` where it is about as much work to decide everything, or a taint is seen for the first time.
+    pub(super) fn between(before: &'i DecisionInputs, after: &'i DecisionInputs) -> Option<Moved<'i>> {
+        let mut names: BTreeSet<&str> = BTreeSet::new();
+        names.extend(before.fleet.clusters.changes(&after.fleet.clusters).map(|one| one.key.as_str()));
+        names.extend(speaks_otherwise(&before.fleet.statuses, &after.fleet.statuses));
+        names.extend(speaks_otherwise(&before.statuses, &after.statuses));
+        if names.len() * 2 > after.fleet.clusters.len() {
+            return None;
+        }
+        let before = Clusters::of(before, &names)?;
+        let after = Clusters::of(after, &names)?;
+        Some(Moved { names, before, after })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Returns the keys of the placements to look at again; `results` are those of the pass before.
+    pub(super) fn placements(&self, fleet: &Fleet, results: &Results) -> BTreeSet<Key> {
+        if self.is_empty() {
+            return BTreeSet::new();
+        }
+        let sides = [Side::of(&self.before), Side::of(&self.after)];
+        let mut decisions = results.decisions.cursor();
+        let mut keys = BTreeSet::new();
+        for placement in fleet.placements.values() {
+            let is_concerned = match (decisions.get(&placement.key), &placement.source) {
+                (None, _) => true,
+                (Some(decided), Source::Own(policy)) => self.concerns(policy, decided, &sides),
+                (Some(_), Source::Follows(follow)) => self.concerns_followed(follow, fleet, results, &sides),
+            };
+            if is_concerned {
+                keys.insert(placement.key.clone());
+            }
+        }
+        // A message may name the clusters of the fleet, or count them.
+        keys.extend(results.said.keys().cloned());
+        keys.extend(results.old.iter().cloned());
+        keys
+    }
+
+    fn concerns<'f>(&self, policy: &'f Policy, decided: &Decision, sides: &[Side<'_, 'f>; 2]) -> bool {
+        let covers_all = covers_all(policy, decided.picks.len());
+        self.names.iter().any(|name| decided.has(name) || names(policy, name))
+            || sides.iter().any(|side| side.concerns(policy, covers_all))
+    }
+
+    fn concerns_followed<'f>(
+        &self,
+        follow: &'f Follow,
+        fleet: &Fleet,
+        results: &Results,
+        sides: &[Side<'_, 'f>; 2],
+    ) -> bool {
+        let picked_by = |decided: &Decision| self.names.iter().any(|name| decided.has(name));
+        let mut followed = follow
+            .placements
+            .iter()
+            .map(|wanted| fleet.find(wanted).and_then(|placement| results.decisions.get(&placement.key)));
+        followed.any(|decided| decided.is_none_or(picked_by))
+            || sides.iter().any(|side| side.digests.flips(&side.table, &follow.filters).is_some())
+    }
+}
+
+impl<'i> Clusters<'i> {
+    fn of(inputs: &'i DecisionInputs, names: &BTreeSet<&str>) -> Option<Clusters<'i>> {
+        let DecisionInputs { fleet, statuses, now, .. } = inputs;
+        let known = names.iter().filter_map(|name| fleet.clusters.get(*name));
+        let mut clusters: Vec<_> =
+            known.map(|cluster| status_overlay::overlaid(fleet, statuses, cluster)).collect();
+        let is_tainted = |cluster: &Cow<'_, Cluster>| !cluster.taints.is_empty();
+        let reads = if clusters.iter().any(is_tainted) { super::reads_of(fleet) } else { Reads::new() };
+        let any_new = taint_times::date(&mut clusters, statuses, &reads, *now);
+        (!any_new).then_some(Clusters { clusters, now: *now })
+    }
+}
+
+/// A pass's view of the clusters, and of them alone.
+struct Side<'t, 'f> {
+    table: Table<'t>,
+    sets: CandidateSets,
+    digests: Digests<'f>,
+}
+
+impl<'t, 'f> Side<'t, 'f> {
+    fn of(side: &'t Clusters<'_>) -> Side<'t, 'f> {
+        let table = Table::new(&side.clusters, side.now);
+        Side { table, sets: CandidateSets::default(), digests: Digests::default() }
+    }
+
+    /// Reports whether a digest covers one of the clusters, or time changes a verdict on one.
+    fn concerns(&self, policy: &'f Policy, covers_all: bool) -> bool {
+        let open = self.sets.open(&self.table, policy);
+        let covered = if covers_all { &open.all } else { &open.passing };
+        !covered.rows.is_empty() || self.digests.flips_of(&self.table, &open.all, policy).is_some()
+    }
+}
+
+/// Reports whether a policy names a cluster, so that it says so where there is none.
+fn names(policy: &Policy, cluster: &str) -> bool {
+    let mut listed = policy.filters.iter().filter_map(|filter| match &filter.rule {
+        Rule::Named(names) => Some(names),
+        _ => None,
+    });
+    listed.any(|names| names.contains(cluster))
+        || policy.division.as_ref().is_some_and(|division| division.shares.contains_key(cluster))
+}
+
+/// Returns the clusters of which decisions do not read the same.
+fn speaks_otherwise<'s>(
+    before: &'s Map<String, Shared<ClusterStatus>>,
+    after: &'s Map<String, Shared<ClusterStatus>>,
+) -> impl Iterator<Item = &'s str> {
+    before.changes(after).filter(|one| !speaks_alike(one.before, one.after)).map(|one| one.key.as_str())
+}
