@@ -1,6 +1,6 @@
 # The two commands of the README: `cargo run --release -- demo`, and `make test`.
 
-.PHONY: quick test check control-plane cosign forge flux packagers registry reproducible fmt lint deny bench fuzz clean-demo
+.PHONY: quick test check argocd control-plane cosign forge flux packagers registry reproducible fmt lint deny bench fuzz clean-demo
 
 # The loop while one works: formatting, lints, the crates' own tests and the cases of the fixtures.
 quick: fmt lint
@@ -37,6 +37,10 @@ cosign:
 # none build it too.
 registry:
 	tests/ready registry
+
+# Argo CD, which applies folders in tests, and its Redis: built once into ~/.cache/berth. Needs Go and Debian's packages.
+argocd:
+	tests/ready argocd
 
 # Flux's controllers, which apply folders in tests: built once into ~/.cache/berth. Needs Go.
 flux:

@@ -3,57 +3,19 @@
 
 use std::process::{Child, Stdio};
 
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::support::argocd::{ArgoCd, operation, synced};
 use crate::support::kube::{ControlPlane, Wanted};
 use crate::support::pod::Pod;
 use crate::support::remote::{Fleet, Plain, Server as _};
-use crate::support::removals::{GLOBAL_SET, managed};
+use crate::support::site::{is_well, tags};
+use crate::support::site_fleet::{deployment, namespace, people, settings, work};
 use crate::support::wait::{eventually, until};
 use crate::support::{RENDERED, Ran, Repo, berth, run};
 
-const EVERYWHERE: &str = "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\n\
-     metadata: {name: web, namespace: shop}\nspec: {}\n";
 const SOURCE: [&str; 2] = ["--applier-source", "https://git.example.com/team/fleet.git"];
 const APPLICATION: &str = "berth-oslo";
-
-/// A fleet whose cluster `oslo` is applied by Argo CD, and whose cluster `turin` is applied by berth.
-fn people(workload: &str) -> Repo {
-    let repo = Repo::new();
-    let annotated = "{name: oslo, annotations: {berth.dev/applier: argocd}}";
-    repo.write("clusters/oslo.yaml", managed("oslo", "").replace("{name: oslo}", annotated));
-    repo.write("clusters/turin.yaml", managed("turin", ""));
-    repo.write("sets.yaml", GLOBAL_SET);
-    repo.write("apps/placement.yaml", EVERYWHERE);
-    repo.write("apps/web.yaml", workload);
-    repo.commit("begin");
-    repo
-}
-
-fn work(manifests: &[Json]) -> String {
-    let strategy = json!({"type": "Progressive", "progressive": {"maxConcurrency": 1}});
-    json!({"apiVersion": "work.open-cluster-management.io/v1alpha1", "kind": "ManifestWorkReplicaSet",
-        "metadata": {"name": "web", "namespace": "shop"},
-        "spec": {"placementRefs": [{"name": "web", "rolloutStrategy": strategy}],
-            "manifestWorkTemplate": {"workload": {"manifests": manifests}}}})
-    .to_string()
-}
-
-fn namespace(name: &str) -> Json {
-    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-}
-
-fn settings() -> Json {
-    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "shop"}, "data": {"a": "b"}})
-}
-
-fn deployment(tag: &str) -> Json {
-    let container = json!({"name": "web", "image": format!("registry.example.com/web:{tag}")});
-    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop"},
-        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": {
-            "metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container]}}}})
-}
 
 /// A fleet at a Git server, and the plane of `oslo`.
 struct Bed<'p> {
@@ -170,17 +132,6 @@ impl<'p> Bed<'p> {
         ];
         self.argocd.kubectl(&args).expect(0);
     }
-
-    /// The tags of the image that both clusters should have.
-    fn tags(&self) -> [String; 2] {
-        ["oslo", "turin"].map(|cluster| {
-            let path = format!("{RENDERED}:clusters/{cluster}/shop/Deployment.apps_web.yaml");
-            let text = if self.fleet.has(&path) { self.fleet.bare(&["show", &path]) } else { String::new() };
-            let image =
-                text.lines().find_map(|line| line.trim().trim_start_matches("- ").strip_prefix("image: "));
-            image.unwrap_or("-").rsplit(':').next().unwrap_or_default().to_owned()
-        })
-    }
 }
 
 /// A reporter that keeps running.
@@ -193,14 +144,10 @@ impl Drop for Reporter {
     }
 }
 
-fn is_well(report: &str) -> bool {
-    !report.contains("progressing:") && !report.contains("problems:")
-}
-
 #[test]
 fn what_is_written_for_argo_cd_fits_its_kinds() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
-    let Some(bed) = Bed::of(people(&work(&[namespace("shop")])), &plane) else { return };
+    let Some(bed) = Bed::of(people("argocd", &work(&[namespace("shop")])), &plane) else { return };
     let repo = bed.fleet.people.arg();
     let registry = ["--applier-source", "oci://registry.example.com/fleet", "--insecure-registry"];
     let joining = ["join", "oslo", "--dialect", "ocm", "--applier", "argocd", "--repo", repo];
@@ -231,25 +178,25 @@ fn what_is_written_for_argo_cd_fits_its_kinds() {
 fn a_bad_image_halts_a_rollout_through_argo_cd_s_status_and_the_fix_completes_it() {
     let web = |tag: &str| work(&[namespace("shop"), deployment(tag)]);
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
-    let Some(bed) = Bed::of(people(&web("1")), &plane) else { return };
+    let Some(bed) = Bed::of(people("argocd", &web("1")), &plane) else { return };
     let pod = bed.installed("deployments.apps,namespaces");
     let _reporter = bed.keeps_reporting(&pod);
     // Argo CD is content with what it has, which is not this folder.
     bed.argocd.set_status(APPLICATION, &synced(&"0".repeat(40)));
     let report = bed.until_reported(|report| report.contains("progressing:"));
     assert!(!report.contains("problems:"), "{report}");
-    assert_eq!(bed.tags(), ["1", "-"]);
+    assert_eq!(tags(&bed.fleet), ["1", "-"]);
     bed.syncs(true);
     bed.until_reported(is_well);
     bed.pass().expect(0);
-    assert_eq!(bed.tags(), ["1", "1"]);
+    assert_eq!(tags(&bed.fleet), ["1", "1"]);
 
     bed.edit(&web("2-typo"), "web:2-typo").expect(0);
     bed.syncs(false);
     bed.until_reported(|report| report.contains("ProgressDeadlineExceeded"));
     let ran = bed.pass().expect(0);
     assert!(ran.err.contains("is halted: oslo failed: Deployment.apps shop/web"), "{}{}", ran.out, ran.err);
-    assert_eq!(bed.tags(), ["2-typo", "1"]);
+    assert_eq!(tags(&bed.fleet), ["2-typo", "1"]);
 
     // Argo CD could not apply the next one at all, and says so with the object's name.
     bed.edit(&web("3"), "web:3 fixes it").expect(0);
@@ -263,7 +210,7 @@ fn a_bad_image_halts_a_rollout_through_argo_cd_s_status_and_the_fix_completes_it
     bed.syncs(true);
     bed.until_reported(is_well);
     bed.pass().expect(0);
-    assert_eq!(bed.tags(), ["3", "3"]);
+    assert_eq!(tags(&bed.fleet), ["3", "3"]);
     run(&["verify", "--repo", bed.fleet.bare_path().to_str().expect("text")]).expect(0);
 }
 
@@ -271,7 +218,7 @@ fn a_bad_image_halts_a_rollout_through_argo_cd_s_status_and_the_fix_completes_it
 fn a_namespace_stays_at_argo_cd_until_its_removal_is_approved() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let all = [namespace("shop"), namespace("extra"), namespace("more"), settings()];
-    let Some(bed) = Bed::of(people(&work(&all)), &plane) else { return };
+    let Some(bed) = Bed::of(people("argocd", &work(&all)), &plane) else { return };
     let pod = bed.installed("configmaps,namespaces");
     let _reporter = bed.keeps_reporting(&pod);
     bed.argocd.sync(APPLICATION, &bed.fleet, "oslo");
@@ -335,7 +282,7 @@ fn a_namespace_stays_at_argo_cd_until_its_removal_is_approved() {
 fn the_application_may_be_in_another_cluster() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let Some(hub) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
-    let Some(bed) = Bed::of(people(&work(&[settings()])), &hub) else { return };
+    let Some(bed) = Bed::of(people("argocd", &work(&[settings()])), &hub) else { return };
     let at = |kubeconfig: &std::path::Path| kubeconfig.to_str().expect("a text path").to_owned();
     let [member, argocd] = [at(plane.kubeconfig()), at(hub.kubeconfig())];
     let sync = |more: &[&str]| {

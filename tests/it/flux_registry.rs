@@ -5,11 +5,12 @@ use std::process::Command;
 
 use serde_json::Value as Json;
 
-use crate::flux::{deployment, namespace, people, work};
 use crate::support::flux::condition;
-use crate::support::flux_bed::{Bed, Running, image};
+use crate::support::flux_bed::Bed;
 use crate::support::registry::Registry;
-use crate::support::{RENDERED, Ran, berth, run};
+use crate::support::site::{Running, image, is_well};
+use crate::support::site_fleet::{deployment, namespace, people, work};
+use crate::support::{Ran, berth, run};
 
 const FOLDER: &str = "fleet/clusters/oslo";
 
@@ -23,7 +24,7 @@ impl Place {
     /// Publishes `web:1`, and lets Flux apply what the key `good` signed.
     fn new() -> Option<Place> {
         let registry = Registry::start()?;
-        let bed = Bed::of(people(&web("1")))?;
+        let bed = Bed::of(people("flux", &web("1")))?;
         let place = Place { bed, registry };
         for name in ["good", "other"] {
             let private = place.key(name);
@@ -96,25 +97,10 @@ impl Place {
                 .is_some_and(|it| it["status"] == status && it["reason"] == reason)
         })
     }
-
-    fn tag_of(&self, cluster: &str) -> String {
-        let path = format!("{RENDERED}:clusters/{cluster}/shop/Deployment.apps_web.yaml");
-        if !self.bed.fleet.has(&path) {
-            return "-".to_owned();
-        }
-        let text = self.bed.fleet.bare(&["show", &path]);
-        let image =
-            text.lines().find_map(|line| line.trim().trim_start_matches("- ").strip_prefix("image: "));
-        image.unwrap_or("-").rsplit(':').next().unwrap_or_default().to_owned()
-    }
 }
 
 fn web(tag: &str) -> String {
     work(&[namespace("shop"), deployment(tag)])
-}
-
-fn is_well(report: &str) -> bool {
-    !report.contains("progressing:") && !report.contains("problems:")
 }
 
 #[test]
@@ -123,24 +109,7 @@ fn flux_takes_signed_folders_from_a_registry_and_a_bad_image_halts_the_rollout()
     let bed = &place.bed;
     let _reporter = Running::start(bed);
     place.until_verified("True", "Succeeded");
-    bed.set_status("1", true);
-    place.until_applied();
-    bed.until_reported(is_well);
-    place.publish("good").expect(0);
-    assert_eq!(["oslo", "turin"].map(|cluster| place.tag_of(cluster)), ["1", "1"]);
-
-    place.edit("2-typo", "good").expect(0);
-    bed.set_status("2-typo", false);
-    bed.until_reported(|report| report.contains("problems:"));
-    let ran = place.publish("good").expect(0);
-    assert!(ran.err.contains("is halted: oslo failed: Deployment.apps shop/web"), "{}{}", ran.out, ran.err);
-    assert_eq!(["oslo", "turin"].map(|cluster| place.tag_of(cluster)), ["2-typo", "1"]);
-
-    place.edit("3", "good").expect(0);
-    bed.set_status("3", true);
-    bed.until_reported(is_well);
-    place.publish("good").expect(0);
-    assert_eq!(["oslo", "turin"].map(|cluster| place.tag_of(cluster)), ["3", "3"]);
+    bed.halts_at_a_bad_image(&web, || place.publish("good"));
 }
 
 #[test]

@@ -13,6 +13,8 @@ mod approvals;
 #[cfg(unix)]
 mod argocd;
 #[cfg(unix)]
+mod argocd_programs;
+#[cfg(unix)]
 mod artifact_signing;
 mod azure;
 #[cfg(unix)]

@@ -1,7 +1,9 @@
-//! Argo CD for tests: its published kinds on a test's control plane. The test plays its application-controller, in the
-//! few steps that berth looks at. Finding no kinds is a skipped test, or under `CI=true` a failed one.
+//! Argo CD for tests: its published kinds on a test's control plane, and a player of its application-controller, in the few
+//! steps that berth looks at. The real programs are in `argocd_bed`. Finding none is a skipped test, or under `CI=true` a
+//! failed one.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
@@ -19,24 +21,31 @@ pub struct ArgoCd<'p> {
     plane: &'p ControlPlane,
 }
 
+/// The namespace of Argo CD.
+pub const NAMESPACE: &str = "argocd";
+
+/// Returns the folder of the programs and kinds. Without the means for them, says so loudly and gives nothing, and the
+/// test returns; under `CI=true` the test fails.
+pub fn made() -> Option<PathBuf> {
+    let made = programs::made(&["ready", "argocd"], "argocd");
+    made.map_err(|why| programs::skipped("Argo CD", &why)).ok()
+}
+
+/// Adds the kinds and the namespace of Argo CD.
+pub fn install(folder: &Path, plane: &ControlPlane) {
+    let kubectl = |args: &[&str]| Ran::of(plane.kubectl().args(args));
+    let folder = folder.to_str().expect("a text path");
+    kubectl(&["apply", "--server-side", "-f", folder]).expect(0);
+    // `kubectl wait` fails on a definition that has no conditions yet.
+    let kinds = "applications.argoproj.io,applicationsets.argoproj.io,appprojects.argoproj.io";
+    super::wait::until("the kinds are served", || kubectl(&["get", kinds, "-A"]).code == 0);
+    kubectl(&["create", "namespace", NAMESPACE]).expect(0);
+}
+
 impl<'p> ArgoCd<'p> {
-    /// Adds the kinds and the namespace of Argo CD.
     pub fn on(plane: &'p ControlPlane) -> Option<ArgoCd<'p>> {
-        let kinds = match programs::made(&["ready", "argocd"], "argocd") {
-            Ok(folder) => folder,
-            Err(why) => {
-                programs::skipped("Argo CD", &why);
-                return None;
-            }
-        };
-        let argocd = ArgoCd { plane };
-        let kinds = kinds.to_str().expect("a text path");
-        argocd.kubectl(&["apply", "--server-side", "-f", kinds]).expect(0);
-        // `kubectl wait` fails on a definition that has no conditions yet.
-        let kinds = "applications.argoproj.io,applicationsets.argoproj.io,appprojects.argoproj.io";
-        super::wait::until("the kinds are served", || argocd.kubectl(&["get", kinds, "-A"]).code == 0);
-        argocd.kubectl(&["create", "namespace", "argocd"]).expect(0);
-        Some(argocd)
+        install(&made()?, plane);
+        Some(ArgoCd { plane })
     }
 
     /// Applies manifests as the API server would refuse them where a field is unknown.

@@ -2,6 +2,8 @@
 
 #[cfg(unix)]
 pub mod argocd;
+#[cfg(unix)]
+pub mod argocd_bed;
 pub mod chaos;
 #[cfg(target_os = "linux")]
 pub mod contained;
@@ -41,6 +43,10 @@ pub mod removals;
 pub mod rollouts;
 pub mod running_member;
 pub mod silence;
+#[cfg(unix)]
+pub mod site;
+#[cfg(unix)]
+pub mod site_fleet;
 #[cfg(unix)]
 pub mod status_posts;
 pub mod wait;
