@@ -135,6 +135,10 @@ fn a_converted_placement_keeps_its_decision_and_its_copies() {
     repo.write("web.yaml", fewer);
     let why = run(&["explain", "web", "--repo", repo.arg()]).expect(0);
     assert!(why.out.contains("picks 1 of 3 clusters"), "{}", why.out);
+    // The document is of the new kind, and what is published of the old one: people name it by either.
+    for name in ["ClusterPlacementPolicy/web", "ClusterResourcePlacement/web"] {
+        assert_eq!(run(&["explain", name, "--repo", repo.arg()]).expect(0).out, why.out, "{name}");
+    }
     let told = run(&["describe", "web", "--repo", repo.arg()]).expect(0);
     assert!(told.out.contains("ResourceCollected"), "{}", told.out);
 }

@@ -164,6 +164,7 @@ mod three_remotes;
 mod tidy;
 #[cfg(unix)]
 mod tutorial;
+mod two_appliers;
 mod ugly;
 #[cfg(target_os = "linux")]
 mod units;

@@ -147,6 +147,31 @@ fn a_member_that_polls_asks_one_thing_and_takes_what_is_new() {
     assert_eq!(code, 0, "{log}");
 }
 
+#[test]
+fn a_part_that_is_gone_from_the_registry_is_pushed_again_and_members_take_the_folder() {
+    let Some(registry) = Registry::start() else { return };
+    let shop = Shop::new();
+    let url = format!("oci://{}/fleet", registry.host());
+    shop.publish(&url, &[]).expect(0);
+    let (manifest, digest) = registry.manifest(A, "current").expect("a manifest");
+    let layer = manifest["layers"][0]["digest"].as_str().expect("a digest").to_owned();
+    for (parts, name) in [
+        (vec![format!("blobs/{layer}")], "the layer"),
+        (vec![format!("manifests/{digest}")], "the manifest"),
+        (vec![format!("manifests/{digest}"), format!("blobs/{layer}"), format!("blobs/{EMPTY}")], "all"),
+    ] {
+        for part in &parts {
+            assert_eq!(registry.call("DELETE", &format!("{A}/{part}"), &[], b"").status, 202, "{part}");
+        }
+        let _ = std::fs::remove_dir_all(shop.fleet.root().join("copies/oci-a"));
+        let lost = shop.sync("a", &url, &[]);
+        assert_ne!(lost.code, 0, "{name}: {}{}", lost.out, lost.err);
+        shop.publish(&url, &[]).expect(0);
+        assert_whole(&shop, &registry, "fleet");
+        shop.sync("a", &url, &[]).expect(0);
+    }
+}
+
 /// A fleet of so many clusters; an edit changes ten of them.
 fn many_clusters(count: usize) -> Repo {
     let clusters: String = (0..count)

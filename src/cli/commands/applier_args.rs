@@ -35,6 +35,11 @@ pub(crate) struct ApplierArgs {
 }
 
 impl ApplierArgs {
+    /// Returns the program that applies the folder.
+    pub fn program(&self) -> &'static Applier {
+        self.applier
+    }
+
     /// Returns the program that applies a cluster's folder. `None` for berth's own member.
     pub fn neighbour(&self, cluster: &str) -> Option<Box<dyn Neighbour>> {
         if *self.applier == BERTH {

@@ -1,6 +1,6 @@
 //! The flags of the signatures and statements of artifacts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::exit::CommandError;
@@ -37,6 +37,11 @@ pub(crate) struct ArtifactSigningArgs {
 }
 
 impl ArtifactSigningArgs {
+    /// The file with the key.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.artifact_signing_key.as_deref()
+    }
+
     /// Returns who signs artifacts, if anybody does.
     pub(crate) fn attestor(
         &self,

@@ -55,14 +55,18 @@ pub(crate) fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
     let (fleet, in_force) = (&loaded.fleet, &inputs.current.decisions.clone());
     let published = Published::of(&inputs, &args.fleet.repo, &args.fleet.state)?;
     let statuses = pipeline::with_first_seen(&inputs.current, &inputs.statuses);
-    let all: BTreeSet<&Key> = fleet.placements.keys().chain(in_force.keys()).collect();
+    let all = fleet.placements.keys().chain(in_force.keys()).chain(fleet.replaced.keys());
+    let all: BTreeSet<&Key> = all.collect();
     let then = args.since.as_ref().map(|revision| {
         let search = args.fleet.state.search(&args.fleet.repo)?;
         ui.watching("reading the earlier fleet", || Then::read(&args.fleet.repo, &search, revision))
     });
     let then = then.transpose()?;
     let mut explained = Vec::new();
-    for key in find(all.into_iter().collect(), &args.placement)? {
+    // A policy that replaced a placement is that placement.
+    let found: BTreeSet<&Key> =
+        find(all.into_iter().collect(), &args.placement)?.into_iter().map(|key| fleet.key_of(key)).collect();
+    for key in found {
         let trace = decide::explain(fleet, in_force, &statuses, inputs.now, key);
         let is_gone = trace.is_none();
         let mut trace = match (trace, in_force.get(key)) {

@@ -82,6 +82,7 @@ mod review;
 mod rollout;
 mod rollout_events;
 mod run;
+mod run_previews;
 mod run_watchers;
 mod schema;
 mod several_fleets;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
@@ -17,6 +17,7 @@ use berth_base::model::Timestamp;
 use berth_base::progress::Progress;
 use berth_base::text::counted;
 use berth_git::CommitId;
+use berth_git::signature::AllowedSigners;
 use berth_hub::daemon::pass_metrics::PassMeter;
 use berth_hub::daemon::{PassEnd, RegistryNumbers, Settings};
 use berth_registry::publish::{Attach, Keep, Publisher, Round, wanted};
@@ -25,6 +26,29 @@ use berth_registry::publish::{Attach, Keep, Publisher, Round, wanted};
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(300));
 /// The time after which the registry is looked at as a whole, since others may move tags.
 const LOOK: Duration = Duration::from_secs(3_600);
+
+/// The place through which a running publisher gets other keys.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Successors(Arc<Mutex<Option<Successor>>>);
+
+/// The keys that count from now on, and who signs artifacts.
+#[derive(Clone, Debug)]
+struct Successor {
+    keys: Option<AllowedSigners>,
+    attach: Option<Arc<dyn Attach>>,
+}
+
+impl Successors {
+    /// Lets the next round use the keys of these settings.
+    pub(crate) fn set(&self, settings: &Settings, attach: Option<Arc<dyn Attach>>) {
+        let successor = Successor { keys: settings.anchors.keys.clone(), attach };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(successor);
+    }
+
+    fn take(&self) -> Option<Successor> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
 
 /// A registry for the clusters' folders
 #[derive(Debug, clap::Args)]
@@ -72,6 +96,7 @@ impl PublishArgs {
         &self,
         settings: &Settings,
         attach: Option<Arc<dyn Attach>>,
+        successors: Successors,
         meter: Option<&PassMeter>,
     ) -> Result<Option<Publishing>, CommandError> {
         let Some(publisher) = self.publisher(settings, attach)? else { return Ok(None) };
@@ -88,6 +113,7 @@ impl PublishArgs {
         let worker = Worker {
             repo: settings.repo.clone(),
             publisher,
+            successors,
             numbers,
             wanted: BTreeMap::new(),
             done: BTreeMap::new(),
@@ -168,6 +194,7 @@ impl Publishing {
 struct Worker {
     repo: PathBuf,
     publisher: Publisher,
+    successors: Successors,
     numbers: RegistryNumbers,
     wanted: Snapshot,
     /// What the registry has, as far as this process knows.
@@ -190,6 +217,10 @@ impl Worker {
                 Ok(snapshot) => self.wanted = snapshot,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if let Some(Successor { keys, attach }) = self.successors.take() {
+                self.publisher.renew(keys, attach);
+                self.looked = None;
             }
             if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
                 self.done.clear();

@@ -12,9 +12,10 @@ use super::hub_cluster::HubArgs;
 use super::logging;
 use super::metrics_args::MetricsArgs;
 use super::notices::NoticeArgs;
-use super::publish::PublishArgs;
+use super::publish::{PublishArgs, Successors};
 use super::remote::RemoteArgs;
 use super::rollout_events::EventArgs;
+use super::run_previews::show_previews;
 use super::run_watchers::Watchers;
 use super::several_fleets;
 use super::signing_args::SigningArgs;
@@ -26,7 +27,7 @@ use super::summary::{Length, plan_of_length};
 use super::trust::TrustArgs;
 use super::ui::Ui;
 use super::webhook_args::WebhookArgs;
-use berth_base::diag::{Diagnostic, Diagnostics};
+use berth_base::diag::Diagnostics;
 use berth_base::model::Timestamp;
 use berth_base::progress::Progress;
 use berth_engine::gate::limits::Limit;
@@ -35,10 +36,9 @@ use berth_engine::plan::Plan;
 use berth_git::protocol::Refs;
 use berth_git::transport::Cancel;
 use berth_git::{CommitId, Identity};
+use berth_hub::daemon::PreviewRule;
 use berth_hub::daemon::pass_metrics::PassMeter;
 use berth_hub::daemon::{self, Mirror, Once, PassEnd, PassOutcome, Remote, Settings, Stop};
-use berth_hub::daemon::{PreviewChange, PreviewRule, Previews};
-use berth_hub::inputs::current_state::short;
 use berth_registry::publish::Attach;
 
 /// Watch the fleet repository; decide, render and publish whenever it changes
@@ -163,6 +163,11 @@ impl RunArgs {
         self.artifact_signing.attestor(&self.signing, signer, &settings.refs.rendered, cancel)
     }
 
+    /// Publishes what the registry lacks, if one is named.
+    fn publish_once(&self, settings: &Settings, cancel: &Cancel, ui: &Ui) -> Outcome {
+        self.publish.once(settings, self.attestor(settings, cancel)?, ui)
+    }
+
     /// The remote, if one is named.
     fn mirror(&self, cancel: &Cancel) -> Result<Option<Mirror>, CommandError> {
         let Some((transport, copy)) = self.remote.open(self.repo.as_deref(), "run", cancel)? else {
@@ -182,6 +187,7 @@ struct SettingsFiles<'a> {
     contents: Vec<Option<Vec<u8>>>,
     /// Ends a program that signs.
     cancel: Cancel,
+    successors: Successors,
 }
 
 impl<'a> SettingsFiles<'a> {
@@ -215,11 +221,12 @@ impl<'a> SettingsFiles<'a> {
             is_shown: args.hub.are_wanted(),
             progress,
         };
-        Ok(SettingsFiles { args, settings, contents, cancel: cancel.clone() })
+        let successors = Successors::default();
+        Ok(SettingsFiles { args, settings, contents, cancel: cancel.clone(), successors })
     }
 
     fn contents(args: &RunArgs) -> Vec<Option<Vec<u8>>> {
-        let files = [args.signing.file(), args.trust.signers_file()];
+        let files = [args.signing.file(), args.trust.signers_file(), args.artifact_signing.file()];
         files.into_iter().flatten().map(|file| std::fs::read(file).ok()).collect()
     }
 
@@ -231,8 +238,12 @@ impl<'a> SettingsFiles<'a> {
         }
         let Settings { repo, is_copy, progress, .. } = &self.settings;
         let copy = is_copy.then_some(repo.as_path());
-        match Self::read(self.args, copy, &self.cancel, progress.clone()) {
-            Ok(read) => *self = read,
+        let read = Self::read(self.args, copy, &self.cancel, progress.clone());
+        match read.and_then(|read| Ok((self.args.attestor(&read.settings, &self.cancel)?, read))) {
+            Ok((attestor, read)) => {
+                self.successors.set(&read.settings, attestor);
+                *self = SettingsFiles { successors: self.successors.clone(), ..read };
+            }
             Err(error) => {
                 self.contents = contents;
                 return Err(error.message);
@@ -287,7 +298,7 @@ pub(super) fn watch(
     let webhooks = args.webhook.listen(meter.as_ref())?;
     let (events, notices) = (args.events.start()?, args.notices.start()?);
     let hubs = args.hub.start(&args.events.access(), &fleet, meter.as_ref())?;
-    let publishing = args.publish.start(&settings, attestor, meter.as_ref())?;
+    let publishing = args.publish.start(&settings, attestor, files.successors.clone(), meter.as_ref())?;
     let mut watchers = Watchers { meter, telemetry, events, notices, hubs, publishing };
     daemon::run(settings, &mut || files.changed(), poll, remote, webhooks, &mut watchers, stop)?;
     Ok(())
@@ -322,11 +333,7 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
             say(&source, &diagnostics, &Plan::default());
             ui.out("nothing to publish");
             show_previews(&settings, now, mirror.as_mut(), ui)?;
-            return Ok(exit_for(&diagnostics).worst(args.publish.once(
-                &settings,
-                args.attestor(&settings, &cancel)?,
-                ui,
-            )?));
+            return Ok(exit_for(&diagnostics).worst(args.publish_once(&settings, &cancel, ui)?));
         }
     };
     if let Some(events) = events {
@@ -356,30 +363,7 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         }
     }
     show_previews(&settings, now, mirror.as_mut(), ui)?;
-    Ok(exit.worst(args.publish.once(&settings, args.attestor(&settings, &cancel)?, ui)?))
-}
-
-/// Brings the previews up to date, and says what was done.
-fn show_previews(
-    settings: &Settings,
-    now: Timestamp,
-    mirror: Option<&mut Mirror>,
-    ui: &Ui,
-) -> Result<(), CommandError> {
-    let mut faults = Diagnostics::new();
-    for change in Previews::default().follow(settings, now, mirror, true)? {
-        match change {
-            PreviewChange::Made { of, on, commit } => {
-                ui.out(&format!("previewed {} on {} ({})", short(&of), short(&on), commit.short()));
-            }
-            PreviewChange::Removed { on } => ui.out(&format!("removed the preview {}", short(&on))),
-            PreviewChange::Failed { of, why } => {
-                faults.push(Diagnostic::note(format!("`{}` has no preview: {why}", short(&of))));
-            }
-        }
-    }
-    ui.diagnostics(&faults);
-    Ok(())
+    Ok(exit.worst(args.publish_once(&settings, &cancel, ui)?))
 }
 
 /// `Name <email>` with nothing that could break a commit's header.

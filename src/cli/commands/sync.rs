@@ -227,7 +227,8 @@ impl Member {
                 dry_run: args.dry_run,
                 allow_risky_prune: args.allow_risky_prune,
                 allow_rewind: args.allow_rewind,
-                now: None,
+                applier: Some(args.applier.program()),
+                ..Options::default()
             },
         };
         let paced = |link| PacedLink::new(link, Duration::from_secs(args.fetch_interval));

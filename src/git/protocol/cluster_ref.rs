@@ -13,6 +13,8 @@ pub const CLUSTER_REF_FORMAT: u64 = 1;
 const CLUSTER: &str = "Berth-Cluster";
 /// The trailer of the format, written from format 2 on, so that an older syncer skips a folder that it cannot read.
 const FORMAT: &str = "Berth-Format";
+/// The trailer of the program that applies the folder, written where it is not berth.
+const APPLIER: &str = "Berth-Applier";
 /// The trailer of the last heartbeat, written where the daemon has a heartbeat.
 const ALIVE: &str = "Berth-Alive";
 
@@ -29,6 +31,8 @@ pub struct ClusterRef {
     pub allow_prune: BTreeSet<String>,
     /// The format that a syncer must be able to read; 1 where the commit names none.
     pub format: u64,
+    /// The program that applies the folder, where it is another than berth.
+    pub applier: Option<String>,
     /// The time of the daemon's last heartbeat, which says that this is the newest folder.
     pub alive: Option<Timestamp>,
     /// The key that its commit says it is signed by.
@@ -38,7 +42,7 @@ pub struct ClusterRef {
 impl ClusterRef {
     /// The whole message of its commit.
     pub fn message(&self) -> String {
-        let ClusterRef { cluster, fleet, seq, allow_prune, alive, .. } = self;
+        let ClusterRef { cluster, fleet, seq, allow_prune, applier, alive, .. } = self;
         let mut message = format!("berth: objects of {cluster}\n\n{CLUSTER}: {cluster}\n");
         let mut line = |name, value: &str| message.push_str(&format!("{name}: {value}\n"));
         if let Some(fleet) = fleet {
@@ -47,6 +51,9 @@ impl ClusterRef {
         line(SEQ, &seq.to_string());
         for path in allow_prune {
             line(ALLOW_PRUNE, path);
+        }
+        if let Some(applier) = applier {
+            line(APPLIER, applier);
         }
         if let Some(alive) = alive {
             line(ALIVE, &alive.to_string());
@@ -74,12 +81,13 @@ pub fn read_cluster_ref_bytes(commit: &[u8]) -> Option<ClusterRef> {
 }
 
 fn read_message(message: &str, tree: TreeId, claimed_key: Option<PublicKey>) -> Option<ClusterRef> {
-    let (mut cluster, mut fleet, mut alive) = (None, None, None);
+    let (mut cluster, mut fleet, mut applier, mut alive) = (None, None, None, None);
     let (mut seq, mut allow_prune, mut format) = (None, BTreeSet::new(), 1);
     for (name, value) in paragraph(message) {
         match name {
             CLUSTER => cluster = Some(value.to_owned()),
             FLEET => fleet = Some(value.to_owned()),
+            APPLIER => applier = Some(value.to_owned()),
             ALIVE => alive = value.parse().ok(),
             SEQ => seq = value.parse().ok(),
             // An unreadable format is newer than ours.
@@ -91,5 +99,5 @@ fn read_message(message: &str, tree: TreeId, claimed_key: Option<PublicKey>) -> 
         }
     }
     let (cluster, seq) = cluster.zip(seq)?;
-    Some(ClusterRef { cluster, fleet, seq, tree, allow_prune, format, alive, claimed_key })
+    Some(ClusterRef { cluster, fleet, seq, tree, allow_prune, format, applier, alive, claimed_key })
 }

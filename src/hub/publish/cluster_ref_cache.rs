@@ -47,7 +47,11 @@ impl Settled {
         rendered: &CurrentState,
     ) -> Option<BTreeSet<String>> {
         let is_as_before = self.refs == now.refs
-            && self.clusters.changes_by(&now.clusters, |_, _| true).next().is_none()
+            && self
+                .clusters
+                .changes_by(&now.clusters, |one, other| one.applier == other.applier)
+                .next()
+                .is_none()
             && (&self.key, &self.fleet, self.alive) == (&now.key, &now.fleet, now.alive)
             && rendered.foreign.is_empty();
         let follows = || repo.commit(now.rendered).is_ok_and(|commit| commit.parents == [self.rendered]);

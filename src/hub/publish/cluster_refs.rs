@@ -10,6 +10,7 @@ use super::error::PublishError;
 use super::ledger;
 use super::rendered_state::{CurrentState, claimed};
 use super::tree::write_folder;
+use berth_base::model::applier::BERTH;
 use berth_base::model::{Cluster, Map, Shared, Timestamp, path};
 use berth_engine::state::layout;
 use berth_git::protocol::trailers::one_line;
@@ -90,6 +91,7 @@ pub fn repair(
             now.tree == tree
                 && now.cluster == one_line(cluster)
                 && now.fleet == fleet
+                && now.applier.as_deref() == applier_of(clusters, cluster)
                 && now.seq <= rendered.trailers.seq
                 && alive.is_none_or(|alive| now.alive.is_some_and(|said| said >= alive))
                 // What was made before there was a key, or under another one, is signed anew.
@@ -149,6 +151,7 @@ pub fn repair(
             tree,
             allow_prune: prunable.get(cluster).cloned().unwrap_or_default(),
             format: cluster_ref::CLUSTER_REF_FORMAT,
+            applier: applier_of(clusters, cluster).map(str::to_owned),
             alive,
             claimed_key: key.clone(),
         };
@@ -176,6 +179,12 @@ pub fn repair(
     repo.move_refs(&moves)?;
     cache.settled = Some(now);
     Ok(repaired)
+}
+
+/// Returns the name of the program that applies a cluster's folder, where it is another than berth.
+fn applier_of(clusters: &Map<String, Shared<Cluster>>, cluster: &str) -> Option<&'static str> {
+    let applier = clusters.get(cluster)?.applier?;
+    (*applier != BERTH).then_some(applier.name)
 }
 
 /// Reports whether a ref's commit says nothing but what it was read as, and a signature fits it.

@@ -29,6 +29,8 @@ pub struct ClusterFolder {
     pub strange: BTreeMap<String, String>,
     /// Paths of namespaces, CRDs and volume claims whose removal is approved.
     pub allow_prune: BTreeSet<String>,
+    /// The program that applies the folder, where it is another than berth.
+    pub applier: Option<String>,
 }
 
 // The contents may be Secrets'.
@@ -50,6 +52,7 @@ pub struct FolderHead {
     pub sequence: u64,
     pub tree: TreeId,
     pub allow_prune: BTreeSet<String>,
+    pub applier: Option<String>,
 }
 
 /// The reason why there is no folder to apply.
@@ -116,6 +119,7 @@ pub(crate) fn head_at(
         sequence: said.seq,
         tree: said.tree,
         allow_prune: said.allow_prune,
+        applier: said.applier,
     })
 }
 
@@ -144,9 +148,9 @@ pub(crate) fn list(repo: &Repo, tree: TreeId) -> Result<FolderListing, FolderErr
 impl FolderHead {
     /// Returns the folder without its files.
     pub(crate) fn without_files(self) -> ClusterFolder {
-        let FolderHead { cluster, sequence, tree, allow_prune } = self;
+        let FolderHead { cluster, sequence, tree, allow_prune, applier } = self;
         let (objects, strange) = (BTreeMap::new(), BTreeMap::new());
-        ClusterFolder { cluster, sequence, tree: tree.to_string(), objects, strange, allow_prune }
+        ClusterFolder { cluster, sequence, tree: tree.to_string(), objects, strange, allow_prune, applier }
     }
 }
 

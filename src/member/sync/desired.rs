@@ -287,6 +287,7 @@ mod tests {
             objects,
             strange: BTreeMap::new(),
             allow_prune: std::collections::BTreeSet::new(),
+            applier: None,
         })
     }
 

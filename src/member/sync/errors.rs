@@ -12,6 +12,10 @@ pub enum ApplyError {
     Rewound { offered: u64, applied: u64 },
     #[error("the folder is empty, but at the same sequence {0} it held objects")]
     Emptied(u64),
+    #[error(
+        "the fleet says that `{wanted}` applies the folder of `{cluster}`, and this process is for `{here}`"
+    )]
+    OtherApplier { cluster: String, wanted: String, here: &'static str },
     #[error(transparent)]
     Backend(#[from] BackendError),
 }
@@ -25,6 +29,9 @@ impl ApplyError {
             ApplyError::Emptied(_) => Some(
                 "publish the rendered branch again, which gives a higher \
                 sequence",
+            ),
+            ApplyError::OtherApplier { .. } => Some(
+                "change `--applier`, or the annotation `berth.dev/applier` of the cluster in the fleet's source",
             ),
             ApplyError::Backend(_) => None,
         }

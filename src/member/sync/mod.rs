@@ -41,8 +41,9 @@ pub mod wakeups;
 use std::collections::BTreeSet;
 
 use backends::{Apply, Backend, Preview, Record};
+use berth_base::model::applier::BERTH;
 use berth_base::model::status::{Applied, Problem};
-use berth_base::model::{ObjectId, Timestamp, path};
+use berth_base::model::{Applier, ObjectId, Timestamp, path};
 pub use cluster_folder::ClusterFolder;
 use desired::DesiredSet;
 pub use errors::{ApplyError, SyncError};
@@ -64,6 +65,8 @@ pub struct Options {
     pub allow_rewind: bool,
     /// The moment of the sync. `None`: suspensions do not count.
     pub now: Option<Timestamp>,
+    /// The program that applies the folder here. `None`: whichever the fleet names.
+    pub applier: Option<&'static Applier>,
 }
 
 /// The result of one sync, or its preview.
@@ -120,6 +123,9 @@ fn sync_round(
     backend: &mut dyn Backend,
     options: &Options,
 ) -> Result<SyncOutcome, ApplyError> {
+    if let Some(here) = options.applier {
+        check_applier(folder, here)?;
+    }
     backend.heed(folder)?;
     let earlier = backend.record()?;
     let local = backend.local_overrides();
@@ -227,6 +233,19 @@ fn judge(outcome: &mut SyncOutcome, desired: &DesiredSet, backend: &mut dyn Back
 
 /// Compares with what was applied before. An old commit of the very folder that was applied takes back nothing: the
 /// number that was applied stays.
+/// Refuses to do another program's work, or to report for one that does not apply the folder.
+fn check_applier(folder: &ClusterFolder, here: &'static Applier) -> Result<(), ApplyError> {
+    let wanted = folder.applier.as_deref().unwrap_or(BERTH.name);
+    if wanted == here.name {
+        return Ok(());
+    }
+    Err(ApplyError::OtherApplier {
+        cluster: folder.cluster.clone(),
+        wanted: wanted.to_owned(),
+        here: here.name,
+    })
+}
+
 fn check_record(earlier: &Record, record: &mut Record, options: &Options) -> Result<(), ApplyError> {
     if (&earlier.fleet, &earlier.cluster) != (&record.fleet, &record.cluster) {
         let (fleet, cluster) = (earlier.fleet.clone(), earlier.cluster.clone());

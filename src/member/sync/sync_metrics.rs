@@ -171,7 +171,10 @@ fn reason(error: &SyncError) -> &'static str {
         SyncError::NotAdmitted(_) => "lease",
         SyncError::Refused(_) | SyncError::Folder(FolderError::NotOurs { .. }) => "refused",
         SyncError::Apply(
-            ApplyError::Foreign { .. } | ApplyError::Rewound { .. } | ApplyError::Emptied(_),
+            ApplyError::Foreign { .. }
+            | ApplyError::Rewound { .. }
+            | ApplyError::Emptied(_)
+            | ApplyError::OtherApplier { .. },
         ) => "refused",
         SyncError::Refresh(_) => "remote",
         SyncError::Overrides(_) => "overrides",

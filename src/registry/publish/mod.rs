@@ -76,6 +76,12 @@ impl Publisher {
         self
     }
 
+    /// Believes other keys from now on, and attaches other things to what is published next.
+    pub fn renew(&mut self, keys: Option<AllowedSigners>, attach: Option<Arc<dyn Attach>>) {
+        self.keys = keys;
+        self.attached = attach.into_iter().collect();
+    }
+
     /// Removes old tags.
     #[must_use]
     pub fn keeping(self, keep: Option<Keep>) -> Publisher {

@@ -54,9 +54,12 @@ impl Publisher {
         let artifact = artifact::pack(repo, said.tree, &said.cluster)?;
         let (folder, bytes) = (artifact.digest(), artifact.manifest.bytes());
         let is_same = there.as_ref().is_some_and(|there| there.pointer.folder == folder);
-        let is_there = is_same && repository.manifest_digest(&folder.to_string())?.is_some();
+        // Somebody may have removed a part of what the pointer names.
+        let is_there = is_same
+            && repository.manifest_digest(&folder.to_string())?.is_some()
+            && repository.has_blob(Digest::of(&artifact.layer))?;
         if !is_there {
-            self.push_folder(&repository, &artifact, there.is_none())?;
+            self.push_folder(&repository, &artifact, there.is_none() || is_same)?;
         }
         let manifest = Descriptor::of(media::MANIFEST, &bytes);
         let publication =
@@ -120,14 +123,14 @@ impl Publisher {
         &self,
         repository: &Repository,
         artifact: &Artifact,
-        is_first: bool,
+        with_config: bool,
     ) -> Result<(), RegistryError> {
         let Artifact { layer, manifest } = artifact;
         let empty = Digest::of(b"{}");
         let layer_digest = Digest::of(layer);
         let place =
             |digest: &Digest| self.mounts.lock().unwrap_or_else(PoisonError::into_inner).get(digest).cloned();
-        if is_first {
+        if with_config {
             repository.push_blob(b"{}", place(&empty).as_deref())?;
         }
         repository.push_blob(layer, place(&layer_digest).as_deref())?;

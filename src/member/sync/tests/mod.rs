@@ -60,6 +60,7 @@ pub fn folder(sequence: u64, objects: &[Json]) -> ClusterFolder {
         objects,
         strange: BTreeMap::new(),
         allow_prune: BTreeSet::new(),
+        applier: None,
     }
 }
 
