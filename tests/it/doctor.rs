@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::Value as Json;
 
 use crate::signing::Keys;
+use crate::support::registry::{PASSWORD, Registry, Shop, USER};
 use crate::support::remote::{Fleet, Folder, Https, Plain, Server, Ssh};
 use crate::support::{Ran, berth, hermetic};
 
@@ -36,6 +37,13 @@ impl Told {
     pub fn has(&self, level: &str, words: &str) -> &Told {
         let found = self.list.iter().any(|(at, message)| at == level && message.contains(words));
         assert!(found, "no {level} with `{words}`: {:#?}", self.list);
+        self
+    }
+
+    /// Expects no result with these words.
+    #[track_caller]
+    pub fn lacks(&self, words: &str) -> &Told {
+        assert!(!self.list.iter().any(|(_, message)| message.contains(words)), "`{words}`: {:#?}", self.list);
         self
     }
 
@@ -234,4 +242,67 @@ fn keys_files_and_addresses_are_checked() {
         check(&["--webhook", &taken, "--webhook-secret-file", secrets.to_str().unwrap(), "--metrics", "0"]);
     told.has("fault", "its line 1 is shorter").has("fault", "does not answer as webhooks of berth");
     told.has("good", "is free for the page of numbers");
+}
+
+#[test]
+fn a_registry_is_reached_and_its_rights_are_those_of_the_role() {
+    let Some(registry) = Registry::start_with_password() else { return };
+    let shop = Shop::new();
+    let url = format!("oci://{}/fleet", registry.host());
+    let login = |password: &str| {
+        let login = berth_base::text::base64::encode(format!("{USER}:{password}").as_bytes());
+        let file = shop.fleet.root().join("config.json");
+        let config = serde_json::json!({"auths": {registry.host(): {"auth": login}}});
+        std::fs::write(&file, config.to_string()).expect("a file");
+        file.display().to_string()
+    };
+    let file = login(PASSWORD);
+    let server = Folder::of(&shop.fleet);
+    let daemon = ["daemon", "--publish", &url, "--registry-auth", &file];
+    // Before anything is published, and after it.
+    let early = Told::of(&mut doctor(shop.fleet.root(), &daemon, &server));
+    early.has("good", "may push to `127.0.0.1:").counts("fault", 0);
+    shop.publish(&url, &["--registry-auth", &file]).expect(0);
+    let tags = registry.tags("fleet/clusters/a");
+    let told = Told::of(&mut doctor(shop.fleet.root(), &daemon, &server));
+    told.has("good", "may pull from `127.0.0.1:").has("good", "/fleet/clusters/a`").counts("fault", 0);
+    assert_eq!(registry.tags("fleet/clusters/a"), tags, "nothing is changed");
+    let member = |cluster: &str| {
+        let mut command = berth();
+        command.args(["doctor", "member", "--cluster", cluster, "--remote", &url, "--registry-auth", &file]);
+        Told::of(&mut command)
+    };
+    let told = member("a");
+    told.has("good", "may pull").has("warning", "which the daemon writes").counts("fault", 0);
+    told.has("warning", "nothing says whose commits on `refs/berth/clusters/a` are trusted");
+    member("nobody").has("fault", "has no `refs/berth/clusters/nobody`");
+    login("wrong");
+    let told = Told::of(&mut doctor(shop.fleet.root(), &daemon, &server));
+    told.has("fault", "denies access").counts("fault", 1);
+    assert_eq!(told.code, 1);
+}
+
+#[test]
+fn the_branches_of_clusters_that_others_apply_are_asked_about() {
+    let fleet = Fleet::new();
+    let server = Folder::of(&fleet);
+    let told = Told::of(&mut doctor(fleet.root(), &["daemon"], &server));
+    told.lacks("`berth/clusters/");
+    let plain = crate::support::cluster("a", &[("env", "prod")]);
+    let annotated = plain.replacen("metadata:", "metadata:\n  annotations: {berth.dev/applier: flux}", 1);
+    fleet.people.write("clusters/a.yaml", annotated);
+    fleet.people.commit("flux");
+    fleet.push();
+    // Before the first publication, by the inventory; later, by the branch.
+    for _ in 0..2 {
+        let told = Told::of(&mut doctor(fleet.root(), &["daemon"], &server));
+        told.has("good", "may replace `berth/clusters/a`");
+        fleet.run_once(&server, &[]).expect(0);
+    }
+    fleet.hook(
+        "pre-receive",
+        "while read -r old new ref; do case $ref in refs/heads/berth/clusters/*) exit 1;; esac; done",
+    );
+    let told = Told::of(&mut doctor(fleet.root(), &["daemon"], &server));
+    told.has("fault", "may not replace `berth/clusters/a`");
 }

@@ -55,6 +55,7 @@ mod fleets;
 #[cfg(unix)]
 mod flux;
 mod flux_registry;
+mod flux_sops;
 mod foresee;
 mod forged;
 #[cfg(unix)]

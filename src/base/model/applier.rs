@@ -15,6 +15,8 @@ pub const ANNOTATION: &str = "berth.dev/applier";
 #[derive(Debug)]
 pub struct Applier {
     pub name: &'static str,
+    /// True if the program can be given keys for values that SOPS encrypted.
+    pub decrypts: bool,
     /// Returns the annotations of one object, for this program to read.
     annotations: fn(&Asked<'_>) -> Vec<(&'static str, String)>,
 }
@@ -34,13 +36,13 @@ impl Hash for Applier {
 }
 
 /// berth's own member, which reads berth's annotations.
-pub static BERTH: Applier = Applier { name: "berth", annotations: |_| Vec::new() };
+pub static BERTH: Applier = Applier { name: "berth", decrypts: false, annotations: |_| Vec::new() };
 
-/// Flux's kustomize-controller. It looks for them on the object in the cluster before it prunes.
-pub static FLUX: Applier = Applier { name: "flux", annotations: for_flux };
+/// Flux's kustomize-controller. Without a key, it applies nothing that SOPS encrypted. It looks for them on the object in the cluster before it prunes.
+pub static FLUX: Applier = Applier { name: "flux", decrypts: true, annotations: for_flux };
 
 /// Argo CD's application-controller. It looks for guards on the object in the cluster, and for the rest on the copy.
-pub static ARGOCD: Applier = Applier { name: "argocd", annotations: for_argocd };
+pub static ARGOCD: Applier = Applier { name: "argocd", decrypts: false, annotations: for_argocd };
 
 /// All programs.
 pub static APPLIERS: [&Applier; 3] = [&BERTH, &FLUX, &ARGOCD];

@@ -20,6 +20,7 @@ use berth_git::CommitId;
 use berth_git::signature::AllowedSigners;
 use berth_hub::daemon::pass_metrics::PassMeter;
 use berth_hub::daemon::{PassEnd, RegistryNumbers, Settings};
+use berth_registry::Registry;
 use berth_registry::publish::{Attach, Keep, Publisher, Round, wanted};
 
 /// The pauses after rounds that failed.
@@ -70,6 +71,16 @@ pub(crate) struct PublishArgs {
 }
 
 impl PublishArgs {
+    /// Returns the registry that is named, if one is. Connects to nothing yet.
+    pub(crate) fn named(&self) -> Result<Option<Registry>, CommandError> {
+        self.publish.as_deref().map(|url| self.registry_at(url)).transpose()
+    }
+
+    /// Returns the registry at an address, reached with these flags.
+    pub(crate) fn registry_at(&self, url: &str) -> Result<Registry, CommandError> {
+        self.registry.registry(url)
+    }
+
     /// Reports whether a registry is named.
     pub(crate) fn is_wanted(&self) -> bool {
         self.publish.is_some()

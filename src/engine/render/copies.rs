@@ -198,7 +198,7 @@ impl<'a> Copies<'a> {
         if ObjectId::of(&object).as_ref() != Some(&*self.claim.id) {
             return fault(format!("the overrides do not leave it {}", self.claim.id), None);
         }
-        if let Some(refusal) = final_fields::refusal(&object, self.fleet) {
+        if let Some(refusal) = final_fields::refusal(&object, self.fleet, applier) {
             return fault(refusal.message, Some(refusal.hint));
         }
         match final_fields::finished(object, template, retain, &self.claim.id, applier) {

@@ -37,8 +37,8 @@ pub(super) struct Refusal {
 }
 
 /// Refuses objects that a member would misread: a list, whose items would be applied unseen, and a value that
-/// SOPS encrypted, whose cipher would be applied.
-pub(super) fn refusal(object: &Json, fleet: &Fleet) -> Option<Refusal> {
+/// SOPS encrypted, whose cipher would be applied, unless the program that applies it can have the key.
+pub(super) fn refusal(object: &Json, fleet: &Fleet, applier: Option<&Applier>) -> Option<Refusal> {
     let fields = object.as_object()?;
     if let Some(key) = object::list_field(object) {
         let message =
@@ -52,7 +52,9 @@ pub(super) fn refusal(object: &Json, fleet: &Fleet) -> Option<Refusal> {
         let hint = "place each object by itself; of a kind of your own, keep the CustomResourceDefinition in the repository";
         return Some(Refusal { message, hint });
     }
-    if let Some(place) = sops::place_of_cipher(object) {
+    // Without SOPS's own note, nobody can open a value, or knows that somebody should.
+    let is_opened = fields.get("sops").is_some_and(Json::is_object) && applier.is_some_and(|it| it.decrypts);
+    if let Some(place) = sops::place_of_cipher(object).filter(|_| !is_opened) {
         let message =
             format!("`{place}` is encrypted by SOPS, and berth has no key: members would apply the cipher");
         return Some(Refusal { message, hint: sops::ADVICE });

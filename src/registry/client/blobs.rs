@@ -113,6 +113,15 @@ impl Repository {
         }
     }
 
+    /// Reports an error unless the account may push. An upload is begun and cancelled, so that nothing stays.
+    pub fn may_push(&self) -> Result<(), RegistryError> {
+        if let Some(place) = self.start_upload(Digest::of(b"{}"), None)? {
+            // A registry that keeps it removes it after a while.
+            let _ = self.ask("DELETE", &place, &[], None, Rights::Push);
+        }
+        Ok(())
+    }
+
     /// Opens an upload and returns its place; `None` where the blob was mounted instead.
     fn start_upload(&self, digest: Digest, from: Option<&str>) -> Result<Option<String>, RegistryError> {
         let query = from.map(|from| format!("?mount={digest}&from={from}")).unwrap_or_default();

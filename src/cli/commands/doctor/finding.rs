@@ -90,6 +90,11 @@ impl Findings {
         self.fault(error.to_string(), hint);
     }
 
+    /// Notes that a server cannot be reached.
+    pub fn cannot_be_reached(&mut self) {
+        self.is_unreachable = true;
+    }
+
     pub fn exit(&self) -> Exit {
         match self.list.iter().any(|one| matches!(one.level, Level::Fault | Level::Warning)) {
             _ if self.is_unreachable => Exit::Unreachable,

@@ -1,12 +1,13 @@
 //! `berth doctor`: a setup is checked, and everything that is wrong is said at once.
 //!
 //! - [`finding`]: the results. [`rights`]: what an account may and may not do at the remote.
-//! - [`protections`]: the forge's rules for branches. [`keys`]: signatures. [`machine`]: files, clock, addresses.
+//! - [`registries`]: the same at a container registry. [`protections`]: the forge's rules for branches. [`keys`]: signatures. [`machine`]: files, clock, addresses.
 
 mod finding;
 mod keys;
 mod machine;
 mod protections;
+mod registries;
 mod rights;
 
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use super::exit::{CommandError, Outcome};
 use super::fleet::Format;
 use super::metrics_args::MetricsArgs;
+use super::publish::PublishArgs;
 use super::remote::RemoteArgs;
 use super::signing_args::SigningArgs;
 use super::source_remote::SourceRemoteArgs;
@@ -31,8 +33,10 @@ use berth_git::transport::{Cancel, GitTransport, Listing, Transport as _, Want, 
 use berth_git::{Identity, Repo};
 use berth_hub::inputs::current_state::short;
 use berth_member::sync::commit_trust;
+use berth_registry::Registry;
 use finding::Findings;
 use protections::ForgeApiArgs;
+use registries::Followed;
 use rights::Tips;
 
 /// Check a setup: rights, protections, keys and machine, with what would be right
@@ -74,6 +78,8 @@ pub(crate) struct DoctorArgs {
     webhook: WebhookArgs,
     #[command(flatten)]
     remote: RemoteArgs,
+    #[command(flatten)]
+    publish: PublishArgs,
     #[command(flatten)]
     source_remote: SourceRemoteArgs,
     #[command(flatten)]
@@ -171,15 +177,20 @@ impl DoctorArgs {
             let key = signer.as_ref().map(|signer| signer.public());
             keys::check_signing_key(key, allowed.as_ref(), now, to);
         }
-        to.begin("remote");
         let folder = OwnFolder::make()?;
+        if let (Role::Member { cluster, .. }, Some(registry)) = (&role, self.registry_followed()?) {
+            let allowed = allowed.as_ref().map(|(allowed, _)| allowed);
+            let followed = Followed { registry: &registry, cluster, limits: self.remote.git_limits() };
+            return followed.check(allowed, &folder.0, !self.no_push, to);
+        }
+        to.begin("remote");
         let Some((transport, copy)) = self.remote.open(Some(&folder.0.join("fleet")), "doctor", &cancel)?
         else {
             return Ok(());
         };
         let Some(listing) = self.reach(&transport, to) else { return Ok(()) };
         let source = self.source(&listing).filter(|_| !self.source_remote.is_given());
-        let tips = Tips { listed: &listing.refs, source, refs: Refs::default() };
+        let mut tips = Tips { listed: &listing.refs, source, cluster_branch: None, refs: Refs::default() };
         let repo = Repo::open(copy.path())?;
         let identity = Identity { signer, ..Identity::default() };
         let followed = match &role {
@@ -200,7 +211,14 @@ impl DoctorArgs {
                 to.not_known(format!("the trust in `{}`, which nobody has published yet", short(&followed)));
             }
         }
+        if role == Role::Daemon
+            && let Some(registry) = self.publish.named()?
+        {
+            to.begin("registry");
+            registries::check_daemon(&registry, &listing, !self.no_push, to);
+        }
         to.begin("rights");
+        tips.cluster_branch = rights::cluster_branch(&tips, &repo);
         if let Some(probe) = self.probe(&transport, &copy, &listing, to) {
             rights::check(&role, &tips, &repo, &identity, &probe, to)?;
         }
@@ -220,6 +238,12 @@ impl DoctorArgs {
         }
         to.begin("protections");
         self.forge.check(&tips.refs.rendered, tips.source.as_deref(), to)
+    }
+
+    /// Returns the registry that a member follows in place of a repository, if it does.
+    fn registry_followed(&self) -> Result<Option<Registry>, CommandError> {
+        let url = self.remote.url().filter(|_| self.remote.is_registry());
+        url.map(|url| self.publish.registry_at(url)).transpose()
     }
 
     /// Reads the allowed signers, with their file.
@@ -302,7 +326,7 @@ impl DoctorArgs {
             return Ok(());
         }
         let Some(probe) = self.probe(transport, copy, &listing, to) else { return Ok(()) };
-        let tips = Tips { listed: &listing.refs, source, refs: Refs::default() };
+        let tips = Tips { listed: &listing.refs, source, cluster_branch: None, refs: Refs::default() };
         let repo = Repo::open(copy.path())?;
         Ok(rights::check(role, &tips, &repo, identity, &probe, to)?)
     }

@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use super::Role;
 use super::finding::{Findings, Level};
 use berth_base::model::Timestamp;
+use berth_base::model::applier::BERTH;
+use berth_engine::load::{self, History};
 use berth_git::protocol::Refs;
 use berth_git::transport::RefPush;
 use berth_git::transport::probe::{Probe, Right};
-use berth_git::{CommitId, GitError, Identity, Repo, TreeId, Writer};
+use berth_git::{CommitId, GitError, Identity, Repo, TreeId, Writer, read_source};
 use berth_hub::inputs::current_state::short;
 
 /// A cluster that no fleet has, in place of another member.
-const NOBODY: &str = "berth-doctor";
+pub(super) const NOBODY: &str = "berth-doctor";
 
 /// The commits of a remote that questions are made of.
 #[derive(Debug)]
@@ -21,7 +23,22 @@ pub(super) struct Tips<'a> {
     pub listed: &'a BTreeMap<String, CommitId>,
     /// The branch that people edit.
     pub source: Option<String>,
+    /// A branch of a cluster whose folder another program applies, if there is such a cluster.
+    pub cluster_branch: Option<String>,
     pub refs: Refs,
+}
+
+/// Returns a branch of a cluster whose folder another program applies: one that exists, or the first that will.
+pub(super) fn cluster_branch(tips: &Tips<'_>, repo: &Repo) -> Option<String> {
+    let existing = tips.listed.keys().find(|name| name.starts_with(&tips.refs.cluster_branches));
+    if let Some(existing) = existing {
+        return Some(existing.clone());
+    }
+    let source = tips.listed.get(tips.source.as_ref()?)?;
+    let loaded = load::load(&read_source(repo, *source).ok()?, History::None);
+    let applied =
+        loaded.fleet.clusters.iter().find(|(_, cluster)| cluster.applier.is_some_and(|it| *it != BERTH));
+    applied.map(|(name, _)| tips.refs.cluster_branch(name))
 }
 
 /// A question to the remote, and the right answer.
@@ -36,6 +53,7 @@ struct Question {
 }
 
 const NEEDS_MORE: &str = "give the account this right; docs/remotes.md names the rights of each account";
+const NEEDS_BRANCHES: &str = "give the account the right to push, force-push and delete `berth/clusters/*`, from which Flux or Argo CD takes folders; docs/neighbours.md";
 const PROTECT_SOURCE: &str =
     "protect the branch, so that changes need a review and this account cannot push to it";
 const PROTECT_RENDERED: &str = "protect the branch, so that only the daemon's account may push to it";
@@ -103,6 +121,10 @@ impl Asker<'_> {
                 let clusters = self.tips.listed.keys().find(|name| name.starts_with(&refs.clusters));
                 let cluster = clusters.cloned().unwrap_or_else(|| refs.cluster(NOBODY));
                 questions.push(Question { is_needed: true, hint: NEEDS_MORE, ..self.replace(&cluster)? });
+                if let Some(branch) = &self.tips.cluster_branch {
+                    let question = self.replace(branch)?;
+                    questions.push(Question { is_needed: true, hint: NEEDS_BRANCHES, ..question });
+                }
                 if let Some(source) = self.source()? {
                     questions.push(Question { level: Level::Warning, ..source });
                 }
