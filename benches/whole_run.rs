@@ -1,6 +1,6 @@
-//! Whole runs of the binary over a generated fleet, beside `git fast-import` of the identical tree:
-//! a full run, runs after one workload was edited, cold and warm, after one cluster got another label or joined; and
-//! `kubectl kustomize` of single clusters, where there is a kubectl. `cargo bench --bench whole_run`.
+//! Whole runs of the binary over generated fleets, as rows with their targets: a full run beside `git fast-import` of
+//! the identical tree; runs after edits, by new processes and a daemon, also of many clusters and in twice the fleet;
+//! memory; and `kubectl kustomize` of single clusters, where there is a kubectl. `cargo bench --bench whole_run`.
 //!
 //! `cargo bench --bench whole_run -- CLUSTERS WORKLOADS EACH OVERRIDDEN` sets another size.
 
@@ -8,17 +8,19 @@
 
 mod fleet;
 mod kustomize;
+mod rows;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use berth_base::model::Timestamp;
 use berth_hub::daemon::{self, Settings};
 use fleet::{Dialect, Shape};
+use rows::{Figure, Target};
 
 /// The level both sides compress at.
 const LEVEL: &str = "core.compression=1";
@@ -39,82 +41,170 @@ fn main() {
     let mut folder = tempfile::tempdir().expect("a folder");
     folder.disable_cleanup(std::env::var_os("BERTH_BENCH_KEEP").is_some());
     println!("in {}", folder.path().display());
-    let repository = folder.path().join("fleet.git");
-    std::fs::create_dir(&repository).expect("a folder");
-    shape.repository(&repository);
-    println!(
-        "{} clusters, {} workloads on {} each, {} % of the copies overridden: {} manifests",
-        shape.clusters,
-        shape.workloads,
-        shape.each,
-        shape.overridden,
-        shape.manifests()
-    );
+    let of_shape = |name: &str, shape| Fleet::make(folder.path().join(name), shape);
+    rows::heading();
 
-    let full = run_once(&repository);
-    println!("full run                  {}   peak {} MiB", full.shown(), full.peak >> 10);
-
-    let stream = stream_of(&repository);
-    let file = folder.path().join("stream");
-    std::fs::write(&file, &stream).expect("the stream is written");
-    let import = Took::median((0..3).map(|round| {
-        let target = folder.path().join(format!("import-{round}.git"));
-        std::fs::create_dir(&target).expect("a folder");
-        fleet::git(&target, &["init", "-q", "--bare", "."]);
-        let mut command = fleet::hermetic_git(&target);
-        command.args(["-c", LEVEL, "fast-import", "--quiet"]);
-        watch(command.stdin(std::fs::File::open(&file).expect("the stream is there")))
-    }));
-    println!(
-        "git fast-import           {}   the full run takes {:.2} times that, {:.2} by processor time",
-        import.shown(),
-        ratio(full.wall, import.wall),
-        ratio(full.processor, import.processor)
-    );
-
-    beside_kustomize(shape, &repository, folder.path(), full);
-
-    let number = Cell::new(0);
-    let put = |file: &dyn Fn(usize) -> (String, String)| {
-        number.set(number.get() + 1);
-        fleet::commit(&repository, &[file(number.get())], number.get());
+    let fleet = of_shape("fleet.git", shape);
+    let import = fleet.import(folder.path());
+    rows::row("full run", fleet.full.time(), import.time(), "git fast-import", Target::AtMost(1.2));
+    rows::row("its peak memory", fleet.full.memory(), Figure::Memory(500_000), "500 MB", Target::AtMost(1.0));
+    beside_kustomize(shape, &fleet.repository, folder.path(), fleet.full);
+    run_once(&fleet.repository);
+    let full = fleet.full.time();
+    let share = |name: &str, took: Took, target| {
+        rows::row(name, took.time(), full, "full run", Target::AtMost(target));
     };
-    let edit = || put(&|number| shape.workload(number * 37 % shape.workloads, number));
-    run_once(&repository);
-    let unchanged = Took::median((0..3).map(|_| run_once(&repository)));
-    println!("nothing changed, cold     {}   {}", unchanged.shown(), unchanged.of(full));
+    share("nothing changed, new process", Took::median((0..3).map(|_| run_once(&fleet.repository))), 0.003);
     let cold = Took::median((0..EDITS).map(|_| {
-        edit();
-        run_once(&repository)
+        fleet.edit();
+        run_once(&fleet.repository)
     }));
-    println!("one edit, cold process    {}   {}", cold.shown(), cold.of(full));
-
-    let settings = Settings::of(repository.clone());
-    let mut cache = daemon::Cache::default();
-    let mut pass = || {
-        let (start, before) = (Instant::now(), processor_time("self"));
-        daemon::pass_with_cache(&settings, Timestamp::now(), &mut cache).expect("the pass succeeds");
-        Took { wall: start.elapsed(), processor: processor_time("self").saturating_sub(before), peak: 0 }
-    };
-    pass();
-    let warm = Took::median((0..EDITS).map(|_| {
-        edit();
-        pass()
-    }));
-    println!("one edit, warm daemon     {}   {}", warm.shown(), warm.of(full));
-    let labelled = Took::median((0..EDITS).map(|_| {
-        put(&|number| {
+    share("one workload edited, new process", cold, 0.04);
+    let warm = fleet.warm(|| fleet.edit());
+    share("one workload edited, daemon", warm, 0.005);
+    let labelled = fleet.warm(|| {
+        fleet.put(|number| {
             let (path, text) = shape.cluster(number * 37 % shape.clusters);
             (path, text.replace("region: ", &format!("region: n{number}")))
         });
-        pass()
+    });
+    share("one cluster with another label", labelled, 0.01);
+    let joined = fleet.warm(|| fleet.put(|number| shape.cluster(shape.clusters + number)));
+    share("one new cluster, daemon", joined, 0.01);
+    let [rest, edited] = fleet.memory_at_rest();
+    rows::row("daemon at rest", rest, Figure::Memory(300_000), "300 MB", Target::AtMost(1.0));
+    rows::row("daemon after an edit", edited, Figure::Memory(300_000), "300 MB", Target::AtMost(1.0));
+
+    // The same clusters in twice the fleet, and the same copies of fewer workloads.
+    let twice = of_shape(
+        "twice.git",
+        Shape { clusters: 2 * shape.clusters, workloads: 2 * shape.workloads, ..shape },
+    );
+    run_once(&twice.repository);
+    let twice = twice.warm(|| twice.edit());
+    rows::row("the same edit in twice the fleet", twice.time(), warm.time(), "once", Target::AtMost(1.2));
+    let each = shape.clusters.min(10 * shape.each);
+    let wide = of_shape("wide.git", Shape { workloads: shape.workloads * shape.each / each, each, ..shape });
+    run_once(&wide.repository);
+    let cold = Took::median((0..EDITS).map(|_| {
+        wide.edit();
+        run_once(&wide.repository)
     }));
-    println!("one label, warm daemon    {}   {}", labelled.shown(), labelled.of(full));
-    let joined = Took::median((0..EDITS).map(|_| {
-        put(&|number| shape.cluster(shape.clusters + number));
-        pass()
-    }));
-    println!("one new cluster, daemon   {}   {}", joined.shown(), joined.of(full));
+    let name = |how: &str| format!("edit of {each} clusters, {how}");
+    rows::row(&name("new process"), cold.time(), wide.full.time(), "full run", Target::AtMost(0.04));
+    let warm = wide.warm(|| wide.edit());
+    rows::row(&name("daemon"), warm.time(), wide.full.time(), "full run", Target::None);
+}
+
+/// A generated fleet with what its full run took.
+struct Fleet {
+    repository: PathBuf,
+    shape: Shape,
+    full: Took,
+    /// The commits so far.
+    number: Cell<usize>,
+}
+
+impl Fleet {
+    fn make(repository: PathBuf, shape: Shape) -> Fleet {
+        std::fs::create_dir(&repository).expect("a folder");
+        shape.repository(&repository);
+        let Shape { clusters, workloads, each, overridden, .. } = shape;
+        let manifests = shape.manifests();
+        println!(
+            "{clusters} clusters, {workloads} workloads on {each} each, {overridden} % of the copies overridden: \
+             {manifests} manifests"
+        );
+        let full = run_once(&repository);
+        Fleet { repository, shape, full, number: Cell::new(0) }
+    }
+
+    /// `git fast-import` of the identical tree.
+    fn import(&self, folder: &Path) -> Took {
+        let file = folder.join("stream");
+        std::fs::write(&file, stream_of(&self.repository)).expect("the stream is written");
+        Took::median((0..3).map(|round| {
+            let target = folder.join(format!("import-{round}.git"));
+            std::fs::create_dir(&target).expect("a folder");
+            fleet::git(&target, &["init", "-q", "--bare", "."]);
+            let mut command = fleet::hermetic_git(&target);
+            command.args(["-c", LEVEL, "fast-import", "--quiet"]);
+            watch(command.stdin(std::fs::File::open(&file).expect("the stream is there")))
+        }))
+    }
+
+    /// Commits one file.
+    fn put(&self, file: impl Fn(usize) -> (String, String)) {
+        self.number.set(self.number.get() + 1);
+        fleet::commit(&self.repository, &[file(self.number.get())], self.number.get());
+    }
+
+    fn edit(&self) {
+        self.put(|number| self.shape.workload(number * 37 % self.shape.workloads, number));
+    }
+
+    /// Passes of a daemon, each after a change.
+    fn warm(&self, change: impl Fn()) -> Took {
+        let settings = Settings::of(self.repository.clone());
+        let mut cache = daemon::Cache::default();
+        let mut pass = || {
+            let (start, before) = (Instant::now(), processor_time("self"));
+            daemon::pass_with_cache(&settings, Timestamp::now(), &mut cache).expect("the pass succeeds");
+            let processor = processor_time("self").saturating_sub(before);
+            Took { wall: start.elapsed(), processor, peak: 0 }
+        };
+        pass();
+        Took::median((0..EDITS).map(|_| {
+            change();
+            pass()
+        }))
+    }
+
+    /// The memory of a daemon process that has nothing to do, and after one edit more.
+    fn memory_at_rest(&self) -> [Figure; 2] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
+        command.args(["run", "--repo"]).arg(&self.repository).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut daemon = command.spawn().expect("it starts");
+        let process = daemon.id().to_string();
+        let at_rest = || {
+            wait_for_rest(&process);
+            self.edit();
+            wait_for_rest(&process);
+            Figure::Memory(memory(&process, "VmRSS:"))
+        };
+        // The first edit lets it go on from its own last pass, as it does for the rest of its life.
+        let figures = [at_rest(), at_rest()];
+        daemon.kill().expect("it can be ended");
+        daemon.wait().expect("it ends");
+        figures
+    }
+}
+
+/// Waits until a process has computed nothing for two seconds, at most ten minutes.
+fn wait_for_rest(process: &str) {
+    let computed = || {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        // The 14th and 15th fields, of all threads. The program's name before them may hold spaces.
+        let fields = stat.rsplit(") ").next().unwrap_or_default().split(' ').skip(11).take(2);
+        fields.filter_map(|field| field.parse::<u64>().ok()).sum::<u64>()
+    };
+    let (mut last, mut still) = (computed(), 0);
+    for _ in 0..6_000 {
+        std::thread::sleep(Duration::from_millis(100));
+        let now = computed();
+        still = if now <= last + 1 { still + 1 } else { 0 };
+        if still == 20 {
+            return;
+        }
+        last = now;
+    }
+}
+
+/// A figure of a process's memory, in KiB, where the system tells.
+fn memory(process: &str, name: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    line.and_then(|rest| rest.trim().split(' ').next()?.parse().ok()).unwrap_or(0)
 }
 
 /// A cluster's part of the full run beside its overlay's build. The latter starts a process for each
@@ -140,15 +230,11 @@ fn beside_kustomize(shape: Shape, repository: &Path, folder: &Path, full: Took) 
     let built = median(sampled.iter().map(|overlay| overlay.build(&kubectl)).collect());
     let clusters = u32::try_from(shape.clusters).expect("a number of clusters");
     let each = full.wall / clusters;
-    println!(
-        "kubectl kustomize         {built:>8.1?} a cluster ({} objects, {} patched), {:.1?} of it for nothing; \
-         the full run {each:.2?} a cluster: {:.0} times faster, {:.0} times without the start",
-        sampled[0].objects(),
-        sampled[0].patched,
-        start,
-        ratio(built, each),
-        ratio(built.saturating_sub(start), each)
-    );
+    let (objects, patched) = (sampled[0].objects(), sampled[0].patched);
+    println!("kubectl kustomize: {objects} objects a cluster, {patched} patched, {start:.1?} for nothing");
+    let [each, built, without] = [each, built, built.saturating_sub(start)].map(Figure::Time);
+    rows::times("a cluster of the full run", each, built, "kubectl kustomize", Target::AtLeast(50.0));
+    rows::times("the same", each, without, "without its start", Target::None);
 }
 
 /// What a run took.
@@ -168,21 +254,14 @@ impl Took {
         all[all.len() / 2]
     }
 
-    fn shown(&self) -> String {
-        format!("{:>8.1?} (processor {:>8.1?})", self.wall, self.processor)
+    /// The processor's time, where the system tells.
+    fn time(self) -> Figure {
+        Figure::Time(if self.processor.is_zero() { self.wall } else { self.processor })
     }
 
-    fn of(&self, full: Took) -> String {
-        format!(
-            "{:.2} % of the full run, {:.2} % by processor time",
-            100.0 * ratio(self.wall, full.wall),
-            100.0 * ratio(self.processor, full.processor)
-        )
+    fn memory(self) -> Figure {
+        Figure::Memory(self.peak)
     }
-}
-
-fn ratio(a: Duration, b: Duration) -> f64 {
-    a.as_secs_f64() / b.as_secs_f64()
 }
 
 /// What a process's main thread has computed so far.
@@ -205,10 +284,7 @@ fn watch(command: &mut Command) -> Took {
     let mut took = Took { wall: Duration::ZERO, processor: Duration::ZERO, peak: 0 };
     let ended = loop {
         took.processor = processor_time(&id).max(took.processor);
-        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
-        let high = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let high = high.and_then(|rest| rest.trim().split(' ').next()?.parse().ok());
-        took.peak = high.unwrap_or(0).max(took.peak);
+        took.peak = memory(&id, "VmHWM:").max(took.peak);
         if let Some(ended) = child.try_wait().expect("it can be waited for") {
             break ended;
         }

@@ -1,6 +1,7 @@
 //! Clusters of the fleet, whatever kind describes them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 
@@ -14,7 +15,8 @@ use crate::diag::Pos;
 /// A cluster as files and reports describe it. Several files may describe one cluster under one name.
 #[derive(Clone, Debug, Default, PartialEq, Hash)]
 pub struct Cluster {
-    pub name: String,
+    /// Shared with the picks of the cluster.
+    pub name: Arc<str>,
     /// The files that describe the cluster, the first one first.
     pub origins: Vec<Pos>,
     pub labels: Labels,

@@ -1,7 +1,9 @@
 //! The decision for a placement, with its reasons.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use super::key::Key;
 use super::object::ObjectId;
@@ -59,10 +61,18 @@ pub struct Decision {
     pub failures: Vec<Failure>,
 }
 
-/// A picked cluster.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// A picked cluster. Its details read like fields of its own.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Pick {
-    pub cluster: String,
+    /// Shared with the cluster's other picks.
+    pub cluster: Arc<str>,
+    /// Shared by picks that are alike, see [`Pick::share_details`].
+    pub details: Arc<PickDetails>,
+}
+
+/// All that a decision says of a picked cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PickDetails {
     pub reason: String,
     pub replicas: Option<i64>,
     /// Named scores at the moment of the pick.
@@ -76,8 +86,55 @@ pub struct Pick {
     pub held: bool,
 }
 
+impl Pick {
+    pub fn new(cluster: impl Into<Arc<str>>, details: impl Into<Arc<PickDetails>>) -> Pick {
+        Pick { cluster: cluster.into(), details: details.into() }
+    }
+
+    /// A pick without a reason.
+    pub fn of(cluster: impl Into<Arc<str>>) -> Pick {
+        Pick::new(cluster, PickDetails::default())
+    }
+
+    /// Changes the details of this pick alone.
+    pub fn with(mut self, change: impl FnOnce(&mut PickDetails)) -> Pick {
+        change(Arc::make_mut(&mut self.details));
+        self
+    }
+
+    /// Makes picks with equal details share them. A fleet has a pick for each copy, and few different details.
+    pub fn share_details(picks: &mut [Pick]) {
+        let mut known: BTreeSet<Arc<PickDetails>> = BTreeSet::new();
+        let mut last: Option<Arc<PickDetails>> = None;
+        for pick in picks {
+            if last.as_ref().is_some_and(|last| Arc::ptr_eq(last, &pick.details)) {
+                continue;
+            }
+            match known.get(&pick.details) {
+                Some(shared) => pick.details = shared.clone(),
+                None => drop(known.insert(pick.details.clone())),
+            }
+            last = Some(pick.details.clone());
+        }
+    }
+}
+
+impl Deref for Pick {
+    type Target = PickDetails;
+
+    fn deref(&self) -> &PickDetails {
+        &self.details
+    }
+}
+
+impl DerefMut for Pick {
+    fn deref_mut(&mut self) -> &mut PickDetails {
+        Arc::make_mut(&mut self.details)
+    }
+}
+
 /// A decision group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Group {
     pub index: usize,
     pub name: String,
@@ -166,7 +223,7 @@ impl PickCursor<'_> {
     }
 
     pub fn pick(&mut self, cluster: &str) -> Option<&Pick> {
-        let before = |pick: &Pick| pick.cluster.as_str() < cluster;
+        let before = |pick: &Pick| &*pick.cluster < cluster;
         if self.at > 0 && self.picks.get(self.at - 1).is_none_or(|pick| !before(pick)) {
             self.at = self.picks.partition_point(before);
         }
@@ -178,7 +235,7 @@ impl PickCursor<'_> {
         }
         let near = self.picks.get(self.at..self.picks.len().min(self.at + step + 1)).unwrap_or_default();
         self.at += near.partition_point(before);
-        self.picks.get(self.at).filter(|pick| pick.cluster == cluster)
+        self.picks.get(self.at).filter(|pick| *pick.cluster == *cluster)
     }
 }
 
@@ -191,7 +248,7 @@ pub fn rows_among<'n>(
     let mut from = 0;
     picks.iter().map(move |pick| {
         // Both sides ascend, so each search starts where the last one ended, in growing steps.
-        let wanted = pick.cluster.as_str();
+        let wanted = &*pick.cluster;
         if from > 0 && name(from - 1) >= wanted {
             from = 0;
         }
@@ -247,10 +304,7 @@ impl Decision {
     }
 
     pub fn pick(&self, cluster: &str) -> Option<&Pick> {
-        self.picks
-            .binary_search_by(|pick| pick.cluster.as_str().cmp(cluster))
-            .ok()
-            .map(|index| &self.picks[index])
+        self.picks.binary_search_by(|pick| (*pick.cluster).cmp(cluster)).ok().map(|index| &self.picks[index])
     }
 }
 
@@ -262,15 +316,15 @@ mod tests {
     fn rows_are_found_in_any_order() {
         let names: Vec<String> = (0..40).map(|n| format!("c{n:02}")).collect();
         let picks = ["a", "c00", "c07", "c08", "c39", "d", "c03", "c03", "c38", "c001"];
-        let picks = picks.map(|name| Pick { cluster: name.to_owned(), ..Pick::default() });
+        let picks = picks.map(Pick::of);
         let rows: Vec<Option<usize>> = rows_among(&picks, names.len(), |row| &names[row]).collect();
-        let wanted = picks.map(|pick| names.iter().position(|name| *name == pick.cluster));
+        let wanted = picks.map(|pick| names.iter().position(|name| **name == *pick.cluster));
         assert_eq!(rows, wanted);
     }
 
     #[test]
     fn a_cursor_finds_what_was_picked_in_any_order() {
-        let picks = ["b", "d", "f"].map(|name| Pick { cluster: name.to_owned(), ..Pick::default() });
+        let picks = ["b", "d", "f"].map(Pick::of);
         let mut cursor = PickCursor { picks: &picks, at: 0 };
         for name in ["a", "b", "b", "c", "f", "g", "d", "a", "b", "e", "d"] {
             assert_eq!(cursor.has(name), ["b", "d", "f"].contains(&name), "{name}");

@@ -171,7 +171,7 @@ pub fn placed<'m, 's>(
     members: &'m [Member<'s>],
 ) -> impl Iterator<Item = (&'s str, Option<&'m Member<'s>>)> {
     let rows = rows_among(&decision.picks, members.len(), |row| members[row].name);
-    decision.picks.iter().zip(rows).map(|(pick, row)| (pick.cluster.as_str(), row.map(|row| &members[row])))
+    decision.picks.iter().zip(rows).map(|(pick, row)| (&*pick.cluster, row.map(|row| &members[row])))
 }
 
 /// The state of a cluster.

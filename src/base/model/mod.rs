@@ -42,7 +42,9 @@ pub use approval::Approval;
 pub use cluster::{Cluster, Effect, Taint};
 pub use cluster_view::{Expression, View};
 pub use content::{ContentError, ContentId, Contents, Folder, Folders, differences};
-pub use decision::{Condition, Decision, DecisionFormat, Digest, Failure, Group, Pick, PickCursor, Refused};
+pub use decision::{
+    Condition, Decision, DecisionFormat, Digest, Failure, Group, Pick, PickCursor, PickDetails, Refused,
+};
 pub use fingerprint::Fingerprint;
 pub use fleet::Fleet;
 pub use fleet_prints::{EarlierFleet, FleetPrints};

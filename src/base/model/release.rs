@@ -114,7 +114,7 @@ impl Releases {
 
     /// Reports whether a picked cluster waits for its turn.
     pub fn is_waiting(&self, pick: &Pick) -> bool {
-        let is_pinned = || self.stays.get(&pick.cluster).is_some_and(|stays| stays.pinned);
+        let is_pinned = || self.stays.get(&*pick.cluster).is_some_and(|stays| stays.pinned);
         !pick.leaving && self.of_pick(pick) != Some(self.target()) && !is_pinned()
     }
 

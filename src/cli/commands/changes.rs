@@ -1,6 +1,7 @@
 //! A plan as a list of changes, for people and programs.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
@@ -45,7 +46,7 @@ pub(crate) fn plan_text(plan: &Plan, ui: &Ui) -> String {
     }
     let without_objects = plan.placements.iter().filter(|(key, _)| !plan.workloads.contains_key(*key));
     for (key, change) in without_objects {
-        let signed = |sign: &str, names: &[String]| {
+        let signed = |sign: &str, names: &[Arc<str>]| {
             names.iter().map(|name| format!(" {sign}{name}")).collect::<String>()
         };
         let _ =
@@ -119,7 +120,7 @@ pub(crate) fn object_diff(
 ) -> String {
     // A file that no decision accounts for has only its path.
     let is_secret =
-        change.object.as_ref().is_some_and(ObjectId::is_secret) || path::is_of_secret(&change.path);
+        change.object.as_deref().is_some_and(ObjectId::is_secret) || path::is_of_secret(&change.path);
     let title = format!("{}/{}", change.cluster, change.path);
     if is_secret {
         return format!("--- {title}\n(the data of a Secret is not shown)\n");
@@ -141,7 +142,7 @@ mod tests {
         let diff = |path: &str| {
             let change = ObjectChange {
                 change: Change::Removed,
-                cluster: "a".to_owned(),
+                cluster: "a".into(),
                 path: path.into(),
                 object: None,
                 before: None,

@@ -54,7 +54,7 @@ pub(crate) fn decisions_table(decisions: &Map<Key, Decision>, ui: &Ui) -> String
 pub(crate) fn pick_names(decision: &Decision, most: usize) -> String {
     let names = decision.picks.iter().map(|pick| match pick.replicas {
         Some(replicas) => format!("{}={replicas}", pick.cluster),
-        None => pick.cluster.clone(),
+        None => pick.cluster.to_string(),
     });
     if decision.picks.is_empty() { "none".to_owned() } else { some_of(names, most) }
 }

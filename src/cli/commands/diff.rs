@@ -154,7 +154,7 @@ fn ends(args: &DiffArgs, repo: &Repo) -> Result<(CurrentState, CurrentState), Co
 /// A fleet that has the clusters' names and nothing else.
 fn names_alone(states: [&CurrentState; 2]) -> Fleet {
     let named = |name: &String| {
-        let cluster = Cluster { name: name.clone(), ..Cluster::default() };
+        let cluster = Cluster { name: name.as_str().into(), ..Cluster::default() };
         (name.clone(), Shared::from(cluster))
     };
     let names = states.into_iter().flat_map(|one| one.state.folders.keys());

@@ -75,7 +75,7 @@ impl Published {
         fleet: &Fleet,
     ) -> Result<Option<Difference>, CommandError> {
         let names = |decision: Option<&Decision>| -> BTreeSet<String> {
-            decision.into_iter().flat_map(|it| it.picks.iter()).map(|pick| pick.cluster.clone()).collect()
+            decision.into_iter().flat_map(|it| it.picks.iter()).map(|pick| pick.cluster.to_string()).collect()
         };
         let (before, after) = (names(published), names(next));
         if before == after || published.is_none() {

@@ -124,7 +124,7 @@ struct Explained {
 /// The published decision as a trace, for a placement that the source does not describe.
 fn published_trace(decision: &Decision) -> Trace {
     let cluster = |pick: &Pick| ClusterTrace {
-        cluster: pick.cluster.clone(),
+        cluster: pick.cluster.to_string(),
         picked: true,
         reason: pick.reason.clone(),
         group: pick.group.clone(),

@@ -143,7 +143,7 @@ pub(crate) fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
         None => ui.out(&path),
     }
     let gets =
-        plan.changes().filter(|change| change.cluster == *name && change.change == Change::Added).count();
+        plan.changes().filter(|change| *change.cluster == **name && change.change == Change::Added).count();
     ui.status(&format!(
         "{name} gets {}\nnext: commit the file, look at `berth plan`, and run `berth sync --cluster {name}{}` there",
         counted(gets, "object"),

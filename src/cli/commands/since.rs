@@ -103,7 +103,7 @@ impl Then {
         let statuses = pipeline::with_first_seen(&inputs.current, &inputs.statuses);
         let traced = decide::explain(&self.fleet, &inputs.current.decisions, &statuses, inputs.now, key);
         let names = |decision: Option<&Decision>| -> BTreeSet<String> {
-            decision.into_iter().flat_map(Decision::picked).map(|pick| pick.cluster.clone()).collect()
+            decision.into_iter().flat_map(Decision::picked).map(|pick| pick.cluster.to_string()).collect()
         };
         let (before, after) = (names(then), names(now));
         let replicas = |decision: Option<&Decision>, name: &str| decision?.pick(name)?.replicas;

@@ -171,10 +171,10 @@ fn beyond(plan: &Plan, others: &[&Plan]) -> Plan {
     let objects: BTreeSet<_> = others
         .iter()
         .flat_map(|other| other.changes())
-        .map(|one| (one.change, one.cluster.as_str(), &*one.path))
+        .map(|one| (one.change, &*one.cluster, &*one.path))
         .collect();
     for changes in found.workloads.values_mut().chain([&mut found.unaccounted]) {
-        changes.retain(|one| !objects.contains(&(one.change, one.cluster.as_str(), &*one.path)));
+        changes.retain(|one| !objects.contains(&(one.change, &*one.cluster, &*one.path)));
     }
     found.workloads.retain(|_, changes| !changes.is_empty());
     let without = |change: &mut ClusterChange, other: &ClusterChange| {

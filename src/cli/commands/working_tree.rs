@@ -242,8 +242,8 @@ impl WorkingTree {
         let inputs = PassInputs::folder(&self.root, Timestamp::now(), None, &Search::leniently())?;
         let state = inputs.build(&mut MemoryContents::default())?.state;
         let all = plan(&State::default(), &state);
-        let ours = all.changes().filter(|change| change.cluster == cluster);
-        let ids = ours.filter_map(|change| change.object.as_ref());
+        let ours = all.changes().filter(|change| *change.cluster == *cluster);
+        let ids = ours.filter_map(|change| change.object.as_deref());
         Ok(ids.map(|id| (id.group.to_string(), id.kind.to_string())).collect())
     }
 

@@ -11,7 +11,8 @@ use std::fmt;
 use super::{Placed, some_of};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{
-    ContentError, Contents, Decision, DecisionFormat, Fleet, Folders, Key, Map, Pick, Shared, Source,
+    ContentError, Contents, Decision, DecisionFormat, Fleet, Folders, Key, Map, Pick, PickDetails, Shared,
+    Source,
 };
 use berth_base::text::counted;
 use berth_engine::decide::Decided;
@@ -52,15 +53,17 @@ pub fn in_force(fleet: &Fleet, placed: &BTreeMap<Key, Placed>) -> Map<Key, Decis
             .iter()
             .filter(|(name, standing)| standing.there && fleet.clusters.contains_key(*name));
         let picks: Shared<Vec<Pick>> = there
-            .map(|(name, _)| Pick {
-                cluster: name.clone(),
-                reason: REASON.to_owned(),
-                replicas: placed.replicas.get(name).copied().filter(|_| divided),
-                scores: placed.scores.get(name).cloned().unwrap_or_default(),
-                group: placed.groups.get(name).cloned(),
-                pending: placed.pending.contains(name),
-                leaving: false,
-                held: false,
+            .map(|(name, _)| {
+                let details = PickDetails {
+                    reason: REASON.to_owned(),
+                    replicas: placed.replicas.get(name).copied().filter(|_| divided),
+                    scores: placed.scores.get(name).cloned().unwrap_or_default(),
+                    group: placed.groups.get(name).cloned(),
+                    pending: placed.pending.contains(name),
+                    leaving: false,
+                    held: false,
+                };
+                Pick::new(name.as_str(), details)
             })
             .collect();
         let source = placement.origin.file.to_string();
@@ -117,13 +120,14 @@ fn compare(live: &Decision, wanted: &Decision, placed: Option<&Placed>) -> Optio
     };
     let missing_in = |one: &Decision, other: &Decision| -> Vec<(String, String)> {
         let names = one.picks.iter().map(|pick| &pick.cluster).filter(|name| !other.has(name));
-        names.map(|name| (name.clone(), word(name))).collect()
+        names.map(|name| (name.to_string(), word(name))).collect()
     };
     let (gains, loses) = (missing_in(wanted, live), missing_in(live, wanted));
     let both = wanted.picks.iter().filter_map(|after| Some((live.pick(&after.cluster)?, after)));
     let replicas = both.filter(|(before, after)| before.replicas != after.replicas);
-    let replicas: Vec<_> =
-        replicas.map(|(before, after)| (after.cluster.clone(), before.replicas, after.replicas)).collect();
+    let replicas: Vec<_> = replicas
+        .map(|(before, after)| (after.cluster.to_string(), before.replicas, after.replicas))
+        .collect();
     let same = gains.is_empty() && loses.is_empty() && replicas.is_empty();
     (!same).then(|| Move { key: live.key.clone(), file: wanted.source.clone(), gains, loses, replicas })
 }

@@ -1,6 +1,7 @@
 //! The effects of a step: the workloads and placements that differ in a cluster, and what a trial shows of each.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::Effect;
 use super::tracing::Seen;
@@ -30,7 +31,7 @@ impl Effects {
     pub fn between(before: &State, after: &State) -> Effects {
         let mut effects: BTreeSet<Effect> = BTreeSet::new();
         for (key, changes) in plan(before, after).workloads {
-            let effect = |cluster: String| Effect { key: key.clone(), cluster };
+            let effect = |cluster: Arc<str>| Effect { key: key.clone(), cluster: cluster.to_string() };
             effects.extend(changes.into_iter().map(|change| effect(change.cluster)));
         }
         let keys: BTreeSet<&Key> = before.decisions.keys().chain(after.decisions.keys()).collect();
@@ -101,7 +102,7 @@ fn moved<'d>(before: Option<&'d Decision>, after: Option<&'d Decision>) -> BTree
         return BTreeSet::new();
     }
     let picks = |decision: Option<&'d Decision>| decision.into_iter().flat_map(|one| one.picks.iter());
-    let all: BTreeSet<&str> = picks(before).chain(picks(after)).map(|pick| pick.cluster.as_str()).collect();
+    let all: BTreeSet<&str> = picks(before).chain(picks(after)).map(|pick| &*pick.cluster).collect();
     let pick = |decision: Option<&Decision>, cluster: &str| decision?.pick(cluster).map(shown);
     all.into_iter().filter(|cluster| pick(before, cluster) != pick(after, cluster)).collect()
 }

@@ -114,7 +114,10 @@ mod tests {
             let labels =
                 [("example.com/region", region), ("ring", if index == 0 { "canary" } else { "main" })];
             let labels = labels.map(|(key, value)| (key.into(), value.into())).into_iter().collect();
-            fleet.clusters.insert(name.clone(), Shared::from(Cluster { name, labels, ..Cluster::default() }));
+            fleet.clusters.insert(
+                name.clone(),
+                Shared::from(Cluster { name: name.into(), labels, ..Cluster::default() }),
+            );
         }
         fleet
     }

@@ -101,7 +101,7 @@ impl<'a> Folder<'a> {
                 gathered.places.entry(key).or_default().insert(cluster);
                 for change in &local.objects {
                     gathered.copies[change.change as usize] += 1;
-                    gathered.objects.extend(&change.object);
+                    gathered.objects.extend(change.object.as_deref());
                 }
             }
             if let Some(moved) = moved {
@@ -177,7 +177,7 @@ impl<'a> Folder<'a> {
 
     fn risks_of(&self, key: &Key, move_: Move, local: &Local<'_>) -> Vec<Risk> {
         let removed = local.objects.iter().filter(|one| one.change == Change::Removed);
-        let removed: BTreeSet<&ObjectId> = removed.filter_map(|one| one.object.as_ref()).collect();
+        let removed: BTreeSet<&ObjectId> = removed.filter_map(|one| one.object.as_deref()).collect();
         let mut found = risks::of_leaving(key, &removed);
         let picks = |state: &State| state.decisions.get(key).map_or(0, |decision| decision.picks.len());
         if move_ == Move::Leaves
@@ -231,7 +231,7 @@ impl<'a> Folder<'a> {
             return None;
         }
         let (old, new) = ((self.given.read)(before)?, (self.given.read)(after)?);
-        let is_secret = change.object.as_ref().is_none_or(ObjectId::is_secret);
+        let is_secret = change.object.as_deref().is_none_or(ObjectId::is_secret);
         let fields: Arc<[FieldChange]> = field_changes(&old, &new, is_secret).into();
         self.compared.insert((before, after), fields.clone());
         Some(fields)
@@ -241,7 +241,7 @@ impl<'a> Folder<'a> {
         let decision = |state: &'a State| state.decisions.get(key);
         let numbers = |decision: Option<&'a Decision>| -> BTreeMap<&'a str, i64> {
             let picks = decision.into_iter().flat_map(|decision| decision.picks.iter());
-            picks.filter_map(|pick| Some((pick.cluster.as_str(), pick.replicas?))).collect()
+            picks.filter_map(|pick| Some((&*pick.cluster, pick.replicas?))).collect()
         };
         let (before, after) = (numbers(decision(self.given.before)), numbers(decision(self.given.after)));
         if before.is_empty() || after.is_empty() {
@@ -323,8 +323,8 @@ impl<'a> Folder<'a> {
     fn finish(&self, section: &mut Section) {
         let clusters = section.clusters();
         let wanted = self.given.wanted;
-        let emptied = wanted.clusters.lost.iter().filter(|name| clusters.contains(name.as_str()));
-        let emptied: BTreeSet<String> = emptied.cloned().collect();
+        let emptied = wanted.clusters.lost.iter().filter(|name| clusters.contains(&***name));
+        let emptied: BTreeSet<String> = emptied.map(ToString::to_string).collect();
         let share = risks::of_share(clusters.len(), self.given.fleet.clusters.len());
         if !emptied.is_empty() {
             section.risks.insert(Risk::Emptied { clusters: emptied });

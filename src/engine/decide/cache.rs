@@ -4,6 +4,7 @@
 //! Losing it costs time only.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::concern::Moved;
 use super::pass::looks_back;
@@ -11,7 +12,8 @@ use berth_base::diag::Diagnostic;
 use berth_base::model::fleet::Doubt;
 use berth_base::model::placement::Retention;
 use berth_base::model::{
-    ClusterStatus, Decision, DecisionFormat, Fleet, Key, Map, Pick, Placement, Shared, Source, Timestamp,
+    ClusterStatus, Decision, DecisionFormat, Fleet, Key, Map, Pick, PickDetails, Placement, Shared, Source,
+    Timestamp,
 };
 
 /// The inputs of all decisions.
@@ -68,7 +70,7 @@ impl DecisionInputs {
             && decided.digest.is_some()
             && (decided.digest, &decided.condition) == (previous.digest, &previous.condition)
             && (&decided.refused, &decided.policy) == (&previous.refused, &previous.policy)
-            && decided.picks.iter().all(|pick| clusters.any(|cluster| *cluster == pick.cluster))
+            && decided.picks.iter().all(|pick| clusters.any(|cluster| **cluster == *pick.cluster))
             && decided.picks.len() == previous.picked().count()
             && decided
                 .picks
@@ -80,9 +82,11 @@ impl DecisionInputs {
 
 /// Reports whether both are picked for the same, whether their turn has come or not.
 fn is_same_but_for_turns(one: &Pick, other: &Pick) -> bool {
-    let Pick { cluster, reason, replicas, scores, group, pending: _, leaving: _, held: _ } = one;
-    (cluster, reason, replicas, scores, group)
-        == (&other.cluster, &other.reason, &other.replicas, &other.scores, &other.group)
+    let PickDetails { reason, replicas, scores, group, pending: _, leaving: _, held: _ } = &*one.details;
+    one.cluster == other.cluster
+        && (Arc::ptr_eq(&one.details, &other.details)
+            || (reason, replicas, scores, group)
+                == (&other.reason, &other.replicas, &other.scores, &other.group))
 }
 
 impl Results {

@@ -7,11 +7,12 @@ use std::borrow::{Borrow, Cow};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::expression_verdicts::{Column, Ran};
 use berth_base::model::decision::rows_among;
 use berth_base::model::selector::{Labels, Measure};
-use berth_base::model::{Cluster, Expression, Pick, Quantity, Taint, Timestamp};
+use berth_base::model::{Cluster, Expression, Pick, PickDetails, Quantity, Taint, Timestamp};
 
 /// A cluster's place in the table.
 pub(super) type Row = u32;
@@ -83,8 +84,13 @@ impl<'a> Table<'a> {
         &self.cluster(row).name
     }
 
+    /// Picks a cluster.
+    pub(super) fn pick(&self, row: Row, details: impl Into<Arc<PickDetails>>) -> Pick {
+        Pick::new(self.cluster(row).name.clone(), details)
+    }
+
     pub(super) fn row(&self, name: &str) -> Option<Row> {
-        self.clusters.binary_search_by(|cluster| cluster.name.as_str().cmp(name)).ok().map(number)
+        self.clusters.binary_search_by(|cluster| (*cluster.name).cmp(name)).ok().map(number)
     }
 
     /// Returns the rows of picked clusters, without clusters that left the fleet.

@@ -9,7 +9,7 @@ use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::PlacementRef;
 use berth_base::model::decision::Outcome;
 use berth_base::model::placement::Follow;
-use berth_base::model::{Condition, Decision, Fleet, Key, Map, Pick, Source};
+use berth_base::model::{Condition, Decision, Fleet, Key, Map, Pick, PickDetails, Source};
 
 /// The picks of a placement that follows others.
 pub(super) struct Followed {
@@ -65,11 +65,10 @@ impl Following<'_> {
                 checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(*row)?)));
             match refusal {
                 Some((index, code)) => recorder.refused(*row, index, code),
-                None => picks.push(Pick {
-                    cluster: table.name(*row).to_owned(),
-                    reason: format!("picked by {}", names(by)),
-                    ..Pick::default()
-                }),
+                None => {
+                    let reason = format!("picked by {}", names(by));
+                    picks.push(table.pick(*row, PickDetails { reason, ..PickDetails::default() }));
+                }
             }
         }
         recorder.checks(&checks);

@@ -10,9 +10,9 @@ use super::own_policy::Chosen;
 use super::recorder::Recorder;
 use super::score::{ScoreContext, score};
 use super::select;
-use berth_base::model::Pick;
 use berth_base::model::decision::Outcome;
 use berth_base::model::placement::{Choice, Filter, Rule};
+use berth_base::model::{Pick, PickDetails};
 
 /// Decides choice by choice. A cluster that the placement has goes before others in a choice that it matches, so that
 /// scores which change move nothing.
@@ -112,8 +112,7 @@ fn take(
     let pick = |index: &u32| {
         let row = matching[*index as usize];
         let scores = select::scores(case.policy, &parts, *index);
-        let cluster = case.table.name(row).to_owned();
-        (row, Pick { cluster, reason: reason.clone(), scores, ..Pick::default() })
+        (row, case.table.pick(row, PickDetails { reason: reason.clone(), scores, ..PickDetails::default() }))
     };
     order[..open].iter().map(pick).collect()
 }

@@ -13,8 +13,9 @@ use super::score_order::{Scored, by_what};
 use super::select;
 use berth_base::model::decision::Outcome;
 use berth_base::model::placement::{Blocked, Filter, Retention, Selection};
-use berth_base::model::{Condition, Pick};
+use berth_base::model::{Condition, Pick, PickDetails};
 use berth_base::packed::Packed;
+use std::sync::Arc;
 
 /// The picks by name ascending, and the condition.
 pub(super) struct Chosen {
@@ -46,12 +47,15 @@ pub(super) fn decide(case: &Case<'_>, recorder: &mut impl Recorder) -> Chosen {
     let chosen = select::choose(case, &kept, scored, recorder);
     let mut picks: Vec<(Row, Pick)> =
         chosen.kept.iter().map(|row| (*row, current_pick(case, *row))).collect();
-    let reason = reason(case, &filters);
+    let unscored = Arc::new(PickDetails { reason: reason(case, &filters), ..PickDetails::default() });
     picks.extend(chosen.new.iter().map(|index| {
         let row = passed.rows[*index as usize];
         let scores = select::scores(case.policy, &parts, *index);
-        let cluster = case.table.name(row).to_owned();
-        (row, Pick { cluster, reason: reason.clone(), scores, ..Pick::default() })
+        let mut pick = case.table.pick(row, unscored.clone());
+        if !scores.is_empty() {
+            pick.scores = scores;
+        }
+        (row, pick)
     }));
     picks.sort_unstable_by_key(|(row, _)| *row);
     if let Divided::Among(_, portions) = &divided {
@@ -174,18 +178,17 @@ fn stand_blocked(case: &Case<'_>, blocked: &Blocked) -> Chosen {
 }
 
 fn current_pick(case: &Case<'_>, row: Row) -> Pick {
-    let name = case.table.name(row);
-    let mut pick = case.previous.and_then(|previous| find(&previous.picks, name)).unwrap_or_default();
+    let earlier = case.previous.and_then(|previous| find(&previous.picks, case.table.name(row)));
+    let mut pick = case.table.pick(row, earlier.map(|pick| pick.details.clone()).unwrap_or_default());
     if pick.reason.is_empty() {
         pick.reason = "picked earlier under the same policy".to_owned();
     }
-    pick.cluster = name.to_owned();
     pick
 }
 
-fn find(picks: &[Pick], name: &str) -> Option<Pick> {
-    let sorted = picks.binary_search_by(|pick| pick.cluster.as_str().cmp(name)).ok();
-    sorted.map(|index| &picks[index]).or_else(|| picks.iter().find(|pick| pick.cluster == name)).cloned()
+fn find<'p>(picks: &'p [Pick], name: &str) -> Option<&'p Pick> {
+    let sorted = picks.binary_search_by(|pick| (*pick.cluster).cmp(name)).ok();
+    sorted.map(|index| &picks[index]).or_else(|| picks.iter().find(|pick| *pick.cluster == *name))
 }
 
 /// Keeps the current picks with their replicas, if they pass these filters.

@@ -278,6 +278,7 @@ impl<'f, 't> Pass<'f, 't> {
         if let (Some(grouping), None) = (&policy.groups, &policy.blocked) {
             group::assign(table, grouping, &mut decision.picks);
         }
+        Pick::share_details(&mut decision.picks);
         decision
     }
 
@@ -295,7 +296,8 @@ impl<'f, 't> Pass<'f, 't> {
             _ => Vec::new(),
         };
         let following = Following { table, follow, union: &union, is_current: &is_current };
-        let followed = following.picks(&mut counts);
+        let mut followed = following.picks(&mut counts);
+        Pick::share_details(&mut followed.picks);
         let mut decision = Decision {
             picks: followed.picks.into(),
             refused: counts.finish(),
@@ -327,7 +329,8 @@ impl<'f, 't> Pass<'f, 't> {
 fn forget_turns(decision: &mut Decision) {
     if decision.picks.iter().any(|pick| pick.pending || pick.leaving) {
         let picked = decision.picked().cloned();
-        decision.picks = picked.map(|pick| Pick { pending: false, ..pick }).collect();
+        decision.picks = picked.map(|pick| pick.with(|details| details.pending = false)).collect();
+        Pick::share_details(&mut decision.picks);
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) fn overlaid<'a>(
     statuses: &Map<String, Shared<ClusterStatus>>,
     cluster: &'a Cluster,
 ) -> Cow<'a, Cluster> {
-    let reports = [fleet.statuses.get(&cluster.name), statuses.get(&cluster.name)];
+    let reports = [fleet.statuses.get(&*cluster.name), statuses.get(&*cluster.name)];
     let spoken = reports.into_iter().flatten().filter(|status| !says_nothing(status));
     spoken.fold(Cow::Borrowed(cluster), |mut with, status| {
         add(with.to_mut(), &cluster.labels, status);

@@ -23,7 +23,7 @@ pub(super) fn date(
         if undated(cluster, reads).is_empty() {
             continue;
         }
-        let seen = statuses.get(&cluster.name);
+        let seen = statuses.get(&*cluster.name);
         let when = |name: &TaintName| seen.and_then(|status| status.taints.get(name)).copied();
         for (index, name) in undated(cluster, reads) {
             let before = when(&name);
@@ -44,8 +44,8 @@ pub(super) fn note<'c>(
     for (cluster, dated) in fleet.zip(dated) {
         for (index, name) in undated(cluster, reads) {
             if let Some(since) = dated.taints[index].since {
-                let fact = facts.or_insert_with(&cluster.name, || {
-                    ClusterStatus { cluster: cluster.name.clone(), ..ClusterStatus::default() }.into()
+                let fact = facts.or_insert_with(&*cluster.name, || {
+                    ClusterStatus { cluster: cluster.name.to_string(), ..ClusterStatus::default() }.into()
                 });
                 fact.taints.insert(name, since);
             }

@@ -284,8 +284,8 @@ pub(super) fn finish(
         .collect();
     for pick in &decision.picks {
         // A cluster of an uncertain decision may be missing from the inventory.
-        let trace = clusters.entry(pick.cluster.clone()).or_default();
-        trace.cluster.clone_from(&pick.cluster);
+        let trace = clusters.entry(pick.cluster.to_string()).or_default();
+        trace.cluster = pick.cluster.to_string();
         trace.picked = true;
         trace.reason.clone_from(&pick.reason);
         trace.group.clone_from(&pick.group);

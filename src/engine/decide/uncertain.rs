@@ -4,6 +4,7 @@
 //! An uncertain decision has no digest, so that it is made again as soon as the file can be read.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::select::recorded;
 use berth_base::model::fleet::Doubt;
@@ -28,9 +29,9 @@ pub(super) fn restore(
     policy: Option<&Policy>,
     why: &str,
 ) -> bool {
-    let has: BTreeSet<&str> = decision.picks.iter().map(|pick| pick.cluster.as_str()).collect();
+    let has: BTreeSet<&str> = decision.picks.iter().map(|pick| &*pick.cluster).collect();
     let lost: Vec<Pick> =
-        previous.picks.iter().filter(|pick| !has.contains(pick.cluster.as_str())).cloned().collect();
+        previous.picks.iter().filter(|pick| !has.contains(&*pick.cluster)).cloned().collect();
     if lost.is_empty() {
         return false;
     }
@@ -44,7 +45,9 @@ pub(super) fn restore(
             pick.replicas = earlier.replicas.or(pick.replicas);
         }
     }
-    decision.picks.extend(lost.into_iter().map(|pick| Pick { reason: why.to_owned(), ..pick }));
+    decision
+        .picks
+        .extend(lost.into_iter().map(|pick| pick.with(|details| why.clone_into(&mut details.reason))));
     decision.picks.sort_by(|a, b| a.cluster.cmp(&b.cluster));
     if let Some(policy) = policy {
         give_way(decision, previous, policy);
@@ -56,12 +59,12 @@ pub(super) fn restore(
 /// Drops the worst new picks where those put back would exceed the wanted number.
 fn give_way(decision: &mut Decision, previous: &Decision, policy: &Policy) {
     let Selection::First(count) = policy.selection else { return };
-    let earlier: BTreeSet<&str> = previous.picks.iter().map(|pick| pick.cluster.as_str()).collect();
+    let earlier: BTreeSet<&str> = previous.picks.iter().map(|pick| &*pick.cluster).collect();
     let excess = decision.picks.len().saturating_sub(count.max(earlier.len()));
     let mut new: Vec<_> = decision
         .picks
         .iter()
-        .filter(|pick| !earlier.contains(pick.cluster.as_str()))
+        .filter(|pick| !earlier.contains(&*pick.cluster))
         .map(|pick| (recorded(policy, pick), pick.cluster.clone()))
         .collect();
     new.sort_by(|a, b| {
@@ -71,6 +74,6 @@ fn give_way(decision: &mut Decision, previous: &Decision, policy: &Policy) {
         };
         a.0.cmp(&b.0).then(by_name)
     });
-    let goes: BTreeSet<String> = new.into_iter().take(excess).map(|(_, cluster)| cluster).collect();
+    let goes: BTreeSet<Arc<str>> = new.into_iter().take(excess).map(|(_, cluster)| cluster).collect();
     decision.picks.retain(|pick| !goes.contains(&pick.cluster));
 }

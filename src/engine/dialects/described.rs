@@ -48,7 +48,7 @@ impl<'a> Described<'a> {
     /// Says of each cluster that waits for its turn why.
     pub(super) fn waits(&self) -> BTreeMap<&'a str, String> {
         let decision = self.decision;
-        let wait = |pick: &'a Pick| Some((pick.cluster.as_str(), self.rollout?.wait(pick)?));
+        let wait = |pick: &'a Pick| Some((&*pick.cluster, self.rollout?.wait(pick)?));
         decision.picks.iter().filter_map(wait).collect()
     }
 }

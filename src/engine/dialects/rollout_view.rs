@@ -77,7 +77,7 @@ mod tests {
     }
 
     fn pick(cluster: &str, pending: bool) -> Pick {
-        Pick { cluster: cluster.to_owned(), pending, ..Pick::default() }
+        Pick::of(cluster).with(|details| details.pending = pending)
     }
 
     #[test]

@@ -100,11 +100,11 @@ pub(super) fn due(states: &Comparison<'_>, moments: &[LaterDecisions]) -> BTreeM
                     let stays = [states.current, states.next].into_iter().all(|state| {
                         state
                             .folders
-                            .get(&pick.cluster)
+                            .get(&*pick.cluster)
                             .is_some_and(|folder| folder.contains_key(path.as_str()))
                     });
                     if stays && claims.holders(&pick.cluster, &path).is_empty() {
-                        let place = (pick.cluster.clone(), object.clone());
+                        let place = (pick.cluster.to_string(), object.clone());
                         due.entry(key.clone()).or_default().entry(place).or_insert(ahead.at);
                     }
                 }

@@ -10,7 +10,7 @@ use super::apart::{self, Apart};
 use super::removal::Pairs;
 use super::verdict::Why;
 use crate::state::{Comparison, Owner, PlaceOwners, State};
-use berth_base::model::{Key, Pick, path};
+use berth_base::model::{Key, Pick, PickDetails, path};
 
 /// The reason of a pick that stands for a held removal.
 const HELD: &str = "not picked any more; the removal waits for an approval";
@@ -99,14 +99,19 @@ fn keep(states: &Comparison<'_>, key: &Key, pairs: &Pairs, state: &mut State) {
     else {
         return;
     };
-    let clusters: BTreeSet<&String> = pairs.iter().map(|(cluster, _)| cluster).collect();
-    let kept = before.picks.iter().filter(|pick| clusters.contains(&pick.cluster)).cloned();
-    let kept = kept.map(|pick| Pick { leaving: true, held: true, reason: HELD.to_owned(), ..pick });
+    let clusters: BTreeSet<&str> = pairs.iter().map(|(cluster, _)| cluster.as_str()).collect();
+    let kept = before.picks.iter().filter(|pick| clusters.contains(&*pick.cluster)).cloned();
+    let hold = |details: &mut PickDetails| {
+        (details.leaving, details.held) = (true, true);
+        HELD.clone_into(&mut details.reason);
+    };
+    let kept = kept.map(|pick| pick.with(hold));
     let mut picks: Vec<Pick> = decision.picks.iter().cloned().chain(kept).collect();
     picks.sort_by(|a, b| a.cluster.cmp(&b.cluster));
+    Pick::share_details(&mut picks);
     decision.picks = picks.into();
     if let Some(releases) = state.releases.get_mut(key) {
-        releases.removing.retain(|cluster, _| !clusters.contains(cluster));
+        releases.removing.retain(|cluster, _| !clusters.contains(cluster.as_str()));
     }
 }
 

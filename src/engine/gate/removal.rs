@@ -105,7 +105,7 @@ pub(super) fn placement(key: &Key, failed: &BTreeMap<String, String>, next: &Sta
     parts.extend(failed.keys().cloned());
     let picked = next.decisions.get(key).into_iter().flat_map(Decision::picked);
     let replicas = |pick: &Pick| pick.replicas.map_or_else(String::new, |replicas| replicas.to_string());
-    parts.extend(picked.flat_map(|pick| [pick.cluster.clone(), replicas(pick)]));
+    parts.extend(picked.flat_map(|pick| [pick.cluster.to_string(), replicas(pick)]));
     parts
 }
 

@@ -251,7 +251,7 @@ pub fn missing(shown: &Shown, profiles: &[Json], place: &Place) -> Option<String
     let here: BTreeSet<&str> =
         profiles.iter().filter(|one| namespace(one) == place.profiles).map(name).collect();
     let picked: BTreeSet<&str> =
-        shown.decisions.values().flat_map(|one| one.picks.iter().map(|pick| pick.cluster.as_str())).collect();
+        shown.decisions.values().flat_map(|one| one.picks.iter().map(|pick| &*pick.cluster)).collect();
     let missing: Vec<&str> =
         picked.into_iter().filter(|cluster| !here.contains(object_name(cluster).as_str())).collect();
     if missing.is_empty() {

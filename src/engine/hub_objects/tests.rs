@@ -88,7 +88,7 @@ impl Hub {
 }
 
 fn picks(names: impl IntoIterator<Item = String>) -> Vec<Pick> {
-    names.into_iter().map(|cluster| Pick { cluster, ..Pick::default() }).collect()
+    names.into_iter().map(Pick::of).collect()
 }
 
 fn numbered(count: usize) -> Vec<Pick> {
@@ -279,7 +279,7 @@ fn groups_have_slices_of_their_own() {
 
 fn fleet_of(claims: &[(&str, &str)]) -> Shown {
     let claims = claims.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let cluster = Cluster { name: "turin".to_owned(), claims, ..Cluster::default() };
+    let cluster = Cluster { name: "turin".into(), claims, ..Cluster::default() };
     Shown { clusters: [("turin".to_owned(), cluster.into())].into_iter().collect(), ..Shown::default() }
 }
 

@@ -15,10 +15,10 @@ pub(super) fn merge(
     clusters.sort_by(|a, b| (&a.name, &a.origins).cmp(&(&b.name, &b.origins)));
     let mut merged: Map<String, Shared<Cluster>> = Map::new();
     for cluster in clusters {
-        match merged.get_mut(&cluster.name) {
+        match merged.get_mut(&*cluster.name) {
             Some(first) => add(first, (*cluster).clone(), found),
             None => {
-                merged.insert(cluster.name.clone(), cluster);
+                merged.insert(cluster.name.to_string(), cluster);
             }
         }
     }

@@ -29,10 +29,12 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectChange {
     pub change: Change,
-    pub cluster: String,
+    /// Shared by the changes of one cluster, as the object is by those of one object: a first publication has a
+    /// change for each copy.
+    pub cluster: Arc<str>,
     /// Within the cluster's folder.
     pub path: Arc<str>,
-    pub object: Option<ObjectId>,
+    pub object: Option<Arc<ObjectId>>,
     pub before: Option<ContentId>,
     pub after: Option<ContentId>,
 }
@@ -48,8 +50,8 @@ pub enum Change {
 /// Clusters that came and went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterChange {
-    pub lost: Vec<String>,
-    pub gained: Vec<String>,
+    pub lost: Vec<Arc<str>>,
+    pub gained: Vec<Arc<str>>,
 }
 
 /// The number of changes of each sort.
@@ -86,15 +88,14 @@ impl ClusterChange {
     }
 
     fn between<'a>(
-        before: impl IntoIterator<Item = &'a str>,
-        after: impl IntoIterator<Item = &'a str>,
+        before: impl IntoIterator<Item = &'a Arc<str>>,
+        after: impl IntoIterator<Item = &'a Arc<str>>,
     ) -> ClusterChange {
-        let (before, after): (BTreeSet<&str>, BTreeSet<&str>) =
+        let (before, after): (BTreeSet<&Arc<str>>, BTreeSet<&Arc<str>>) =
             (before.into_iter().collect(), after.into_iter().collect());
-        let names = |set: Vec<&&str>| set.into_iter().map(|name| (*name).to_owned()).collect();
         ClusterChange {
-            lost: names(before.difference(&after).collect()),
-            gained: names(after.difference(&before).collect()),
+            lost: before.difference(&after).copied().cloned().collect(),
+            gained: after.difference(&before).copied().cloned().collect(),
         }
     }
 }
@@ -115,12 +116,12 @@ impl Plan {
     /// Returns the changes of one cluster.
     pub fn of_cluster(mut self, cluster: &str) -> Plan {
         for changes in self.workloads.values_mut().chain([&mut self.unaccounted]) {
-            changes.retain(|change| change.cluster == cluster);
+            changes.retain(|change| *change.cluster == *cluster);
         }
         self.workloads.retain(|_, changes| !changes.is_empty());
         for change in self.placements.values_mut().chain([&mut self.clusters]) {
-            change.lost.retain(|name| name == cluster);
-            change.gained.retain(|name| name == cluster);
+            change.lost.retain(|name| **name == *cluster);
+            change.gained.retain(|name| **name == *cluster);
         }
         self.placements.retain(|_, change| !change.is_empty());
         self
@@ -132,7 +133,7 @@ pub fn count<'a>(changes: impl IntoIterator<Item = &'a ObjectChange>) -> Counts 
     let mut counts = Counts::default();
     let mut clusters = BTreeSet::new();
     for change in changes {
-        clusters.insert(change.cluster.as_str());
+        clusters.insert(&*change.cluster);
         match change.change {
             Change::Removed => counts.removed += 1,
             Change::Changed => counts.changed += 1,
@@ -171,12 +172,15 @@ pub fn plan_of(states: &Comparison<'_>) -> Plan {
                 }
                 _ => (Change::Added, after.first(file.cluster)),
             };
-            let list = owner.map_or(&mut unaccounted, |owner| workloads.entry(owner.key()).or_default());
+            let list = match &owner {
+                Some(owner) => workloads.entry(owner.key).or_default(),
+                None => &mut unaccounted,
+            };
             list.push(ObjectChange {
                 change,
-                cluster: file.cluster.to_owned(),
+                cluster: owner.as_ref().map_or_else(|| file.cluster.into(), |owner| owner.cluster.clone()),
                 path: file.path.clone(),
-                object: owner.map(|owner| owner.object.clone()),
+                object: owner.map(|owner| owner.object),
                 before: file.before,
                 after: file.after,
             });
@@ -192,16 +196,37 @@ pub fn plan_of(states: &Comparison<'_>) -> Plan {
 }
 
 /// The workloads with an object for one path, asked about clusters in ascending order.
-struct Claimants<'a>(Vec<(Owner<'a>, PickCursor<'a>)>);
+struct Claimants<'a>(Vec<Claimant<'a>>);
+
+struct Claimant<'a> {
+    key: &'a Key,
+    object: Arc<ObjectId>,
+    picks: PickCursor<'a>,
+}
+
+/// The workload that put an object into a cluster.
+struct Placing<'a> {
+    key: &'a Key,
+    object: Arc<ObjectId>,
+    cluster: Arc<str>,
+}
 
 impl<'a> Claimants<'a> {
     fn of(owners: &PlaceOwners<'a>, path: &str) -> Claimants<'a> {
-        Claimants(owners.claims(path).map(|owner| (owner, owner.decision.cursor())).collect())
+        let claimant = |owner: Owner<'a>| Claimant {
+            key: owner.key(),
+            object: owner.object.clone().into(),
+            picks: owner.decision.cursor(),
+        };
+        Claimants(owners.claims(path).map(claimant).collect())
     }
 
     /// Returns the first workload that picked the cluster.
-    fn first(&mut self, cluster: &str) -> Option<Owner<'a>> {
-        self.0.iter_mut().find_map(|(owner, picks)| picks.has(cluster).then_some(*owner))
+    fn first(&mut self, cluster: &str) -> Option<Placing<'a>> {
+        self.0.iter_mut().find_map(|one| {
+            let cluster = one.picks.pick(cluster)?.cluster.clone();
+            Some(Placing { key: one.key, object: one.object.clone(), cluster })
+        })
     }
 }
 
@@ -211,8 +236,8 @@ fn changed_clusters(current: &State, next: &State) -> ClusterChange {
     for one in current.folders.changes(&next.folders) {
         let [had, has] = [one.before, one.after].map(|side| side.is_some_and(|folder| !folder.is_empty()));
         match (had, has) {
-            (true, false) => change.lost.push(one.key.clone()),
-            (false, true) => change.gained.push(one.key.clone()),
+            (true, false) => change.lost.push(one.key.as_str().into()),
+            (false, true) => change.gained.push(one.key.as_str().into()),
             _ => {}
         }
     }
@@ -234,8 +259,8 @@ fn changed_placements(current: &State, next: &State) -> BTreeMap<Key, ClusterCha
     current.decisions.changes(&next.decisions).filter_map(change).collect()
 }
 
-fn names(picks: &[Pick]) -> impl Iterator<Item = &str> {
-    picks.iter().map(|pick| pick.cluster.as_str())
+fn names(picks: &[Pick]) -> impl Iterator<Item = &Arc<str>> {
+    picks.iter().map(|pick| &pick.cluster)
 }
 
 #[cfg(test)]

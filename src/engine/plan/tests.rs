@@ -21,10 +21,7 @@ fn state(workloads: &[(&str, u8, &[&str])], clusters: &[&str]) -> State {
             folder.insert(path::of_object(&object).into(), ContentId([*content; 20]));
         }
         let decision = Decision {
-            picks: placed
-                .iter()
-                .map(|cluster| Pick { cluster: (*cluster).to_owned(), ..Pick::default() })
-                .collect(),
+            picks: placed.iter().map(|cluster| Pick::of(*cluster)).collect(),
             objects: vec![object],
             ..Decision::new(key.clone(), "web.yaml")
         };
@@ -45,9 +42,9 @@ fn removals_come_first_and_name_their_workload() {
     let after = state(&[("web", 2, &["b", "c"])], &["a", "b", "c"]);
     let plan = plan(&before, &after);
     let (key, object) = workload("web");
-    let changes: Vec<_> = plan.workloads[&key].iter().map(|c| (c.change, c.cluster.as_str())).collect();
+    let changes: Vec<_> = plan.workloads[&key].iter().map(|c| (c.change, &*c.cluster)).collect();
     assert_eq!(changes, [(Change::Removed, "a"), (Change::Changed, "b"), (Change::Added, "c")]);
-    assert_eq!(plan.workloads[&key][0].object, Some(object));
+    assert_eq!(plan.workloads[&key][0].object.as_deref(), Some(&object));
     assert_eq!(plan.placements[&key], ClusterChange { lost: vec!["a".into()], gained: vec!["c".into()] });
     assert_eq!(plan.counts(), Counts { removed: 1, changed: 1, added: 1, clusters: 3 });
 }
@@ -57,7 +54,7 @@ fn a_cluster_that_left_takes_its_objects_along() {
     let before = state(&[("web", 1, &["a", "b"])], &["a", "b"]);
     let after = state(&[("web", 1, &["a"])], &["a"]);
     let plan = plan(&before, &after);
-    assert_eq!(plan.clusters.lost, ["b"]);
+    assert_eq!(plan.clusters.lost, ["b".into()]);
     assert_eq!(plan.counts().removed, 1);
 }
 

@@ -13,7 +13,7 @@ use super::policy_test::PolicyTest;
 use super::side::Side;
 use berth_base::diag::{Diagnostics, Pos};
 use berth_base::model::cluster::{Cluster, Effect, Taint};
-use berth_base::model::{Decision, Fleet, Key, Map, Object, ObjectId, Pick, Template, Workload};
+use berth_base::model::{Decision, Fleet, Key, Map, Object, ObjectId, Pick, PickDetails, Template, Workload};
 use berth_base::packed::Packed;
 use berth_base::yaml::node::Value;
 use berth_base::yaml::{Fields, Form, Node, Scope};
@@ -179,7 +179,7 @@ fn given(scope: &Scope, node: &Node, path: &str) -> Option<GivenFleet> {
         let cluster = cluster(&mut fields);
         fields.finish();
         if let Some(cluster) = cluster {
-            given.fleet.clusters.insert(cluster.name.clone(), cluster.into());
+            given.fleet.clusters.insert(cluster.name.to_string(), cluster.into());
         }
     }
     let names: BTreeSet<String> = given.fleet.clusters.keys().cloned().collect();
@@ -203,7 +203,7 @@ fn cluster(fields: &mut Fields<'_>) -> Option<Cluster> {
         Taint { key, value, effect: Effect::Prefer, effect_word, since: None, frozen: None }
     });
     let taints = taints.collect();
-    Some(Cluster { name: name?, labels, claims, properties, taints, ..Cluster::default() })
+    Some(Cluster { name: name?.into(), labels, claims, properties, taints, ..Cluster::default() })
 }
 
 fn workload(scope: &Scope, fields: &mut Fields<'_>, clusters: &BTreeSet<String>, given: &mut GivenFleet) {
@@ -256,5 +256,5 @@ fn pick(scope: &Scope, path: &str, node: &Node, clusters: &BTreeSet<String>) -> 
         scope.error(at, format!("no cluster of this fleet is named `{name}`"));
         return None;
     }
-    Some(Pick { cluster: name.to_owned(), replicas, ..Pick::default() })
+    Some(Pick::new(name, PickDetails { replicas, ..PickDetails::default() }))
 }

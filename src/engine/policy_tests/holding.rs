@@ -44,5 +44,5 @@ pub fn failing_workloads(
 
 fn places(decision: Option<&Decision>) -> BTreeMap<&str, Option<i64>> {
     let picked = decision.into_iter().flat_map(Decision::picked);
-    picked.map(|pick| (pick.cluster.as_str(), pick.replicas)).collect()
+    picked.map(|pick| (&*pick.cluster, pick.replicas)).collect()
 }

@@ -173,7 +173,7 @@ fn candidates<'a>(over: Over, [before, after]: [&'a Side<'a>; 2]) -> Vec<Candida
         }
         Over::Clusters => {
             let one = |cluster: &'a Cluster| Candidate {
-                item: Item::Cluster(cluster.name.clone()),
+                item: Item::Cluster(cluster.name.to_string()),
                 labels: Some(&cluster.labels),
                 described: Described::Cluster(cluster, before.cluster(&cluster.name).unwrap_or(cluster)),
             };

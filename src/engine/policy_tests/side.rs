@@ -24,7 +24,7 @@ impl<'a> Side<'a> {
     }
 
     pub(super) fn cluster(&self, name: &str) -> Option<&Cluster> {
-        let found = self.clusters.binary_search_by(|cluster| cluster.name.as_str().cmp(name)).ok()?;
+        let found = self.clusters.binary_search_by(|cluster| (*cluster.name).cmp(name)).ok()?;
         Some(&self.clusters[found])
     }
 
@@ -46,7 +46,7 @@ impl<'a> Side<'a> {
                 || own.as_ref().map_or(0, |own| own.in_cluster(&pick.cluster, self.cluster(&pick.cluster)));
             pick.replicas.unwrap_or_else(own)
         };
-        picked.map(|pick| (pick.cluster.as_str(), replicas(pick))).collect()
+        picked.map(|pick| (&*pick.cluster, replicas(pick))).collect()
     }
 }
 

@@ -327,11 +327,11 @@ impl Asked<'_> {
 pub(super) fn stands(key: &Key, releases: &Releases, given: Given<'_>, desired: &State) -> Advance {
     let mut fates: BTreeMap<String, Fate> = BTreeMap::new();
     let waits = desired.decisions.get(key).into_iter().flat_map(Decision::picked);
-    fates.extend(waits.map(|pick| (pick.cluster.clone(), Fate::Waits)));
+    fates.extend(waits.map(|pick| (pick.cluster.to_string(), Fate::Waits)));
     let served = given.current.decisions.get(key).into_iter().flat_map(|before| before.picks.iter());
-    for pick in served.filter(|pick| !pick.pending && given.fleet.clusters.contains_key(&pick.cluster)) {
-        let is_picked = fates.contains_key(&pick.cluster);
-        fates.insert(pick.cluster.clone(), if is_picked { Fate::Stays } else { Fate::Leaves });
+    for pick in served.filter(|pick| !pick.pending && given.fleet.clusters.contains_key(&*pick.cluster)) {
+        let is_picked = fates.contains_key(&*pick.cluster);
+        fates.insert(pick.cluster.to_string(), if is_picked { Fate::Stays } else { Fate::Leaves });
     }
     let name = WorkloadName::of(key);
     let report = |cluster: &String| Some((cluster.clone(), carried(&name, cluster, given)?));

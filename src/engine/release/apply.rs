@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, RecordFormat, Releases};
-use berth_base::model::{ClusterStatus, ContentId, Decision, Folder, Pick, Shared, differences};
+use berth_base::model::{ClusterStatus, ContentId, Decision, Folder, Pick, PickDetails, Shared, differences};
 
 use super::advance::{Advance, Fate};
 use super::places::{CopySet, Places};
@@ -180,24 +180,32 @@ fn mark(advance: &Advance, given: Given<'_>, state: &mut State) {
     let Some(decision) = state.decisions.get_mut(&advance.key) else { return };
     let has_fate = |wanted: Fate| {
         let fates = advance.fates.iter().filter(move |(_, fate)| **fate == wanted);
-        fates.map(|(cluster, _)| cluster).collect::<BTreeSet<_>>()
+        fates.map(|(cluster, _)| cluster.as_str()).collect::<BTreeSet<_>>()
     };
     let (waiting, leaving) = (has_fate(Fate::Waits), has_fate(Fate::Leaves));
-    let is_marked = |pick: &Pick| !pick.leaving && pick.pending == waiting.contains(&pick.cluster);
+    let is_marked = |pick: &Pick| !pick.leaving && pick.pending == waiting.contains(&*pick.cluster);
     if !leaving.is_empty() || !decision.picks.iter().all(is_marked) {
         let mut picks: Vec<Pick> = decision.picked().cloned().collect();
         for pick in &mut picks {
-            pick.pending = waiting.contains(&pick.cluster);
+            let waits = waiting.contains(&*pick.cluster);
+            if pick.pending != waits {
+                pick.pending = waits;
+            }
         }
         let leaving = before
             .into_iter()
             .flat_map(|before| before.picks.iter())
-            .filter(|pick| leaving.contains(&pick.cluster));
+            .filter(|pick| leaving.contains(&*pick.cluster));
+        let leave = |details: &mut PickDetails| {
+            details.leaving = true;
+            LEAVING.clone_into(&mut details.reason);
+        };
         picks.extend(leaving.map(|pick| match pick.held {
             true => pick.clone(),
-            false => Pick { leaving: true, reason: LEAVING.to_owned(), ..pick.clone() },
+            false => pick.clone().with(leave),
         }));
         picks.sort_by(|a, b| a.cluster.cmp(&b.cluster));
+        Pick::share_details(&mut picks);
         let same = before.map(|before| &before.picks).filter(|before| ***before == picks);
         decision.picks = same.cloned().unwrap_or_else(|| picks.into());
     }

@@ -26,7 +26,7 @@ impl<'a> ClusterLabels<'a> {
         let overlaid = self.overlaid.get_or_init(|| {
             let changed =
                 overlay(self.fleet, &self.statuses).into_iter().filter_map(|cluster| match cluster {
-                    Cow::Owned(cluster) => Some((cluster.name, cluster.labels)),
+                    Cow::Owned(cluster) => Some((cluster.name.to_string(), cluster.labels)),
                     Cow::Borrowed(_) => None,
                 });
             changed.collect()

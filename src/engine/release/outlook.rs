@@ -192,7 +192,7 @@ fn by_budget(rolling: &Rolling, clusters: usize) -> Outlook {
 fn by_stage(stages: &[Stage], labels: &ClusterLabels<'_>, picks: &[&Pick]) -> Outlook {
     let mut outlook = Outlook::default();
     let mut words = Vec::new();
-    let mut left: BTreeSet<&str> = picks.iter().map(|pick| pick.cluster.as_str()).collect();
+    let mut left: BTreeSet<&str> = picks.iter().map(|pick| &*pick.cluster).collect();
     for stage in stages {
         let is_in = |name: &&str| labels.get(name).is_some_and(|labels| takes(stage, labels));
         let clusters: Vec<&str> = left.iter().copied().filter(is_in).collect();
@@ -218,7 +218,7 @@ fn pinned(orders: &Orders<'_>, labels: &ClusterLabels<'_>, picks: &[&Pick]) -> O
     let is_pinned = |pick: &&&Pick| {
         labels.get(&pick.cluster).is_some_and(|labels| orders.pin(&pick.cluster, labels).is_some())
     };
-    let names: Vec<&str> = picks.iter().filter(is_pinned).map(|pick| pick.cluster.as_str()).collect();
+    let names: Vec<&str> = picks.iter().filter(is_pinned).map(|pick| &*pick.cluster).collect();
     let is = if names.len() == 1 { "is" } else { "are" };
     (!names.is_empty()).then(|| format!("{} {is} pinned", some_of(names, 3)))
 }
@@ -245,10 +245,9 @@ mod tests {
     use berth_base::model::rollout::Amount;
 
     fn picks(groups: &[(&str, Option<(usize, &str)>)]) -> Vec<Pick> {
-        let one = |(cluster, group): &(&str, Option<(usize, &str)>)| Pick {
-            cluster: (*cluster).to_owned(),
-            group: group.map(|(index, name)| Group { index, name: name.to_owned() }),
-            ..Pick::default()
+        let one = |(cluster, group): &(&str, Option<(usize, &str)>)| {
+            let group = group.map(|(index, name)| Group { index, name: name.to_owned() });
+            Pick::of(*cluster).with(|details| details.group = group)
         };
         groups.iter().map(one).collect()
     }
@@ -305,7 +304,7 @@ mod tests {
         use berth_base::model::{Cluster, Requirement, Selector};
         let clusters = [("a", "canary"), ("b", "eu"), ("c", "eu"), ("d", "none")].map(|(name, ring)| {
             let labels = [("ring".to_owned(), ring.to_owned())].into();
-            (name.to_owned(), Cluster { name: name.to_owned(), labels, ..Cluster::default() }.into())
+            (name.to_owned(), Cluster { name: name.into(), labels, ..Cluster::default() }.into())
         });
         let fleet = Fleet { clusters: clusters.into(), ..Fleet::default() };
         let stage = |ring: &str, after: Vec<StageTask>| Stage {

@@ -52,7 +52,7 @@ pub(super) fn sights<'a>(
     let (mut had, mut wanted) = (current.of_workload(key), desired.of_workload(key));
     let mut clusters = given.fleet.clusters.cursor();
     let served = current.state.decisions.get(key).into_iter().flat_map(|before| before.picks.iter());
-    let served = served.filter(|pick| !pick.pending && clusters.get(&pick.cluster).is_some());
+    let served = served.filter(|pick| !pick.pending && clusters.get(&*pick.cluster).is_some());
     let mut serves =
         |pick: &Pick| Sight { serves: true, have: had.copies(&pick.cluster), ..Sight::default() };
     // Both ascend by cluster.
@@ -60,15 +60,17 @@ pub(super) fn sights<'a>(
     let mut sights: Vec<(String, Sight<'a>)> = Vec::new();
     for pick in desired.state.decisions.get(key).into_iter().flat_map(Decision::picked) {
         while let Some(gone) = served.next_if(|served| served.cluster < pick.cluster) {
-            sights.push((gone.cluster.clone(), serves(gone)));
+            sights.push((gone.cluster.to_string(), serves(gone)));
         }
         let sight =
             served.next_if(|served| served.cluster == pick.cluster).map(&mut serves).unwrap_or_default();
         let want = wanted.copies(&pick.cluster);
-        sights
-            .push((pick.cluster.clone(), Sight { picked: true, want, group: pick.group.as_ref(), ..sight }));
+        sights.push((
+            pick.cluster.to_string(),
+            Sight { picked: true, want, group: pick.group.as_ref(), ..sight },
+        ));
     }
-    sights.extend(served.map(|gone| (gone.cluster.clone(), serves(gone))));
+    sights.extend(served.map(|gone| (gone.cluster.to_string(), serves(gone))));
     let mut sights: BTreeMap<String, Sight<'a>> = sights.into_iter().collect();
     for (cluster, since) in &releases.removing {
         if given.fleet.clusters.contains_key(cluster) && !is_silent(cluster, desired) {

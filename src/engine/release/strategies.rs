@@ -93,8 +93,8 @@ fn of_all<'a>(rollouts: &[Rollout], turns: &[Turn<'a>], followed: &[&'a [Pick]],
 fn of_one<'a>(turns: &[Turn<'a>], picks: &'a [Pick]) -> Vec<Turn<'a>> {
     let mut picks = picks.iter().filter(|pick| !pick.leaving).peekable();
     let own = turns.iter().filter(|turn| turn.picked).filter_map(|turn| {
-        while picks.next_if(|pick| pick.cluster.as_str() < turn.cluster).is_some() {}
-        let pick = picks.next_if(|pick| pick.cluster == turn.cluster)?;
+        while picks.next_if(|pick| &*pick.cluster < turn.cluster).is_some() {}
+        let pick = picks.next_if(|pick| *pick.cluster == *turn.cluster)?;
         Some(Turn { group: pick.group.as_ref(), ..turn.clone() })
     });
     own.collect()

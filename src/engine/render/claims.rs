@@ -24,8 +24,8 @@ pub(super) struct Claim<'a> {
 
 impl<'a> Claim<'a> {
     /// Ascending.
-    pub(super) fn clusters(&self) -> impl Iterator<Item = &String> {
-        self.picks.iter().map(|pick| &pick.cluster)
+    pub(super) fn clusters(&self) -> impl Iterator<Item = &str> {
+        self.picks.iter().map(|pick| &*pick.cluster)
     }
 
     pub(super) fn goes_to(&self, cluster: &str) -> bool {
@@ -38,7 +38,7 @@ impl<'a> Claim<'a> {
     }
 
     fn pick(&self, cluster: &str) -> Option<&Pick> {
-        let index = self.picks.binary_search_by(|pick| pick.cluster.as_str().cmp(cluster)).ok()?;
+        let index = self.picks.binary_search_by(|pick| (*pick.cluster).cmp(cluster)).ok()?;
         self.picks.get(index)
     }
 
@@ -62,8 +62,8 @@ impl<'a> Claim<'a> {
     }
 
     /// Returns the clusters of the copies, each with its number of replicas.
-    pub(super) fn numbers(&self) -> impl ExactSizeIterator<Item = (&String, Option<i64>)> {
-        self.picks.iter().map(|pick| (&pick.cluster, pick.replicas))
+    pub(super) fn numbers(&self) -> impl ExactSizeIterator<Item = (&str, Option<i64>)> {
+        self.picks.iter().map(|pick| (&*pick.cluster, pick.replicas))
     }
 }
 
@@ -120,7 +120,7 @@ fn by_group<'a>(
     for pick in picks {
         let applies = |one: &&Override| {
             one.concerns(own)
-                && one.clusters.include(&pick.cluster, fleet.clusters.get(&pick.cluster).map(|one| &**one))
+                && one.clusters.include(&pick.cluster, fleet.clusters.get(&*pick.cluster).map(|one| &**one))
         };
         let set = workload.overrides.iter().rev().filter(applies).find_map(Override::api_version);
         let group = set.map_or(&*own.group, object::group_of);

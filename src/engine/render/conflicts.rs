@@ -25,7 +25,7 @@ pub(super) fn make<'c>(
 ) -> Result<(), ContentError> {
     let fleet = rendering.fleet;
     let mut copies: Vec<Copies<'_>> = claims.iter().map(|claim| Copies::new(fleet, claim)).collect();
-    let clusters: BTreeSet<&String> = claims.iter().flat_map(Claim::clusters).collect();
+    let clusters: BTreeSet<&str> = claims.iter().flat_map(Claim::clusters).collect();
     for cluster in clusters {
         let mut offers: Vec<(&Claim<'_>, Offer)> = Vec::new();
         for (claim, copies) in claims.iter().zip(&mut copies) {

@@ -67,10 +67,10 @@ impl RenderInputs {
     pub(super) fn moved_by_clusters(&self, later: &RenderInputs) -> BTreeSet<Key> {
         let (mut clusters, mut with_another_applier) = (BTreeSet::new(), BTreeSet::new());
         for one in self.fleet.clusters.changes(&later.fleet.clusters) {
-            clusters.insert(one.key);
+            clusters.insert(one.key.as_str());
             let [before, after] = [one.before, one.after].map(|known| known.and_then(|known| known.applier));
             if before != after {
-                with_another_applier.insert(one.key);
+                with_another_applier.insert(one.key.as_str());
             }
         }
         if clusters.is_empty() {
@@ -91,9 +91,9 @@ fn looks_at_clusters(workload: &Workload) -> bool {
     workload.overrides.iter().any(|one| matches!(one.clusters, Applies::AnyOf(_)) || varies(one))
 }
 
-fn serves_any(decision: &Decision, clusters: &BTreeSet<&String>) -> bool {
+fn serves_any(decision: &Decision, clusters: &BTreeSet<&str>) -> bool {
     match clusters.len() < decision.picks.len() {
         true => clusters.iter().any(|cluster| decision.has(cluster)),
-        false => decision.picks.iter().any(|pick| clusters.contains(&pick.cluster)),
+        false => decision.picks.iter().any(|pick| clusters.contains(&&*pick.cluster)),
     }
 }

@@ -111,7 +111,7 @@ pub(crate) fn render_after(
 
 /// A copy in a cluster's folder.
 struct Placed<'c> {
-    cluster: &'c String,
+    cluster: &'c str,
     path: Arc<str>,
     content: ContentId,
 }
@@ -181,7 +181,7 @@ impl<'a, 'c> Rendering<'a, 'c> {
         Ok(())
     }
 
-    fn place(&mut self, claim: &Claim<'_>, cluster: &'c String, content: Option<ContentId>) {
+    fn place(&mut self, claim: &Claim<'_>, cluster: &'c str, content: Option<ContentId>) {
         let placed = content.map(|content| Placed { cluster, path: claim.path.clone(), content });
         self.placed.extend(placed);
     }

@@ -71,7 +71,7 @@ pub fn touched(
             }
             if !by.is_empty() {
                 let (path, object) = (claim.path.clone(), claim.id.clone().into_owned());
-                found.push(OverriddenCopy { cluster: cluster.clone(), path, object, by });
+                found.push(OverriddenCopy { cluster: cluster.to_owned(), path, object, by });
             }
         }
     }

@@ -13,8 +13,8 @@ pub(super) fn carry(decisions: &mut Map<Key, Decision>, previous: Previous<'_>, 
             let path: Arc<str> = path::of_object(object).into();
             let mut stays = false;
             for pick in &earlier.picks {
-                let there = folders.get(&pick.cluster).is_some_and(|folder| folder.contains_key(&path));
-                let before = previous.folders.get(&pick.cluster).and_then(|folder| folder.get(&path));
+                let there = folders.get(&*pick.cluster).is_some_and(|folder| folder.contains_key(&path));
+                let before = previous.folders.get(&*pick.cluster).and_then(|folder| folder.get(&path));
                 if let (false, Some(content)) = (there, before) {
                     put(folders, &pick.cluster, &path, *content);
                     stays = true;

@@ -9,7 +9,7 @@ use berth_base::model::encoding::{key, put_key};
 use berth_base::model::release::Releases;
 use berth_base::model::{
     ClusterStatus, Condition, ContentId, Decision, DecisionFormat, Digest, Failure, Folder, Group, Map,
-    ObjectId, Pick, Refused, Shared,
+    ObjectId, Pick, PickDetails, Refused, Shared,
 };
 use berth_base::packed::Packed;
 
@@ -121,7 +121,7 @@ pub fn decision(decoder: &mut Decoder<'_>) -> Option<Decision> {
     Some(Decision {
         key: key(decoder)?,
         source: decoder.string()?,
-        picks: Shared::stored(decoder.part()?, |decoder| decoder.list(pick)),
+        picks: Shared::stored(decoder.part()?, picks),
         refused: decoder.list(|decoder| {
             Some(Refused { reason: decoder.string()?, clusters: decoder.number()?.try_into().ok()? })
         })?,
@@ -138,6 +138,12 @@ pub fn decision(decoder: &mut Decoder<'_>) -> Option<Decision> {
             Some(Failure { cluster, object: object(decoder)?, reason: decoder.string()? })
         })?,
     })
+}
+
+fn picks(decoder: &mut Decoder<'_>) -> Option<Vec<Pick>> {
+    let mut picks: Vec<Pick> = decoder.list(pick)?;
+    Pick::share_details(&mut picks);
+    Some(picks)
 }
 
 fn put_pick(encoder: &mut Encoder, pick: &Pick) {
@@ -158,8 +164,8 @@ fn put_pick(encoder: &mut Encoder, pick: &Pick) {
 }
 
 fn pick(decoder: &mut Decoder<'_>) -> Option<Pick> {
-    Some(Pick {
-        cluster: decoder.string()?,
+    let cluster = decoder.text()?;
+    let details = PickDetails {
         reason: decoder.string()?,
         replicas: decoder.maybe(Decoder::signed)?,
         scores: decoder.list(|decoder| Some((decoder.string()?, decoder.signed()?)))?,
@@ -169,5 +175,6 @@ fn pick(decoder: &mut Decoder<'_>) -> Option<Pick> {
         pending: decoder.flag()?,
         leaving: decoder.flag()?,
         held: decoder.flag()?,
-    })
+    };
+    Some(Pick::new(cluster, details))
 }

@@ -125,10 +125,10 @@ impl<'a> PlaceOwners<'a> {
             decision.objects.iter().map(|object| path::of_object(object).into()).collect();
         let mut places = Vec::new();
         for pick in &decision.picks {
-            let Some(folder) = state.folders.get(&pick.cluster) else { continue };
+            let Some(folder) = state.folders.get(&*pick.cluster) else { continue };
             for path in paths.iter().filter(|path| folder.contains_key(*path)) {
                 if self.holders(&pick.cluster, path).iter().any(|holder| holder.decision.key == *key) {
-                    places.push((pick.cluster.as_str(), path.clone()));
+                    places.push((&*pick.cluster, path.clone()));
                 }
             }
         }

@@ -4,13 +4,14 @@
 //! decision does.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 
 use berth_base::model::API_VERSION;
-use berth_base::model::{Condition, Decision, Failure, Group, Key, ObjectId, Pick, Refused};
+use berth_base::model::{Condition, Decision, Failure, Group, Key, ObjectId, Pick, PickDetails, Refused};
 use berth_base::packed::Packed;
 use berth_base::text::hex;
 
@@ -286,7 +287,7 @@ fn picked(picks: &[Pick]) -> Vec<PickedForm> {
             pending: first.pending,
             leaving: first.leaving,
             held: first.held,
-            clusters: Names::of(picks.iter().map(|pick| pick.cluster.as_str()).collect()),
+            clusters: Names::of(picks.iter().map(|pick| &*pick.cluster).collect()),
         })
     };
     alike.into_values().filter_map(form).collect()
@@ -295,19 +296,16 @@ fn picked(picks: &[Pick]) -> Vec<PickedForm> {
 fn picks(forms: Vec<PickedForm>) -> Result<Vec<Pick>, String> {
     let mut picks = Vec::new();
     for form in forms {
-        let group = form.group.map(|group| Group { index: group.index, name: group.name });
-        for cluster in form.clusters.into_iter() {
-            picks.push(Pick {
-                cluster,
-                reason: form.reason.clone(),
-                replicas: form.replicas,
-                scores: form.scores.clone(),
-                group: group.clone(),
-                pending: form.pending,
-                leaving: form.leaving,
-                held: form.held,
-            });
-        }
+        let details = Arc::new(PickDetails {
+            reason: form.reason,
+            replicas: form.replicas,
+            scores: form.scores,
+            group: form.group.map(|group| Group { index: group.index, name: group.name }),
+            pending: form.pending,
+            leaving: form.leaving,
+            held: form.held,
+        });
+        picks.extend(form.clusters.into_iter().map(|cluster| Pick::new(cluster, details.clone())));
     }
     sorted(picks)
 }

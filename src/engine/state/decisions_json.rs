@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value as Json, json};
 
 use super::decision::{read_status_word, sorted, status_word};
-use berth_base::model::{Condition, Decision, Digest, Group, Key, Map, Pick, Refused};
+use berth_base::model::{Condition, Decision, Digest, Group, Key, Map, Pick, PickDetails, Refused};
 use berth_base::packed::Packed;
 
 /// Fields of a printed cluster that are no scores.
@@ -104,7 +104,7 @@ pub fn decisions_from_json(value: &Json) -> Result<Map<Key, Decision>, String> {
 fn read_placement(item: &Json) -> Result<Decision, String> {
     let mut picks = read_clusters(item, "clusters")?;
     let leaving = read_clusters(item, "leaving")?;
-    picks.extend(leaving.into_iter().map(|pick| Pick { leaving: true, ..pick }));
+    picks.extend(leaving.into_iter().map(|pick| pick.with(|details| details.leaving = true)));
     let digest = match text(item, "digest")? {
         "" => None,
         text => Some(text.parse::<Digest>().map_err(|()| format!("`{text}` is no digest"))?),
@@ -166,8 +166,7 @@ fn read_cluster(item: &Json) -> Result<Pick, String> {
     let scores = fields
         .filter(|(key, _)| !NOT_SCORES.contains(&key.as_str()))
         .filter_map(|(key, value)| value.as_i64().map(|score| (key.clone(), score)));
-    Ok(Pick {
-        cluster: required(item, "name")?.to_owned(),
+    let details = PickDetails {
         reason: text(item, "reason")?.to_owned(),
         replicas: number("replicas")?,
         scores: scores.collect(),
@@ -175,7 +174,8 @@ fn read_cluster(item: &Json) -> Result<Pick, String> {
         pending: text(item, "state")? == PENDING,
         leaving: false,
         held: false,
-    })
+    };
+    Ok(Pick::new(required(item, "name")?, details))
 }
 
 fn text<'a>(item: &'a Json, key: &str) -> Result<&'a str, String> {

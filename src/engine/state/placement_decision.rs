@@ -102,7 +102,7 @@ mod tests {
     }
 
     fn pick(cluster: String, index: usize, name: &str) -> Pick {
-        Pick { cluster, group: Some(Group { index, name: name.to_owned() }), ..Pick::default() }
+        Pick::of(cluster).with(|details| details.group = Some(Group { index, name: name.to_owned() }))
     }
 
     #[test]

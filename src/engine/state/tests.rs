@@ -8,15 +8,14 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use berth_base::model::{Condition, DecisionFormat, Digest, Failure, Group, ObjectId, Pick, Refused};
+use berth_base::model::{
+    Condition, DecisionFormat, Digest, Failure, Group, ObjectId, Pick, PickDetails, Refused,
+};
 use berth_base::packed::Packed;
 
 fn decision(kind: &str, namespace: &str, name: &str, clusters: &[&str]) -> Decision {
-    let picks = clusters.iter().map(|name| Pick {
-        cluster: (*name).to_owned(),
-        reason: "matches".to_owned(),
-        ..Pick::default()
-    });
+    let details = PickDetails { reason: "matches".to_owned(), ..PickDetails::default() };
+    let picks = clusters.iter().map(|name| Pick::new(*name, details.clone()));
     Decision {
         picks: picks.collect(),
         refused: vec![Refused { reason: "not labelled so".to_owned(), clusters: 2 }],
@@ -67,7 +66,9 @@ fn picks() -> impl Strategy<Value = Vec<Pick>> {
     );
     btree_map(words(), pick, 0..8).prop_map(|by_name| {
         let pick = |(cluster, (reason, replicas, scores, group, pending)): (String, (&str, _, _, _, _))| {
-            Pick { cluster, reason: reason.to_owned(), replicas, scores, group, pending, ..Pick::default() }
+            let reason = reason.to_owned();
+            let details = PickDetails { reason, replicas, scores, group, pending, ..PickDetails::default() };
+            Pick::new(cluster, details)
         };
         by_name.into_iter().map(pick).collect()
     })

@@ -84,7 +84,7 @@ fn removed_by(own: &Own) -> Vec<Removed> {
 fn whole(decision: &Decision) -> WorkloadPlaces {
     let serving = decision.picks.iter().filter(|pick| !pick.pending);
     WorkloadPlaces {
-        clusters: serving.map(|pick| pick.cluster.clone()).collect(),
+        clusters: serving.map(|pick| pick.cluster.to_string()).collect(),
         paths: paths_of(decision).collect(),
     }
 }

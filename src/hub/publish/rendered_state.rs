@@ -307,9 +307,10 @@ impl<'r> Reader<'r> {
     /// Returns the names that are too long for a path part, from the decisions that picked them.
     fn cut_names(&self) -> BTreeMap<String, String> {
         let picks = self.read.state.decisions.values().flat_map(|decision| &decision.picks);
-        let names = picks.map(|pick| &pick.cluster).chain(self.read.state.facts.keys());
+        let facts = self.read.state.facts.keys().map(String::as_str);
+        let names = picks.map(|pick| &*pick.cluster).chain(facts);
         let cut = names.map(|name| (path::encode(name), name)).filter(|(part, _)| path::is_cut(part));
-        cut.map(|(part, name)| (part, name.clone())).collect()
+        cut.map(|(part, name)| (part, name.to_owned())).collect()
     }
 
     fn cluster(&mut self, cluster: &str, id: TreeId, at: &str) -> Result<(), PublishError> {

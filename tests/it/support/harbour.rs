@@ -119,7 +119,13 @@ fn read_quay(scope: &Scope, document: &Document) -> Option<Cluster> {
     spec.finish();
     fields.finish();
     let origins = vec![document.at.clone()];
-    Some(Cluster { name: metadata.name, origins, labels: metadata.labels, taints, ..Cluster::default() })
+    Some(Cluster {
+        name: metadata.name.into(),
+        origins,
+        labels: metadata.labels,
+        taints,
+        ..Cluster::default()
+    })
 }
 
 fn read_freight(scope: &Scope, document: &Document, flags: bool) -> Option<(Placement, Workload)> {

@@ -166,7 +166,7 @@ fn choose<'t>(
                 parse_requirements(text).map_err(|fault| CommandError::usage(format!("-l: {fault}")))?;
             let clusters = tree.loaded.fleet.clusters.values();
             let meant = clusters.filter(|cluster| selector.matches(&cluster.labels));
-            let names: Vec<String> = meant.map(|cluster| cluster.name.clone()).collect();
+            let names: Vec<String> = meant.map(|cluster| cluster.name.to_string()).collect();
             if names.is_empty() {
                 return Err(CommandError::usage(format!("no cluster has the labels `{text}`")));
             }

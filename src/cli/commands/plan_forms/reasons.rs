@@ -67,5 +67,5 @@ fn reasons(change: &ClusterChange, trace: Option<&Trace>) -> BTreeMap<String, St
         (Some(_), Some(reason)) => reason,
     };
     let clusters = change.lost.iter().chain(&change.gained);
-    clusters.map(|cluster| (cluster.clone(), why(cluster).to_owned())).collect()
+    clusters.map(|cluster| (cluster.to_string(), why(cluster).to_owned())).collect()
 }

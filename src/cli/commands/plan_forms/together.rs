@@ -67,7 +67,7 @@ fn undone<'p>(plan: &'p Plan, clusters: &ClusterWords<'_>) -> Vec<(&'p Key, Stri
     for (key, change) in &plan.placements {
         for (verb, names) in [("leaves", &change.lost), ("joins", &change.gained)] {
             if !names.is_empty() {
-                let names = clusters.describe(names.iter().map(String::as_str));
+                let names = clusters.describe(names.iter().map(|name| &**name));
                 found.push((key, format!("{verb} {names}")));
             }
         }
@@ -78,7 +78,7 @@ fn undone<'p>(plan: &'p Plan, clusters: &ClusterWords<'_>) -> Vec<(&'p Key, Stri
         {
             let those: Vec<_> = changes.iter().filter(|one| one.change == change).collect();
             if !those.is_empty() {
-                let names = clusters.describe(those.iter().map(|one| one.cluster.as_str()));
+                let names = clusters.describe(those.iter().map(|one| &*one.cluster));
                 found.push((key, format!("{verb} {} in {names}", counted(those.len(), "object"))));
             }
         }

@@ -62,7 +62,7 @@ impl Question<'_> {
         let Some(document) = self.document(placement, None) else { return };
         found.push(match &policy.selection {
             Selection::First(count) => self.more(&document, *count),
-            Selection::Exactly(names) if !names.contains(&self.cluster.name) => self.named(&document),
+            Selection::Exactly(names) if !names.contains(&*self.cluster.name) => self.named(&document),
             Selection::Exactly(_) | Selection::All | Selection::InTurn(_) => Vec::new(),
         });
         found.push(wider_spread(&document.0));
@@ -72,7 +72,7 @@ impl Question<'_> {
         let document = self.document(placement, filter.by.as_ref());
         let document = document.as_ref();
         match &filter.rule {
-            Rule::Named(names) if !names.contains(&self.cluster.name) => {
+            Rule::Named(names) if !names.contains(&*self.cluster.name) => {
                 document.map(|document| self.named(document)).unwrap_or_default()
             }
             Rule::Labels(selector) => self.with_labels(selector, document),
@@ -111,7 +111,7 @@ impl Question<'_> {
     fn descriptions(&self) -> Vec<Place> {
         let files: BTreeSet<&str> = self.cluster.origins.iter().map(|origin| &*origin.file).collect();
         let is_cluster = |found: &Found| {
-            found.name == self.cluster.name
+            *found.name == *self.cluster.name
                 && cluster_kinds().any(|kind| (kind.group, kind.kind) == (found.group(), &*found.kind))
         };
         files.into_iter().flat_map(|file| places(self.tree, file, is_cluster)).collect()
@@ -199,7 +199,7 @@ impl Question<'_> {
             return Vec::new();
         }
         let (path, name) = (steps(fields.names), &self.cluster.name);
-        let item = fields.name_key.map_or_else(|| json!(name), |key| json!({key: name}));
+        let item = fields.name_key.map_or_else(|| json!(&**name), |key| json!({key: &**name}));
         vec![vec![place.append(&path, item, format!("{}: {name} added", show(&path)))]]
     }
 

@@ -112,7 +112,7 @@ impl Asked<'_> {
 
 fn names(decision: Option<&Decision>) -> BTreeSet<&str> {
     let picks = decision.into_iter().flat_map(|decision| decision.picks.iter());
-    picks.map(|pick| pick.cluster.as_str()).collect()
+    picks.map(|pick| &*pick.cluster).collect()
 }
 
 fn errors(diagnostics: &Diagnostics) -> usize {

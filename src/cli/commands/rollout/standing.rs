@@ -53,13 +53,13 @@ impl WorkloadLine {
             let has = releases.of_cluster(&pick.cluster).unwrap_or(releases.current.number);
             // The newest verdict is that of the step, which has read the members' reports.
             let facts = [&built.state.facts, &current.facts];
-            let report = facts.iter().find_map(|facts| facts.get(&pick.cluster)?.copies.get(&name));
+            let report = facts.iter().find_map(|facts| facts.get(&*pick.cluster)?.copies.get(&name));
             ClusterLine {
-                cluster: pick.cluster.clone(),
+                cluster: pick.cluster.to_string(),
                 release: (!pick.pending).then_some(has),
                 report: report.filter(|_| !pick.pending).cloned(),
                 leaving: pick.leaving,
-                waits: trace.and_then(|trace| trace.waits.get(&pick.cluster)).map(ToString::to_string),
+                waits: trace.and_then(|trace| trace.waits.get(&*pick.cluster)).map(ToString::to_string),
             }
         };
         let picks = current.decisions.get(key).into_iter().flat_map(|decision| decision.picks.iter());

@@ -53,7 +53,7 @@ pub(super) fn divide<'a>(case: &Case<'a>) -> Divided<'a> {
     }
     let contender = |row: &Row| {
         let cluster = case.table.cluster(*row);
-        let name = cluster.name.as_str();
+        let name = &*cluster.name;
         let share = division.shares.get(name).map(|(share, _)| *share).or(division.others);
         let current = earlier.get(name).copied();
         Contender { cluster: name, share, current, capacity: room(cluster, division) }
@@ -73,7 +73,7 @@ fn taking_part(table: &Table<'_>, division: &Division, candidates: &[Row]) -> Ve
 /// The replicas of the current decision, by cluster.
 fn current(previous: Option<&Decision>) -> BTreeMap<&str, i64> {
     let picks = previous.map(|previous| previous.picks.as_slice()).unwrap_or_default();
-    picks.iter().filter_map(|pick| Some((pick.cluster.as_str(), pick.replicas?))).collect()
+    picks.iter().filter_map(|pick| Some((&*pick.cluster, pick.replicas?))).collect()
 }
 
 /// Returns the number of replicas that fit into a cluster, or `None` without a limit.

@@ -14,7 +14,7 @@ use berth_base::model::{Cluster, Decision, Key, Map, Policy};
 fn sized(name: String, memory: Option<i64>) -> Cluster {
     let amount = memory.map(|memory| ("memory".to_owned(), memory.to_string())).into_iter();
     let amounts: BTreeMap<String, String> = amount.collect();
-    Cluster { name, allocatable: amounts.clone(), capacity: amounts, ..Cluster::default() }
+    Cluster { name: name.into(), allocatable: amounts.clone(), capacity: amounts, ..Cluster::default() }
 }
 
 /// The default of OCM, with memory on top for some.

@@ -82,7 +82,7 @@ proptest! {
                 Change::Time(passed) => now += passed,
                 Change::Cluster(at, one) => {
                     let name = format!("c-{at}");
-                    fleet.clusters.insert(name.clone(), Cluster { name, ..one }.into());
+                    fleet.clusters.insert(name.clone(), Cluster { name: name.into(), ..one }.into());
                 }
                 Change::Label(at, key, value) => {
                     if let Some(cluster) = fleet.clusters.get_mut(&format!("c-{at}")) {

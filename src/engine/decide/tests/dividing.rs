@@ -32,7 +32,7 @@ fn world(total: i32) -> Fleet {
 
 fn numbers(decided: &Decided) -> Vec<(String, Option<i64>)> {
     let picks = decided.decisions.values().flat_map(|decision| &decision.picks);
-    picks.map(|pick| (pick.cluster.clone(), pick.replicas)).collect()
+    picks.map(|pick| (pick.cluster.to_string(), pick.replicas)).collect()
 }
 
 fn given(a: i64, b: i64) -> Vec<(String, Option<i64>)> {

@@ -60,8 +60,7 @@ fn each_choice_takes_the_best_of_those_that_are_left() {
     ]);
     let decided = run(&fleet, &Map::new());
     let decision = &decided.decisions[&key("web")];
-    let reasons: Vec<_> =
-        decision.picks.iter().map(|pick| (pick.cluster.as_str(), pick.reason.as_str())).collect();
+    let reasons: Vec<_> = decision.picks.iter().map(|pick| (&*pick.cluster, pick.reason.as_str())).collect();
     assert_eq!(
         reasons,
         [

@@ -172,7 +172,7 @@ fn named_groups_come_first_and_chunks_are_not_topped_up() {
         .iter()
         .map(|pick| {
             let group = pick.group.clone().expect("every pick has a group");
-            (pick.cluster.as_str(), group.index, group.name)
+            (&*pick.cluster, group.index, group.name)
         })
         .collect();
     let group = |cluster, index, name: &str| (cluster, index, name.to_owned());

@@ -19,7 +19,7 @@ pub(crate) fn some_cluster(name: String) -> impl Strategy<Value = Cluster> {
     (labels, marked, -100..100_i64).prop_map(move |(labels, marked, points)| {
         let effects = [Effect::Refuse, Effect::RefuseNew, Effect::Prefer];
         Cluster {
-            name: name.clone(),
+            name: name.as_str().into(),
             labels,
             taints: marked.map(|(effect, since)| taint("t", effects[effect], since)).into_iter().collect(),
             scores: score(points, None),
@@ -154,7 +154,7 @@ proptest! {
         let name = format!("c-{at}");
         match leaves {
             true => drop(fleet.clusters.remove(&name)),
-            false => drop(fleet.clusters.insert(name.clone(), Cluster { name, ..other }.into())),
+            false => drop(fleet.clusters.insert(name.clone(), Cluster { name: name.into(), ..other }.into())),
         }
         let second = run(&fleet, &first.decisions);
         let balances = |policy: &Policy| policy.scorers.iter().any(|one| one.rule == ScoreRule::Balance);
@@ -166,7 +166,7 @@ proptest! {
             let before = Decision { digest: None, ..decision.clone() };
             let anew = run(&fleet, &[(key.clone(), before)].into());
             let clusters = |one: &Decision| -> Vec<String> {
-                one.picks.iter().map(|pick| pick.cluster.clone()).collect()
+                one.picks.iter().map(|pick| pick.cluster.to_string()).collect()
             };
             prop_assert_eq!(clusters(&anew.decisions[key]), clusters(decision));
             prop_assert_eq!(&anew.decisions[key].condition, &decision.condition);

@@ -11,7 +11,7 @@ use berth_base::model::cluster::{AddOnScore, Cluster};
 use berth_base::model::decision::{Condition, Outcome};
 use berth_base::model::placement::{Filter, Follow, Policy, Rule, ScoreRule, Scorer, Toleration};
 use berth_base::model::{
-    Decision, Effect, Fleet, Key, Map, Placement, Requirement, Selector, Source, Taint, Term, Timestamp,
+    Decision, Effect, Fleet, Key, Map, Pick, Placement, Requirement, Selector, Source, Taint, Term, Timestamp,
 };
 use berth_base::packed::Packed;
 
@@ -23,7 +23,7 @@ pub fn second(second: i64) -> Timestamp {
 pub fn cluster(name: &str, labels: &[&str]) -> Cluster {
     let labels = labels.iter().map(|label| label.split_once('=').expect("it is key=value"));
     Cluster {
-        name: name.to_owned(),
+        name: name.into(),
         labels: labels.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
         ..Cluster::default()
     }
@@ -133,7 +133,7 @@ pub fn follows(name: &str, followed: &[&str]) -> Placement {
 
 pub fn fleet(clusters: Vec<Cluster>, placements: Vec<Placement>) -> Fleet {
     Fleet {
-        clusters: clusters.into_iter().map(|one| (one.name.clone(), one.into())).collect(),
+        clusters: clusters.into_iter().map(|one| (one.name.to_string(), one.into())).collect(),
         placements: placements.into_iter().map(|one| (one.key.clone(), one.into())).collect(),
         ..Fleet::default()
     }
@@ -146,17 +146,14 @@ pub fn run(fleet: &Fleet, previous: &Map<Key, Decision>) -> Decided {
 /// The names that one placement has.
 pub fn picked(decided: &Decided, name: &str) -> Vec<String> {
     let decision = decided.decisions.iter().find(|(key, _)| *key.name == *name).expect("it is decided").1;
-    decision.picks.iter().map(|pick| pick.cluster.clone()).collect()
+    decision.picks.iter().map(|pick| pick.cluster.to_string()).collect()
 }
 
 /// Earlier decisions with these picks, without a digest.
 pub fn earlier(picks: &[(&str, &[&str])]) -> Map<Key, Decision> {
     let one = |(name, clusters): &(&str, &[&str])| {
-        let pick = |cluster: &&str| berth_base::model::Pick {
-            cluster: (*cluster).to_owned(),
-            reason: "before".to_owned(),
-            ..Default::default()
-        };
+        let pick =
+            |cluster: &&str| Pick::of(*cluster).with(|details| "before".clone_into(&mut details.reason));
         let decision = Decision {
             picks: clusters.iter().map(pick).collect(),
             ..Decision::new(key(name), format!("{name}.yaml"))

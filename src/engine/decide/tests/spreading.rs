@@ -82,7 +82,7 @@ fn counts(clusters: &[Cluster], key: &str, picks: &BTreeSet<String>) -> BTreeMap
     let mut counts = BTreeMap::new();
     for cluster in clusters {
         if let Some(value) = cluster.labels.get(key) {
-            *counts.entry(value.clone()).or_default() += i64::from(picks.contains(&cluster.name));
+            *counts.entry(value.clone()).or_default() += i64::from(picks.contains(&*cluster.name));
         }
     }
     counts
@@ -119,11 +119,11 @@ fn by_hand(clusters: &[Cluster], count: usize, constraints: &[SpreadConstraint])
             }
             Some(score)
         };
-        let fit = clusters.iter().filter(|one| is_fit(one) && !picks.contains(&one.name));
+        let fit = clusters.iter().filter(|one| is_fit(one) && !picks.contains(&*one.name));
         let affinity = |one: &Cluster| if one.labels.get("z").is_some_and(|z| z == "a") { 3 } else { 0 };
         let best = fit.filter_map(|one| Some((score(one)?, affinity(one), &one.name))).max();
         let Some((_, _, name)) = best else { break };
-        picks.insert(name.clone());
+        picks.insert(name.to_string());
     }
     picks
 }
@@ -151,8 +151,8 @@ proptest! {
     fn a_placed_cluster_stays_whatever_becomes_of_it((all, constraints, count) in (clusters(), constraints(), 0..8_usize), later in clusters()) {
         let (before, decisions) = picks(&all, pick_n(count, &constraints), &Map::new());
         // Labels and health of the same clusters change; more come.
-        let mut now: BTreeMap<String, Cluster> = all.iter().map(|one| (one.name.clone(), one.clone())).collect();
-        now.extend(later.into_iter().map(|one| (one.name.clone(), one)));
+        let mut now: BTreeMap<String, Cluster> = all.iter().map(|one| (one.name.to_string(), one.clone())).collect();
+        now.extend(later.into_iter().map(|one| (one.name.to_string(), one)));
         let now: Vec<Cluster> = now.into_values().collect();
         let (after, _) = picks(&now, pick_n(count, &constraints), &decisions);
         prop_assert!(before.is_subset(&after), "{before:?} {after:?}");
@@ -177,7 +177,7 @@ proptest! {
 
     #[test]
     fn an_unfit_cluster_changes_nothing_unless_it_brings_a_new_domain((all, constraints, count) in (clusters(), constraints(), 0..8_usize), like in any::<prop::sample::Index>()) {
-        let mut unfit = Cluster { name: "c-unfit".to_owned(), ..all[like.index(all.len())].clone() };
+        let mut unfit = Cluster { name: "c-unfit".into(), ..all[like.index(all.len())].clone() };
         make_unfit(&mut unfit);
         let (before, _) = picks(&all, pick_n(count, &constraints), &Map::new());
         let with: Vec<Cluster> = all.iter().cloned().chain([unfit]).collect();

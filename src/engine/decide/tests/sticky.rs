@@ -145,5 +145,5 @@ fn set(fleet: &mut Fleet, cluster: &str, key: &str, value: &str) {
 }
 
 fn add(fleet: &mut Fleet, cluster: berth_base::model::Cluster) {
-    fleet.clusters.insert(cluster.name.clone(), cluster.into());
+    fleet.clusters.insert(cluster.name.to_string(), cluster.into());
 }

@@ -21,7 +21,7 @@ pub(super) fn read(scope: &Scope, document: &Document) -> Option<Cluster> {
         scope.error(metadata.at, "metadata.namespace is required");
     }
     let mut cluster = Cluster {
-        name: metadata.name,
+        name: metadata.name.into(),
         origins: vec![document.at.clone()],
         labels: metadata.labels,
         leaving: metadata.deleting,

@@ -28,7 +28,7 @@ pub(super) fn read(scope: &Scope, document: &Document) -> Option<Cluster> {
     fields.finish();
     let Metadata { name, labels, deleting, .. } = metadata;
     Some(Cluster {
-        name,
+        name: name.into(),
         labels,
         standing,
         applier: applier::read(scope, &root),

@@ -23,7 +23,7 @@ pub fn read(scope: &Scope, root: &Node) -> Option<Cluster> {
         scope.error(metadata.name_at, message);
     }
     let mut cluster = Cluster {
-        name: metadata.name,
+        name: metadata.name.into(),
         origins: vec![scope.pos(root.at)],
         labels: metadata.labels,
         leaving: metadata.deleting,

@@ -30,7 +30,7 @@ pub(super) fn read(scope: &Scope, document: &Document) -> Option<Cluster> {
     let root = document.open();
     let (mut fields, metadata) = open_named(scope, &root)?;
     let mut cluster = Cluster {
-        name: metadata.name,
+        name: metadata.name.into(),
         labels: metadata.labels,
         leaving: metadata.deleting,
         applier: applier::read(scope, &root),

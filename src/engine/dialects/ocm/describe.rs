@@ -109,7 +109,7 @@ fn by_placement(described: &Described<'_>, works: &BTreeMap<&str, Work>) -> Vec<
         let mut groups: BTreeMap<usize, Vec<&Work>> = BTreeMap::new();
         for pick in followed.into_iter().flat_map(Decision::picked) {
             let group = pick.group.as_ref().map_or(0, |group| group.index);
-            groups.entry(group).or_default().extend(works.get(pick.cluster.as_str()));
+            groups.entry(group).or_default().extend(works.get(&*pick.cluster));
         }
         let is_available = |works: &&Vec<&Work>| works.iter().all(|work| **work == Work::Applied);
         let available = groups.values().filter(is_available).count();

@@ -81,7 +81,7 @@ fn divided_replicas_wait_with_the_removal() {
     let mut case = step(&["a", "b"], &["b", "c"], &["a"]);
     for state in [&mut case.previous, &mut case.next] {
         let decision = state.decisions.get_mut(&key("web")).expect("a decision");
-        let pick = |pick: &Pick| Pick { replicas: Some(3), ..pick.clone() };
+        let pick = |pick: &Pick| pick.clone().with(|details| details.replicas = Some(3));
         decision.picks = decision.picks.iter().map(pick).collect::<Vec<_>>().into();
     }
     assert_eq!(outcome(&case).1, [false]);

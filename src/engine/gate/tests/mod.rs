@@ -39,7 +39,7 @@ fn state(inventory: &[&str], workloads: &[Given<'_>]) -> State {
                 folder.insert(path::of_object(&object(text)).into(), ContentId([*content; 20]));
             }
         }
-        let pick = |cluster: &&str| Pick { cluster: (*cluster).to_owned(), ..Pick::default() };
+        let pick = |cluster: &&str| Pick::of(*cluster);
         let mut picks: Vec<Pick> = clusters.iter().map(pick).collect();
         picks.sort_by(|a, b| a.cluster.cmp(&b.cluster));
         let mut objects: Vec<ObjectId> = objects.iter().map(|(text, _)| object(text)).collect();

@@ -15,7 +15,7 @@ fn past(before: &State, after: &State, counts: Option<Cause>) -> PastPublication
     }
     for (key, pairs) in losing(&Comparison::of(before, after)) {
         let decision = &before.decisions[&key];
-        let clusters = decision.picks.iter().map(|pick| pick.cluster.clone()).collect();
+        let clusters = decision.picks.iter().map(|pick| pick.cluster.to_string()).collect();
         let paths = decision.objects.iter().map(|object| path::of_object(object).into()).collect();
         past.had.insert(key.clone(), WorkloadPlaces { clusters, paths });
         let places = pairs.iter().map(|(cluster, object)| (cluster.clone(), path::of_object(object).into()));

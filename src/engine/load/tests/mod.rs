@@ -66,7 +66,7 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
             }
             _ => {
                 let cluster = Cluster {
-                    name: key.name.to_string(),
+                    name: key.name.clone(),
                     origins: vec![origin],
                     labels: fields.string_map("labels").unwrap_or_default(),
                     ..Cluster::default()

@@ -232,5 +232,5 @@ fn labelled<'l>(
     labels: &'l ClusterLabels<'_>,
     decision: &'l Decision,
 ) -> impl Iterator<Item = (&'l str, &'l Labels)> {
-    decision.picked().filter_map(|pick| Some((pick.cluster.as_str(), labels.get(&pick.cluster)?)))
+    decision.picked().filter_map(|pick| Some((&*pick.cluster, labels.get(&pick.cluster)?)))
 }

@@ -57,7 +57,7 @@ fn fleet(runs: &[Run]) -> Fleet {
     let workload = Workload { strategy: Strategy::Runs, ..workload };
     let cluster = |name: &str| {
         let labels = Labels::from([("ring".to_owned(), name[..1].to_owned())]);
-        (name.to_owned(), Shared::from(Cluster { name: name.to_owned(), labels, ..Cluster::default() }))
+        (name.to_owned(), Shared::from(Cluster { name: name.into(), labels, ..Cluster::default() }))
     };
     Fleet {
         clusters: ["a1", "b1"].map(cluster).into(),
@@ -74,9 +74,8 @@ fn labels(fleet: &Fleet) -> &ClusterLabels<'_> {
 }
 
 fn decision() -> Decision {
-    let pick = |name: &str| Pick { cluster: name.to_owned(), ..Pick::default() };
     Decision {
-        picks: vec![pick("a1"), pick("b1")].into(),
+        picks: vec![Pick::of("a1"), Pick::of("b1")].into(),
         ..Decision::new(key("Workload", "web"), "web.yaml")
     }
 }

@@ -179,11 +179,7 @@ fn converges(mut facts: Vec<Facts>, way: &Way) -> Result<(), TestCaseError> {
 }
 
 fn pick(turn: &Turn<'_>) -> berth_base::model::Pick {
-    berth_base::model::Pick {
-        cluster: turn.cluster.to_owned(),
-        group: turn.group.cloned(),
-        ..berth_base::model::Pick::default()
-    }
+    berth_base::model::Pick::of(turn.cluster).with(|details| details.group = turn.group.cloned())
 }
 
 proptest! {

@@ -23,7 +23,7 @@ fn stages() -> Vec<Stage> {
 
 fn ring(world: &mut World, name: &str, ring: &str) {
     let labels = Labels::from([("ring".to_owned(), ring.to_owned())]);
-    let cluster = Cluster { name: name.to_owned(), labels, ..Cluster::default() };
+    let cluster = Cluster { name: name.into(), labels, ..Cluster::default() };
     world.fleet.clusters.insert(name.to_owned(), cluster.into());
 }
 

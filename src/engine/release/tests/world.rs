@@ -118,7 +118,7 @@ impl World {
     }
 
     pub(super) fn join(&mut self, name: &str) {
-        let cluster = Cluster { name: name.to_owned(), ..Cluster::default() };
+        let cluster = Cluster { name: name.into(), ..Cluster::default() };
         self.fleet.clusters.insert(name.to_owned(), cluster.into());
     }
 
@@ -168,7 +168,7 @@ impl World {
     pub(super) fn next_state(&mut self) -> State {
         let picks = self.fleet.clusters.keys().filter(|name| !self.unpicked.contains(*name));
         let group = |name| self.groups.get(name).map(|index| Group { index: *index, name: String::new() });
-        let picks = picks.map(|name| Pick { cluster: name.clone(), group: group(name), ..Pick::default() });
+        let picks = picks.map(|name| Pick::of(name.as_str()).with(|details| details.group = group(name)));
         let picks: Vec<Pick> = picks.collect();
         let decision =
             |key: &Key| Decision { picks: picks.clone().into(), ..Decision::new(key.clone(), "web.yaml") };

@@ -12,7 +12,7 @@ fn at(seconds: i64) -> Timestamp {
 }
 
 fn decision(object: &ObjectId) -> Decision {
-    let pick = |name: &str| Pick { cluster: name.to_owned(), reason: "named".to_owned(), ..Pick::default() };
+    let pick = |name: &str| Pick::of(name).with(|details| details.reason = "named".to_owned());
     Decision {
         picks: [pick("a"), pick("b")].into_iter().collect(),
         condition: Some(Condition {

@@ -65,7 +65,7 @@ impl World {
         let members: Vec<Member> = members.collect();
         let clusters = members.iter().map(|member| {
             let name = member.name.clone();
-            (name.clone(), Cluster { name, ..Cluster::default() }.into())
+            (name.clone(), Cluster { name: name.into(), ..Cluster::default() }.into())
         });
         World {
             fleet: Fleet { clusters: clusters.collect(), ..Fleet::default() },

@@ -12,7 +12,9 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::testing::bare;
-use berth_base::model::{Contents, Decision, Digest, Folder, Key, ObjectId, Pick, Refused, path};
+use berth_base::model::{
+    Contents, Decision, Digest, Folder, Key, ObjectId, Pick, PickDetails, Refused, path,
+};
 use berth_base::packed::Packed;
 use berth_engine::plan::{Plan, plan};
 use berth_engine::state::State;
@@ -107,11 +109,8 @@ fn map<V>(entries: impl IntoIterator<Item = (&'static str, V)>) -> BTreeMap<Stri
 }
 
 fn decision(kind: &str, namespace: &str, name: &str, clusters: &[&str]) -> Decision {
-    let picks = clusters.iter().map(|name| Pick {
-        cluster: (*name).to_owned(),
-        reason: "matches".to_owned(),
-        ..Pick::default()
-    });
+    let details = PickDetails { reason: "matches".to_owned(), ..PickDetails::default() };
+    let picks = clusters.iter().map(|name| Pick::new(*name, details.clone()));
     Decision {
         picks: picks.collect(),
         refused: vec![Refused { reason: "not labelled so".to_owned(), clusters: 2 }],

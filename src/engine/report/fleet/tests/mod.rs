@@ -37,7 +37,7 @@ fn problem() -> Problem {
 
 fn decision(clusters: &[&str]) -> (Key, Decision) {
     let key = Key::new("types.kubefed.io", "FederatedDeployment", "shop", "web");
-    let picks = clusters.iter().map(|name| Pick { cluster: (*name).to_owned(), ..Pick::default() });
+    let picks = clusters.iter().map(|name| Pick::of(*name));
     let decision = Decision {
         picks: picks.collect(),
         objects: vec![problem().object],

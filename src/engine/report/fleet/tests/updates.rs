@@ -120,10 +120,9 @@ fn reported(name: String, report: &Report, now: Timestamp) -> ClusterStatus {
 }
 
 fn decision_of(number: u8, decided: &Decided) -> Decision {
-    let pick = |cluster_number| Pick {
-        cluster: cluster(cluster_number),
-        pending: decided.pending >> cluster_number & 1 == 1,
-        ..Pick::default()
+    let pick = |cluster_number| {
+        let pending = decided.pending >> cluster_number & 1 == 1;
+        Pick::of(cluster(cluster_number)).with(|details| details.pending = pending)
     };
     let objects = objects(decided.objects);
     let failure = |number| {
