@@ -1,7 +1,9 @@
 //! A cluster whose folder another program applies is left alone by berth's own member, and the reverse.
 
 use crate::support::remote::{Fleet, Folder};
-use crate::support::{Ran, berth};
+use crate::support::removals::managed;
+use crate::support::site_fleet::{people, settings, work};
+use crate::support::{Ran, berth, run};
 
 fn annotate(fleet: &Fleet, applier: &str) {
     let plain = crate::support::cluster("a", &[("env", "prod")]);
@@ -64,4 +66,21 @@ fn a_member_leaves_a_folder_to_the_program_that_the_fleet_names() {
         "{}",
         refused.err
     );
+}
+
+#[test]
+fn a_cluster_without_its_applier_is_berths_again_though_its_folder_stays_the_same() {
+    let repo = people("flux", &work(&[settings()]));
+    let said = || {
+        run(&["run", "--once", "--repo", repo.arg()]).expect(0);
+        let message = repo.git(&["log", "-1", "--format=%B", "refs/berth/clusters/oslo"]);
+        (message, repo.git(&["rev-parse", "refs/berth/clusters/oslo^{tree}"]))
+    };
+    let (first, folder) = said();
+    assert!(first.contains("Berth-Applier: flux"), "{first}");
+    repo.write("clusters/oslo.yaml", managed("oslo", ""));
+    repo.commit("berth applies it");
+    let (second, same) = said();
+    assert_eq!(same, folder);
+    assert!(!second.contains("Berth-Applier"), "{second}");
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::cluster_ref_cache::{ClusterRefCache, Settled};
 use super::rendered_state::CurrentState;
 use berth_base::codec::{Decoder, Encoder};
-use berth_base::model::{Map, Shared, Timestamp};
+use berth_base::model::{Applier, Cluster, Map, Shared, Timestamp};
 use berth_engine::report::Published;
 use berth_git::signature::PublicKey;
 use berth_git::{CommitId, TreeId};
@@ -18,7 +18,10 @@ impl ClusterRefCache {
         if *trees != current.trees || *refs != self.listed {
             return None;
         }
-        encoder.list(clusters.keys(), |encoder, name| encoder.text(name));
+        encoder.list(clusters.iter(), |encoder, (name, cluster)| {
+            encoder.text(name);
+            encoder.maybe(cluster.applier, |encoder, applier| encoder.text(applier.name));
+        });
         encoder.list(refs.iter(), |encoder, (name, CommitId(id))| {
             encoder.text(name);
             encoder.raw(id);
@@ -46,14 +49,18 @@ impl ClusterRefCache {
 
     /// Decodes the repair that made the refs of a state.
     pub(crate) fn decode(decoder: &mut Decoder<'_>, current: &CurrentState) -> Option<ClusterRefCache> {
-        let names: Vec<String> = decoder.list(Decoder::string)?;
+        let clusters = decoder.list(|decoder| {
+            let name = decoder.string()?;
+            let applier = decoder.maybe(|decoder| Applier::named(&decoder.text()?))?;
+            // Nothing else of a cluster counts.
+            Some((name, Shared::from(Cluster { applier, ..Cluster::default() })))
+        })?;
         let refs: Map<String, CommitId> =
             decoder.list(|decoder| Some((decoder.string()?, CommitId(decoder.raw()?))))?;
         let settled = Settled {
             rendered: current.commit,
             trees: current.trees.clone(),
-            // Only the names count.
-            clusters: names.into_iter().map(|name| (name, Shared::default())).collect(),
+            clusters,
             refs: refs.clone(),
             key: decoder.maybe(|decoder| PublicKey::read(&decoder.text()?))?,
             fleet: decoder.maybe(Decoder::string)?,

@@ -231,8 +231,6 @@ fn judge(outcome: &mut SyncOutcome, desired: &DesiredSet, backend: &mut dyn Back
     outcome.waiting.sort();
 }
 
-/// Compares with what was applied before. An old commit of the very folder that was applied takes back nothing: the
-/// number that was applied stays.
 /// Refuses to do another program's work, or to report for one that does not apply the folder.
 fn check_applier(folder: &ClusterFolder, here: &'static Applier) -> Result<(), ApplyError> {
     let wanted = folder.applier.as_deref().unwrap_or(BERTH.name);
@@ -246,6 +244,8 @@ fn check_applier(folder: &ClusterFolder, here: &'static Applier) -> Result<(), A
     })
 }
 
+/// Compares with what was applied before. An old commit of the very folder that was applied takes back nothing: the
+/// number that was applied stays.
 fn check_record(earlier: &Record, record: &mut Record, options: &Options) -> Result<(), ApplyError> {
     if (&earlier.fleet, &earlier.cluster) != (&record.fleet, &record.cluster) {
         let (fleet, cluster) = (earlier.fleet.clone(), earlier.cluster.clone());
