@@ -36,7 +36,7 @@ fn objects() -> Vec<Json> {
     objects
 }
 
-/// What [`several`] makes.
+/// The result of [`several`].
 const SEVERAL: [(&str, &str); 6] = [
     ("namespace", "shop"),
     ("configmap", "odd"),

@@ -1,4 +1,4 @@
-//! What the cluster refs were made from last ↔ bytes, for the next process.
+//! The inputs of the last repair of cluster refs ↔ bytes, for the next process.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What people write for a site: a fleet of `oslo`, which another program applies, and `turin`, which berth applies.
+//! Source files of a site: a fleet of `oslo`, which another program applies, and `turin`, which berth applies.
 
 use serde_json::{Value as Json, json};
 
