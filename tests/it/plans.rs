@@ -269,9 +269,12 @@ fn twelve_pull_requests_read_as_their_causes_and_consequences() {
             let args = ["plan", "--repo", repo.arg(), "--now", "2026-01-01T00:30:00Z", "-o", form];
             let ran = run(&args);
             assert!(ran.code <= 1, "{}: {}{}", request.name, ran.out, ran.err);
-            // Commits have other ids in each run.
-            let id = repo.id("HEAD");
-            [ran.err, ran.out].map(|shown| shown.replace(&id[..12], "0123456789ab"))
+            // A source commit has another id in each run, a published one in each version of berth.
+            let ids = [("HEAD", "0123456789ab"), ("berth/rendered", "ba9876543210")]
+                .map(|(of, shown)| (repo.id(of), shown));
+            let named =
+                |text: String| ids.iter().fold(text, |text, (id, shown)| text.replace(&id[..12], shown));
+            [ran.err, ran.out].map(named)
         };
         let ([faults, text], [_, markdown]) = (plan("text"), plan("markdown"));
         let is_too_wide = |line: &str| line.chars().count() > 80 && line.trim().contains(' ');
