@@ -283,6 +283,14 @@ impl Decision {
         }
     }
 
+    /// Makes picks share their details, and takes equal picks of an earlier decision over: comparing these costs nothing.
+    pub fn share_picks(&mut self, earlier: Option<&Decision>) {
+        Pick::share_details(&mut self.picks);
+        if let Some(earlier) = earlier.filter(|earlier| earlier.picks == self.picks) {
+            self.picks = earlier.picks.clone();
+        }
+    }
+
     /// The picks without the clusters that only keep a copy.
     pub fn picked(&self) -> impl Iterator<Item = &Pick> {
         self.picks.iter().filter(|pick| !pick.leaving)

@@ -278,7 +278,7 @@ impl<'f, 't> Pass<'f, 't> {
         if let (Some(grouping), None) = (&policy.groups, &policy.blocked) {
             group::assign(table, grouping, &mut decision.picks);
         }
-        Pick::share_details(&mut decision.picks);
+        decision.share_picks(case.previous);
         decision
     }
 

@@ -1,5 +1,6 @@
 //! Writing objects: blobs, trees from paths, commits. Each is hashed first and written only where missing,
-//! so that an unchanged subtree costs its hash and nothing else. They reach the repository together, see `pending`.
+//! so that an unchanged subtree costs its hash and nothing else. Commits, and what replaces something else, are new nearly
+//! always: the packs are not searched for these. Objects reach the repository together, see `pending`.
 
 use std::collections::BTreeMap;
 
@@ -65,6 +66,13 @@ impl<'r> Writer<'r> {
 
     pub fn blob(&mut self, bytes: &[u8]) -> Result<ContentId, GitError> {
         let (id, new) = self.object(ObjectType::Blob, bytes)?;
+        self.counts.blobs += usize::from(new);
+        Ok(ContentId(bytes_of(id)))
+    }
+
+    /// Writes a blob that replaces another one.
+    pub fn new_blob(&mut self, bytes: &[u8]) -> Result<ContentId, GitError> {
+        let (id, new) = self.new_object(ObjectType::Blob, bytes)?;
         self.counts.blobs += usize::from(new);
         Ok(ContentId(bytes_of(id)))
     }
@@ -173,7 +181,13 @@ impl<'r> Writer<'r> {
         if bytes.is_empty() {
             return Ok(TreeId::EMPTY);
         }
-        let (id, new) = self.object(ObjectType::Tree, &bytes)?;
+        if bytes == before {
+            return Ok(tree);
+        }
+        let (id, new) = match tree {
+            TreeId::EMPTY => self.object(ObjectType::Tree, &bytes)?,
+            _ => self.new_object(ObjectType::Tree, &bytes)?,
+        };
         self.counts.trees += usize::from(new);
         Ok(TreeId::of(id))
     }
@@ -225,7 +239,7 @@ impl<'r> Writer<'r> {
             bytes = signature::commit::sign(&bytes, signer)
                 .map_err(|why| GitError::Unsigned { key: signer.public().to_string(), why })?;
         }
-        let (id, new) = self.object(ObjectType::Commit, &bytes)?;
+        let (id, new) = self.new_object(ObjectType::Commit, &bytes)?;
         self.counts.commits += usize::from(new);
         Ok(CommitId::of(id))
     }
@@ -240,10 +254,22 @@ impl<'r> Writer<'r> {
 
     /// Hashes an object and takes it over where it is new; says whether it was.
     fn object(&self, kind: ObjectType, bytes: &[u8]) -> Result<(Oid, bool), GitError> {
-        let Repo { pending, inner, .. } = self.repo;
-        let id = Oid::hash_object(kind, bytes).map_err(GitError::failed("hashing an object"))?;
+        let id = hash(kind, bytes)?;
         // A refresh would list the pack folder again for each new object.
-        if pending.has(id) || !self.anew && self.odb.exists_ext(id, OdbLookupFlags::NO_REFRESH) {
+        if !self.anew && self.odb.exists_ext(id, OdbLookupFlags::NO_REFRESH) {
+            return Ok((id, false));
+        }
+        self.take(id, kind, bytes)
+    }
+
+    /// [`Writer::object`], without a search of the repository.
+    fn new_object(&self, kind: ObjectType, bytes: &[u8]) -> Result<(Oid, bool), GitError> {
+        self.take(hash(kind, bytes)?, kind, bytes)
+    }
+
+    fn take(&self, id: Oid, kind: ObjectType, bytes: &[u8]) -> Result<(Oid, bool), GitError> {
+        let Repo { pending, inner, .. } = self.repo;
+        if pending.has(id) {
             return Ok((id, false));
         }
         if self.repo.is_rehearsal {
@@ -254,6 +280,10 @@ impl<'r> Writer<'r> {
         }
         Ok((id, true))
     }
+}
+
+fn hash(kind: ObjectType, bytes: &[u8]) -> Result<Oid, GitError> {
+    Oid::hash_object(kind, bytes).map_err(GitError::failed("hashing an object"))
 }
 
 /// The id a tree would have, without writing it.
