@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use super::exit::CommandError;
+use super::exit::{CommandError, refuse_flags};
 use crate::appliers::{argocd, flux};
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
 use berth_base::model::Applier;
@@ -68,12 +68,11 @@ impl ApplierArgs {
 
     /// Refuses what only berth's own member can do.
     pub fn refuse_with(&self, others: &[(&str, bool)]) -> Result<(), CommandError> {
-        let found = others.iter().find(|(_, is_given)| *is_given && *self.applier != BERTH);
-        found.map_or(Ok(()), |(flag, _)| {
-            let name = self.applier.name;
-            let error = CommandError::usage(format!("{flag} has no effect where {name} applies the folder"));
-            Err(error.hint("leave it out, or let berth apply the folder"))
-        })
+        if *self.applier == BERTH {
+            return Ok(());
+        }
+        let place = format!("where {} applies the folder", self.applier.name);
+        refuse_flags(others, &place, "leave it out, or let berth apply the folder")
     }
 }
 

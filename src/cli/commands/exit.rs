@@ -107,6 +107,14 @@ impl CommandError {
     }
 }
 
+/// Refuses the first of these flags that is given. `place` says where it would have no effect.
+pub fn refuse_flags(flags: &[(&str, bool)], place: &str, hint: &str) -> Result<(), CommandError> {
+    match flags.iter().find(|(_, is_given)| *is_given) {
+        Some((flag, _)) => Err(CommandError::usage(format!("{flag} has no effect {place}")).hint(hint)),
+        None => Ok(()),
+    }
+}
+
 impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", harmless_lines(&self.message))?;

@@ -1,6 +1,6 @@
 //! `berth install hub`: the daemon.
 
-use super::super::exit::{CommandError, Outcome};
+use super::super::exit::{CommandError, Outcome, refuse_flags};
 use super::super::hub_cluster::DecisionKind;
 use super::super::ui::Ui;
 use super::common::{CommonArgs, address, fits};
@@ -100,10 +100,10 @@ impl ObjectFlags {
                 fits(flag, namespace, is_dns_label(namespace))?;
             }
         }
-        let has_objects = self.publish_decisions.is_some() || self.publish_profiles.is_some();
-        if self.profiles_namespace.is_some() && !has_objects {
-            let error = CommandError::usage("--profiles-namespace has no effect: no objects are written");
-            return Err(error.hint("add `--publish-profiles kube` or `--publish-decisions kube`"));
+        if self.publish_decisions.is_none() && self.publish_profiles.is_none() {
+            let given = [("--profiles-namespace", self.profiles_namespace.is_some())];
+            let hint = "add `--publish-profiles kube` or `--publish-decisions kube`";
+            refuse_flags(&given, "where no objects are written", hint)?;
         }
         let is_wanted = |kind: DecisionKind| {
             self.publish_decisions.is_some()

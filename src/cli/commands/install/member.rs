@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::super::exit::{CommandError, Outcome};
+use super::super::exit::{CommandError, Outcome, refuse_flags};
 use super::super::names;
 use super::super::ui::Ui;
 use super::super::working_tree::{RepoArg, WorkingTree};
@@ -82,16 +82,19 @@ pub(crate) struct MemberArgs {
 impl MemberArgs {
     /// Refuses what only berth's own member can do.
     fn check_reporter(&self) -> Result<(), CommandError> {
+        if !self.reporter.is_given() {
+            return Ok(());
+        }
         let of_member = [
             ("--allow-escalation", self.allow_escalation),
             ("--tenant-service-account", self.tenant_service_account.is_some()),
             ("--overrides-from", !self.overrides_from.is_empty()),
         ];
-        let found = of_member.iter().find(|(_, is_given)| *is_given && self.reporter.is_given());
-        found.map_or(Ok(()), |(flag, _)| {
-            let error = CommandError::usage(format!("{flag} has no effect where another program applies"));
-            Err(error.hint("leave it out, or let berth apply the folder"))
-        })
+        refuse_flags(
+            &of_member,
+            "where another program applies",
+            "leave it out, or let berth apply the folder",
+        )
     }
 
     fn statuses(&self) -> Result<Option<Statuses>, CommandError> {

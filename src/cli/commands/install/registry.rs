@@ -1,6 +1,6 @@
 //! The flags of a container registry, for the pods that read or write it.
 
-use super::super::exit::CommandError;
+use super::super::exit::{CommandError, refuse_flags};
 use super::common::{fits, has_reference, port_of};
 use crate::install::{Registry, Role};
 use berth_base::meta::names::is_dns_subdomain;
@@ -33,10 +33,9 @@ impl RegistryFlags {
                 ("--registry-secret", self.registry_secret.is_some()),
                 ("--registry-http", self.registry_http),
             ];
-            return given.iter().find(|(_, is_given)| *is_given).map_or(Ok(None), |(flag, _)| {
-                let error = CommandError::usage(format!("{flag} has no effect: no registry is named"));
-                Err(error.hint("name one: `--publish oci://…` for a hub, `--remote oci://…` for a member"))
-            });
+            let hint = "name one: `--publish oci://…` for a hub, `--remote oci://…` for a member";
+            refuse_flags(&given, "where no registry is named", hint)?;
+            return Ok(None);
         };
         if let Some(secret) = &self.registry_secret {
             fits("--registry-secret", secret, is_dns_subdomain(secret))?;

@@ -1,7 +1,7 @@
 //! The flags of a member whose folder another program applies.
 
 use super::super::applier_args::{applier, object_name};
-use super::super::exit::CommandError;
+use super::super::exit::{CommandError, refuse_flags};
 use super::common::fits;
 use crate::appliers::{argocd, flux};
 use crate::install::{Read, Reporter, Resource};
@@ -32,11 +32,9 @@ impl ReporterFlags {
                 ("--applier-object", self.applier_object.is_some()),
                 ("--applier-kubeconfig-secret", self.applier_kubeconfig_secret.is_some()),
             ];
-            return given.iter().find(|(_, is_given)| *is_given).map_or(Ok(None), |(flag, _)| {
-                let error =
-                    CommandError::usage(format!("{flag} has no effect where berth applies the folder"));
-                Err(error.hint("name the program, as in `--applier flux`"))
-            });
+            let hint = "name the program, as in `--applier flux`";
+            refuse_flags(&given, "where berth applies the folder", hint)?;
+            return Ok(None);
         }
         if let Some(secret) = &self.applier_kubeconfig_secret {
             fits("--applier-kubeconfig-secret", secret, is_dns_subdomain(secret))?;
