@@ -16,6 +16,7 @@ pub struct Asked {
     pub path: String,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
     /// The status of the answer, or 0 where the connection was cut.
     pub status: u16,
     /// The bytes of the request and of its answer, heads included.
@@ -113,6 +114,7 @@ fn serve(stream: &TcpStream, state: &State) {
             method,
             path,
             headers: request.headers.clone(),
+            body: request.body.clone(),
             status: 0,
             sent: request.bytes(false).len(),
             received: 0,
