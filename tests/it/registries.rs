@@ -42,9 +42,11 @@ fn the_registry_of_the_tests_keeps_what_it_is_given_behind_its_gate() {
     assert_eq!(ask(gate.port).expect("an answer").status, 401, "it wants a password");
     gate.rule(|asked| if asked.number == 1 { Deed::Cut } else { Deed::answer(418, &[], b"tea") });
     assert!(ask(gate.port).is_err());
-    assert_eq!(ask(gate.port).expect("an answer").body, b"tea");
+    let answer = crate::support::registry::call(gate.port, "PUT", "/cup", &[], b"leaves");
+    assert_eq!(answer.expect("an answer").body, b"tea");
     let asked = gate.take();
     assert_eq!(asked.iter().map(|asked| asked.status).collect::<Vec<_>>(), [401, 0, 418]);
+    assert_eq!(asked[2].body, b"leaves");
 
     assert_eq!(registry.call("DELETE", &format!("a/manifests/{digest}"), &[], b"").status, 202);
     assert_eq!(registry.tags("a"), [""; 0]);
