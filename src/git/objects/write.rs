@@ -256,7 +256,8 @@ impl<'r> Writer<'r> {
     fn object(&self, kind: ObjectType, bytes: &[u8]) -> Result<(Oid, bool), GitError> {
         let id = hash(kind, bytes)?;
         // A refresh would list the pack folder again for each new object.
-        if !self.anew && self.odb.exists_ext(id, OdbLookupFlags::NO_REFRESH) {
+        let is_there = || !self.anew && self.odb.exists_ext(id, OdbLookupFlags::NO_REFRESH);
+        if self.repo.pending.has(id) || is_there() {
             return Ok((id, false));
         }
         self.take(id, kind, bytes)
