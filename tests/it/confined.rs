@@ -154,6 +154,34 @@ fn a_helper_that_takes_memory_without_end_is_stopped() {
 }
 
 #[test]
+fn every_helper_is_limited_from_its_start_on() {
+    let Some(prison) = Prison::new() else { return };
+    let server = Folder::of(&prison.fleet);
+    let helpers =
+        "for helper in 1 2 3 4 5 6 7 8; do cat /proc/self/limits >> \"$TMPDIR/limits\" & done; wait";
+    let path = prison.stand_in("git", &format!("[ -d \"$TMPDIR\" ] && {{ {helpers}; }}\nexec git \"$@\""));
+    for copy in (0..20).map(|number| number.to_string()) {
+        prison.run(&copy, &server, &path, &["--git-memory", "100"]).expect(0);
+        let limits = std::fs::read_to_string(prison.copy(&copy).join("limits")).expect("helpers ran");
+        let limits: BTreeSet<&str> =
+            limits.lines().filter(|line| line.starts_with("Max data size")).collect();
+        let words: Vec<&str> = limits.iter().flat_map(|line| line.split_whitespace()).collect();
+        assert_eq!(words, ["Max", "data", "size", "104857600", "104857600", "bytes"], "{limits:?}");
+    }
+}
+
+#[test]
+fn without_git_a_remote_cannot_be_used() {
+    let fleet = Fleet::new();
+    let mut command = berth();
+    command.args(["run", "--once", "--repo"]).arg(fleet.root().join("copies/none"));
+    command.args(Folder::of(&fleet).access()).env("PATH", fleet.root());
+    let refused = Ran::of(&mut command).expect(6);
+    assert!(refused.err.contains("`git` cannot be used: there is no such program"), "{}", refused.err);
+    assert!(refused.err.contains("install Git 2.31 or newer"), "{}", refused.err);
+}
+
+#[test]
 fn a_server_that_sends_without_end_fills_no_disk() {
     let fleet = Fleet::new();
     let mut state = 1_u32;

@@ -13,7 +13,7 @@ use super::access::Access;
 use super::credentials::{Scrubber, basic};
 use super::error::TransportError;
 use super::remote::Scheme;
-use super::sandbox::{Bounds, Limits};
+use super::sandbox::{Bounds, Limits, limited};
 use crate::Repo;
 
 /// The variables of this process's environment that `git` sees too.
@@ -46,7 +46,7 @@ pub(super) fn command(
     pushes: bool,
 ) -> Result<(Command, Bounds, Scrubber), TransportError> {
     let mut scrubber = Scrubber::default();
-    let mut command = hardened(repository.unwrap_or(Path::new("/dev/null")));
+    let mut command = hardened(repository.unwrap_or(Path::new("/dev/null")), access.limits, access.timeout);
     command.env("GIT_ALLOW_PROTOCOL", access.url.scheme.word());
     if access.url.scheme == Scheme::Ssh {
         command.env("GIT_SSH_VARIANT", "ssh").env("GIT_SSH_COMMAND", ssh_command(access)?);
@@ -110,7 +110,7 @@ fn proxy_port(proxy: &str) -> u16 {
 
 /// A `git` command for upkeep of a repository, which needs no network. It leaves a processor to others.
 pub(super) fn local(repository: &Path, limits: Limits, time: Duration) -> (Command, Bounds) {
-    let mut command = hardened(repository);
+    let mut command = hardened(repository, limits, time);
     // Whoever waits for its locks finds it by its folder.
     command.current_dir(repository).env("GIT_ALLOW_PROTOCOL", "");
     let mut settings = settings(Duration::ZERO);
@@ -121,8 +121,8 @@ pub(super) fn local(repository: &Path, limits: Limits, time: Duration) -> (Comma
     (command, bounds(Some(repository), limits, time))
 }
 
-fn hardened(repository: &Path) -> Command {
-    let mut command = Command::new("git");
+fn hardened(repository: &Path, limits: Limits, time: Duration) -> Command {
+    let mut command = limited("git", limits, time);
     command.env_clear();
     for name in KEPT {
         if let Some(value) = std::env::var_os(name) {

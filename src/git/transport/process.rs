@@ -50,6 +50,9 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The time that a program and its helpers have to end after they are asked to.
 const ENDING: Duration = Duration::from_secs(10);
 
+/// The status with which a shell says that there is no such program.
+const NOT_FOUND: i32 = 127;
+
 /// Runs a program without bounds.
 pub(crate) fn run(command: Command, patience: Duration, cancel: &Cancel) -> std::io::Result<ProcessEnd> {
     watch(command, Command::spawn, patience, cancel)
@@ -62,7 +65,12 @@ pub(super) fn run_within(
     cancel: &Cancel,
 ) -> Result<ProcessEnd, TransportError> {
     let start = |command: &mut Command| sandbox::start(command, bounds);
-    watch(command, start, bounds.time, cancel).map_err(TransportError::not_started)
+    match watch(command, start, bounds.time, cancel).map_err(TransportError::not_started)? {
+        ProcessEnd::Done { status, .. } if status.code() == Some(NOT_FOUND) => {
+            Err(TransportError::NoGit { message: "there is no such program".to_owned() })
+        }
+        ended => Ok(ended),
+    }
 }
 
 fn watch(

@@ -4,7 +4,7 @@
 //! write only the repositories that the exchange is about, and speak to nobody but the remote.
 //!
 //! Landlock and seccomp bind a thread and what it starts. So a thread of its own takes the bounds, starts `git`
-//! and ends; berth itself stays free. Limits of memory bind a process, and are set from outside as soon as it is there.
+//! and ends; berth itself stays free. Limits of memory bind a process: a shell takes them and becomes `git`.
 
 #[cfg(target_os = "linux")]
 mod calls;
@@ -19,6 +19,9 @@ use std::io;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::Duration;
+
+#[cfg(target_os = "linux")]
+pub(super) use resources::limited;
 
 /// The limits of every `git`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,21 +102,23 @@ impl Limits {
 
 /// Starts a command within bounds.
 pub(super) fn start(command: &mut Command, bounds: &Bounds) -> io::Result<Child> {
-    let child = if bounds.limits.sandbox == Sandbox::Never {
-        command.spawn()?
-    } else {
-        in_a_thread(|| {
-            let entered = enter(bounds)?;
-            if bounds.limits.sandbox == Sandbox::Always && !(entered.files && entered.calls) {
-                let message = "this system offers no whole sandbox, and one is asked for";
-                return Err(io::Error::new(io::ErrorKind::Unsupported, message));
-            }
-            command.spawn()
-        })?
-    };
-    #[cfg(target_os = "linux")]
-    resources::limit(&child, bounds);
-    Ok(child)
+    if bounds.limits.sandbox == Sandbox::Never {
+        return command.spawn();
+    }
+    in_a_thread(|| {
+        let entered = enter(bounds)?;
+        if bounds.limits.sandbox == Sandbox::Always && !(entered.files && entered.calls) {
+            let message = "this system offers no whole sandbox, and one is asked for";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+        }
+        command.spawn()
+    })
+}
+
+/// A program that takes what it likes: no limits are set on this system.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn limited(program: &str, _limits: Limits, _time: Duration) -> Command {
+    Command::new(program)
 }
 
 /// Does something in a thread of its own, whose bounds end with it.

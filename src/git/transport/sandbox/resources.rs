@@ -1,39 +1,37 @@
 //! Memory, processor time and the length of files, by limits of each process.
 
-use std::process::Child;
+use std::process::Command;
+use std::time::Duration;
 
-use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+use rustix::process::{Resource, getrlimit};
 
-use super::Bounds;
+use super::Limits;
 
-/// Limits a process that was just started. Memory is counted as it is taken, so that packs of any size are read.
-pub(super) fn limit(child: &Child, bounds: &Bounds) {
+/// Takes the limits, then becomes the program. An image of its memory would hold credentials, so there is none.
+const SCRIPT: &str =
+    r#"ulimit -c 0 && ulimit -d "$1" && ulimit -f "$2" && ulimit -t "$3" && shift 3 && exec "$@""#;
+
+/// The bytes that shells count memory and files in.
+const KIB: u64 = 1024;
+const BLOCK: u64 = 512;
+
+/// A program that has its limits before it starts, and so have all of its helpers. Memory is counted as it is taken,
+/// so that packs of any size are read.
+pub(in crate::transport) fn limited(program: &str, limits: Limits, time: Duration) -> Command {
     let cores = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-    let limits = [
-        (Resource::Data, bounds.limits.memory),
-        (Resource::Fsize, bounds.limits.file),
-        (Resource::Cpu, bounds.time.as_secs().max(1).saturating_mul(cores)),
-        // An image of its memory would hold credentials.
-        (Resource::Core, 0),
+    let seconds = time.as_secs().max(1).saturating_mul(cores);
+    let amounts = [
+        least(Resource::Data, limits.memory) / KIB,
+        least(Resource::Fsize, limits.file) / BLOCK,
+        least(Resource::Cpu, seconds),
     ];
-    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        limit_family(pid, &limits);
-    }
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", SCRIPT, program]).args(amounts.map(|amount| amount.to_string())).arg(program);
+    command
 }
 
-/// Limits a process, then those that it started before: later ones inherit its limits.
-fn limit_family(pid: Pid, limits: &[(Resource, u64)]) {
-    for (resource, most) in limits {
-        let own = getrlimit(*resource);
-        let least = [Some(*most), own.current, own.maximum].into_iter().flatten().min();
-        // It may have ended already.
-        let _ = prlimit(Some(pid), *resource, Rlimit { current: least, maximum: least });
-    }
-    let number = pid.as_raw_nonzero();
-    let children = std::fs::read_to_string(format!("/proc/{number}/task/{number}/children"));
-    for child in children.unwrap_or_default().split_whitespace() {
-        if let Some(child) = child.parse().ok().and_then(Pid::from_raw) {
-            limit_family(child, limits);
-        }
-    }
+/// The limit, or that of this process where it is lower: nobody may raise it.
+fn least(resource: Resource, most: u64) -> u64 {
+    let own = getrlimit(resource);
+    [own.current, own.maximum].into_iter().flatten().fold(most, u64::min)
 }
