@@ -218,37 +218,33 @@ fn member(transport: Box<dyn Transport>, copy: WorkingCopy, name: &str) -> Membe
     MemberRemote::new(transport, copy, Refs::default(), name, false)
 }
 
+/// Does something with each, a few at once.
+fn for_each<T: Send>(all: impl IntoIterator<Item = T>, work: impl Fn(T) + Sync) {
+    let mut left: Vec<T> = all.into_iter().collect();
+    let part = left.len().div_ceil(AT_ONCE);
+    std::thread::scope(|scope| {
+        while !left.is_empty() {
+            let these = left.split_off(left.len().saturating_sub(part));
+            scope.spawn(|| these.into_iter().for_each(&work));
+        }
+    });
+}
+
 /// Lets each member fetch once.
 fn fetch_all(members: &mut [MemberRemote], is_new: bool) {
-    let part = members.len().div_ceil(AT_ONCE).max(1);
-    std::thread::scope(|scope| {
-        for members in members.chunks_mut(part) {
-            scope.spawn(move || {
-                for member in members {
-                    assert_eq!(member.fetch().expect("a fetch"), is_new, "{}", member.path().display());
-                }
-            });
-        }
+    for_each(members, |member| {
+        assert_eq!(member.fetch().expect("a fetch"), is_new, "{}", member.path().display());
     });
 }
 
 /// Sends requests once more, each over a connection of its own, and expects answers of the same status.
 fn ask_again(port: u16, requests: &[Asked]) {
-    let part = requests.len().div_ceil(AT_ONCE).max(1);
-    std::thread::scope(|scope| {
-        for requests in requests.chunks(part) {
-            scope.spawn(move || {
-                for asked in requests {
-                    let of_connection = ["host", "connection", "content-length"];
-                    let headers =
-                        asked.headers.iter().filter(|(name, _)| !of_connection.contains(&name.as_str()));
-                    let headers: Vec<_> =
-                        headers.map(|(name, value)| (name.as_str(), value.as_str())).collect();
-                    let answer = call(port, &asked.method, &asked.path, &headers, &asked.body);
-                    assert_eq!(answer.expect("an answer").status, asked.status, "{}", asked.path);
-                }
-            });
-        }
+    for_each(requests, |asked| {
+        let of_connection = ["host", "connection", "content-length"];
+        let headers = asked.headers.iter().filter(|(name, _)| !of_connection.contains(&name.as_str()));
+        let headers: Vec<_> = headers.map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let answer = call(port, &asked.method, &asked.path, &headers, &asked.body);
+        assert_eq!(answer.expect("an answer").status, asked.status, "{}", asked.path);
     });
 }
 

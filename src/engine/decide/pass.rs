@@ -296,8 +296,7 @@ impl<'f, 't> Pass<'f, 't> {
             _ => Vec::new(),
         };
         let following = Following { table, follow, union: &union, is_current: &is_current };
-        let mut followed = following.picks(&mut counts);
-        Pick::share_details(&mut followed.picks);
+        let followed = following.picks(&mut counts);
         let mut decision = Decision {
             picks: followed.picks.into(),
             refused: counts.finish(),
@@ -311,6 +310,7 @@ impl<'f, 't> Pass<'f, 't> {
                 uncertain::restore(&mut decision, previous, None, IN_DOUBT);
             }
         }
+        decision.share_picks(previous);
         if self.watched.contains(&placement.key) {
             let trace = trace_follow(&following, placement, &decision);
             self.traces.insert(placement.key.clone(), trace);

@@ -58,15 +58,15 @@ pub fn write_report(
     let mut writer = Writer::new(repo)?;
     let mut edits: BTreeMap<String, Option<EntryKind>> = BTreeMap::new();
     for one in known_clusters.changes(&clusters) {
-        edits.insert(cluster_file(one.key), file(&mut writer, one.before.is_some(), one.after)?);
+        edits.insert(cluster_file(one.key), file(&mut writer, one.before, one.after)?);
     }
     for one in known_workloads.changes(&workloads) {
-        let line = one.after.map(|line| &**line);
-        edits.insert(workload_file(one.key), file(&mut writer, one.before.is_some(), line)?);
+        let [before, after] = [one.before, one.after].map(|line| line.map(|line| &**line));
+        edits.insert(workload_file(one.key), file(&mut writer, before, after)?);
     }
     let totals =
         json!({"clusters": clusters.len(), "totals": summary.totals(), "workloads": workloads.len()});
-    edits.insert("report.json".to_owned(), file(&mut writer, false, Some(&totals))?);
+    edits.insert("report.json".to_owned(), file(&mut writer, None, Some(&totals))?);
     let tree = writer.edited(from, edits.iter().map(|(path, kind)| (path.as_str(), *kind)))?;
     let commit =
         file_ref::point(repo, &mut writer, &refs.report, tree, "berth: report\n", identity, seconds)?;
@@ -82,15 +82,16 @@ fn workload_file(key: &Key) -> String {
     format!("workloads/{}.json", path.strip_suffix(".yaml").unwrap_or(&path))
 }
 
-fn file(
+fn file<T: Serialize>(
     writer: &mut Writer<'_>,
-    replaces_one: bool,
-    line: Option<&impl Serialize>,
+    before: Option<&T>,
+    after: Option<&T>,
 ) -> Result<Option<EntryKind>, PublishError> {
-    let Some(line) = line else { return Ok(None) };
+    let Some(line) = after else { return Ok(None) };
     let mut text = serde_json::to_vec_pretty(line)
         .map_err(|error| PublishError::Report { message: error.to_string() })?;
     text.push(b'\n');
-    let id = if replaces_one { writer.new_blob(&text)? } else { writer.blob(&text)? };
+    // What replaces another line is new.
+    let id = if before.is_some() { writer.new_blob(&text)? } else { writer.blob(&text)? };
     Ok(Some(EntryKind::File(id)))
 }
