@@ -20,6 +20,7 @@ use tracing::{info, warn};
 use crate::live::Access;
 use crate::live::access::connect_member;
 use crate::live::error::{one_line, reason};
+use crate::live::rights::RightQuestion;
 use berth_base::backoff::{self, Backoff};
 use berth_base::meta::names;
 use berth_base::model::{Key, Timestamp};
@@ -75,6 +76,27 @@ impl FromStr for EventPlace {
         let fits = names::is_dns_subdomain(namespace) && names::is_dns_subdomain(name);
         fits.then(|| EventPlace { kind, namespace: namespace.to_owned(), name: name.to_owned() })
             .ok_or_else(wrong)
+    }
+}
+
+impl EventPlace {
+    /// The rights that writing takes.
+    pub fn rights(&self) -> [RightQuestion; 2] {
+        let events = RightQuestion {
+            verb: "create",
+            group: "events.k8s.io".to_owned(),
+            resource: "events".to_owned(),
+            namespace: Some(self.namespace.clone()),
+            name: None,
+        };
+        let object = RightQuestion {
+            verb: "get",
+            group: self.kind.group.to_owned(),
+            resource: self.kind.plural.to_owned(),
+            name: Some(self.name.clone()),
+            ..events.clone()
+        };
+        [events, object]
     }
 }
 

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value as Json, json};
 
 use crate::alerts;
+use crate::doctor::Told;
 use crate::support::kube::{ControlPlane, Wanted};
 use crate::support::pod::Pod;
 use crate::support::programs::{made, skipped};
@@ -138,6 +139,21 @@ fn an_installed_daemon_writes_to_its_cluster_with_the_rights_that_it_was_given_a
         Ran::of(ungated(&mut command))
     };
     let both = ["--publish-decisions", "kube", "--publish-profiles", "kube"];
+    let doctor = |more: &[&str]| {
+        let mut command = berth();
+        pod.set_credentials(&mut command);
+        command.args(["doctor", "daemon", "--no-push", "--remote", repo.arg()]).args(more);
+        Told::of(&mut command)
+    };
+    let before = versions(&hub);
+    let whole = doctor(&both);
+    whole.has("good", "the hub cluster answers at https://").counts("fault", 0);
+    whole.has("good", &format!("may list, create, update, delete `{OCM}`"));
+    whole.has("good", &format!("may update `{PROFILES}/status`"));
+    whole.has("good", "may list, update `namespaces/fleet`");
+    let events = doctor(&["--events", "deployment/berth-hub/berth-hub"]);
+    events.has("fault", "may not create `events.events.k8s.io` in `berth-hub`").counts("fault", 2);
+    assert_eq!((versions(&hub), events.code), (before, 1), "asking changes nothing");
     pass(&both).expect(0);
     assert_eq!((list(&hub, SIG).len(), list(&hub, OCM).len(), list(&hub, PROFILES).len()), (1, 1, 3));
     assert!(list(&hub, PROFILES).iter().all(|profile| profile["status"]["conditions"].is_array()));
@@ -169,6 +185,15 @@ fn an_installed_daemon_writes_to_its_cluster_with_the_rights_that_it_was_given_a
     assert!(narrow.out.contains("configured ClusterRole"), "{}", narrow.out);
     let decided = [&ocm[..], &["--decisions-namespace", "fleet"]].concat();
     pass(&decided).expect(0);
+    doctor(&decided).counts("fault", 0);
+    let lacking = doctor(&both);
+    lacking.has("fault", &format!("may not list, create, update, delete `{SIG}`"));
+    lacking.has("fault", "may not create `namespaces`").counts("fault", 5);
+    kubectl(&hub, &["delete", "crd", SIG]);
+    doctor(&decided).counts("fault", 0);
+    doctor(&both).lacks(SIG).has("fault", &format!("may not update `{PROFILES}/status`"));
+    doctor(&["--publish-decisions", "kube", "--decision-kinds", "sig"])
+        .has("fault", &format!("serves no `{SIG}`"));
     assert!(!may(&["list", PROFILES, "-A"]) && !may(&["update", "namespaces/fleet"]));
     let none = install(&flags);
     assert!(
@@ -260,6 +285,11 @@ fn a_hub_that_cannot_be_reached_holds_up_no_publication() {
         "users": [{"name": "hub", "user": {}}],
     });
     std::fs::write(&kubeconfig, config.to_string()).expect("a file");
+    let mut doctor = berth();
+    doctor.args(["doctor", "--no-push", "--remote", repo.arg(), "--publish-decisions", "kube"]);
+    let told = Told::of(doctor.arg("--kubeconfig").arg(&kubeconfig));
+    told.has("fault", "the API server http://127.0.0.1:9 cannot be reached");
+    assert_eq!(told.code, 6);
     let ran = publish(&repo, &kubeconfig, &[]).expect(6);
     assert!(ran.out.contains("published "), "{}", ran.out);
     assert!(ran.err.contains("the hub cluster does not show the state"), "{}", ran.err);

@@ -481,9 +481,9 @@ const NAME_A_SYSTEM: &[(&str, &[&str])] = &[
         "objects of a hub cluster, for the decisions and clusters of all dialects",
         &[
             "cli/commands/hub_cluster/round.rs",
-            "cli/install/hub.rs",
             "engine/hub_objects/decisions.rs",
             "engine/hub_objects/profiles.rs",
+            "engine/hub_objects/rights.rs",
         ],
     ),
     ("a command of KubeFleet's own", &["cli/commands/convert.rs"]),

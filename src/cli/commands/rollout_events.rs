@@ -34,6 +34,11 @@ impl EventArgs {
         self.events.is_some()
     }
 
+    /// The object that the Events are about, if somebody wants them.
+    pub fn place(&self) -> Option<&EventPlace> {
+        self.events.as_ref()
+    }
+
     /// The cluster that is asked.
     pub fn access(&self) -> Access {
         Access {

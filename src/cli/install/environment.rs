@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
+use berth_engine::hub_objects::decisions::Form;
+
 use super::network::{METRICS, STATUS, WEBHOOK};
-use super::parameters::{DecisionGroup, Hub, Install, Member, Role};
+use super::parameters::{Hub, Install, Member, Role};
 use super::pod::{CACHES, CREDENTIALS, TRUST};
 use super::secrets::{REGISTRY, own_secrets};
 
@@ -81,16 +83,16 @@ pub fn own_environment(install: &Install) -> BTreeMap<&'static str, String> {
 /// The settings of objects for others, in the cluster that the daemon runs in.
 fn of_hub_objects(hub: &Hub) -> Vec<(&'static str, String)> {
     let objects = &hub.objects;
-    let word = |group: &DecisionGroup| match group {
-        DecisionGroup::Sig => "sig",
-        DecisionGroup::Ocm => "ocm",
+    let word = |form: &Form| match form {
+        Form::Sig => "sig",
+        Form::Ocm => "ocm",
     };
-    let groups: Vec<&str> = objects.decisions.iter().map(word).collect();
+    let kinds: Vec<&str> = objects.decisions.iter().map(word).collect();
     let here = |is_wanted: bool| is_wanted.then(|| "kube".to_owned());
     let all = [
-        ("BERTH_PUBLISH_DECISIONS", here(!groups.is_empty())),
+        ("BERTH_PUBLISH_DECISIONS", here(!kinds.is_empty())),
         // Without the variable, each of the two that the cluster has.
-        ("BERTH_DECISION_KINDS", (groups.len() == 1).then(|| groups.join(","))),
+        ("BERTH_DECISION_KINDS", (kinds.len() == 1).then(|| kinds.join(","))),
         ("BERTH_DECISIONS_NAMESPACE", objects.decisions_namespace.clone()),
         ("BERTH_PUBLISH_PROFILES", here(objects.profiles)),
         ("BERTH_PROFILES_NAMESPACE", objects.profiles_namespace.clone()),

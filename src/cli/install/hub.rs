@@ -3,11 +3,11 @@
 
 use serde_json::Value as Json;
 
-use super::parameters::{DecisionGroup, Hub, HubObjects, Install};
+use berth_engine::hub_objects::rights::rights;
+
+use super::parameters::{Hub, HubObjects, Install};
 use super::{cluster_role, lease_rules, named, role, rule, service_account};
 
-const SIG: &str = "multicluster.x-k8s.io";
-const OCM: &str = "cluster.open-cluster-management.io";
 /// The namespace of ClusterProfiles, where nobody says otherwise.
 const PROFILES: &str = "fleet";
 
@@ -33,26 +33,11 @@ pub fn access(install: &Install, hub: &Hub) -> Vec<Json> {
 
 /// Rules for the objects that others read. Placements are in any namespace, and so are their decisions.
 fn object_rules(wanted: &HubObjects) -> Vec<Json> {
-    let write = ["list", "create", "update", "delete"];
-    let mut rules = Vec::new();
-    if wanted.decisions.contains(&DecisionGroup::Sig) {
-        rules.push(rule(SIG, &["placementdecisions"], &write));
-    }
-    if wanted.decisions.contains(&DecisionGroup::Ocm) {
-        rules.push(rule(OCM, &["placementdecisions"], &write));
-        rules.push(rule(OCM, &["placementdecisions/status"], &["update"]));
-        rules.push(rule(OCM, &["placements"], &["list"]));
-    }
-    if wanted.profiles {
-        rules.push(rule(SIG, &["clusterprofiles"], &write));
-        rules.push(rule(SIG, &["clusterprofiles/status"], &["update"]));
-        let namespace = wanted.profiles_namespace.as_deref().unwrap_or(PROFILES);
-        rules.push(named(rule("", &["namespaces"], &["list", "update"]), &[namespace]));
-        // A right to create cannot name the object.
-        rules.push(rule("", &["namespaces"], &["create"]));
-    } else if wanted.decisions.contains(&DecisionGroup::Sig) {
-        // To warn of decisions for clusters without a profile.
-        rules.push(rule(SIG, &["clusterprofiles"], &["list"]));
-    }
-    rules
+    let profiles = wanted.profiles.then(|| wanted.profiles_namespace.as_deref().unwrap_or(PROFILES));
+    let needed = rights(&wanted.decisions, profiles).into_iter();
+    let written = needed.map(|right| {
+        let all = rule(right.group, &[right.resource], right.verbs);
+        right.name.iter().fold(all, |rule, name| named(rule, &[name]))
+    });
+    written.collect()
 }

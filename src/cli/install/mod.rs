@@ -19,8 +19,8 @@ use serde_json::{Value as Json, json};
 pub use environment::own_environment;
 
 pub use parameters::{
-    Collector, DecisionGroup, Hub, HubObjects, Install, Member, Network, Overrides, Read, Registry, Remote,
-    Reporter, Resource, Role, Statuses,
+    Collector, Hub, HubObjects, Install, Member, Network, Overrides, Read, Registry, Remote, Reporter,
+    Resource, Role, Statuses,
 };
 
 /// Objects that belong into one file.

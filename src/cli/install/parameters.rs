@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
+use berth_engine::hub_objects::decisions::Form;
+
 /// The group of the kinds that grant rights.
 pub const RBAC: &str = "rbac.authorization.k8s.io";
 
@@ -72,21 +74,14 @@ pub struct Hub {
 /// The objects that a daemon writes for others into the cluster that it runs in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HubObjects {
-    /// The groups of the PlacementDecisions, if some are written.
-    pub decisions: Vec<DecisionGroup>,
+    /// The kinds of PlacementDecisions, if some are written.
+    pub decisions: Vec<Form>,
     /// The namespace of all decisions. `None`: that of each placement.
     pub decisions_namespace: Option<String>,
     /// True if ClusterProfiles are written.
     pub profiles: bool,
     /// The namespace of the ClusterProfiles. `None`: the daemon's own default.
     pub profiles_namespace: Option<String>,
-}
-
-/// A kind of PlacementDecisions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DecisionGroup {
-    Sig,
-    Ocm,
 }
 
 impl HubObjects {

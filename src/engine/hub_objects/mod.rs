@@ -4,13 +4,14 @@
 //! - [`decisions`]: PlacementDecisions, of SIG Multicluster and of Open Cluster Management. [`slices`]: which of a
 //!   placement's objects names which cluster, and in which order they are written.
 //! - [`profiles`]: ClusterProfiles and the label of their namespace. [`naming`]: names and labels, and which objects
-//!   are berth's own.
+//!   are berth's own. [`rights`]: what the account that writes must be allowed.
 //!
 //! An object of somebody else is neither changed nor deleted.
 
 pub mod decisions;
 mod naming;
 pub mod profiles;
+pub mod rights;
 mod slices;
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //!
 //! - [`access`]: a kubeconfig and a context → a connection. [`client`]: lists in pages, within time limits,
 //!   some at once by [`concurrency`]. [`error`]: what went wrong, in sentences. [`resource`]: what can be asked for.
+//!   [`rights`]: what the account may do.
 //!
 //! Whoever asks does so through [`Host`], so that it can be asked about without a cluster. Nothing is
 //! ever written to a cluster from here.
@@ -12,6 +13,7 @@ pub mod client;
 pub mod concurrency;
 pub mod error;
 pub mod resource;
+pub mod rights;
 
 use std::collections::BTreeSet;
 

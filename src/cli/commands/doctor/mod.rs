@@ -1,9 +1,11 @@
 //! `berth doctor`: a setup is checked, and everything that is wrong is said at once.
 //!
 //! - [`finding`]: the results. [`rights`]: what an account may and may not do at the remote.
-//! - [`registries`]: the same at a container registry. [`protections`]: the forge's rules for branches. [`keys`]: signatures. [`machine`]: files, clock, addresses.
+//! - [`registries`]: the same at a container registry. [`hub_clusters`]: the same in the clusters that get objects.
+//! - [`protections`]: the forge's rules for branches. [`keys`]: signatures. [`machine`]: files, clock, addresses.
 
 mod finding;
+mod hub_clusters;
 mod keys;
 mod machine;
 mod protections;
@@ -14,9 +16,11 @@ use std::path::{Path, PathBuf};
 
 use super::exit::{CommandError, Outcome};
 use super::fleet::Format;
+use super::hub_cluster::HubArgs;
 use super::metrics_args::MetricsArgs;
 use super::publish::PublishArgs;
 use super::remote::RemoteArgs;
+use super::rollout_events::EventArgs;
 use super::signing_args::SigningArgs;
 use super::source_remote::SourceRemoteArgs;
 use super::status_post::StatusPostArgs;
@@ -47,6 +51,7 @@ use rights::Tips;
 /// warnings end with 1, and with 6 where the remote cannot be reached.
 #[derive(Debug, clap::Args)]
 #[command(
+    group(clap::ArgGroup::new("in_cluster").args(["events", "publish_decisions", "publish_profiles"]).multiple(true)),
     after_help = "Example:\n  berth doctor daemon --remote https://git.example.com/fleet.git --token-file /run/secrets/token\n  berth doctor member --cluster oslo --remote https://git.example.com/fleet.git --token-file oslo-token\n  berth doctor daemon --remote … --forge gitea --api https://git.example.com/api/v1 --repository team/fleet --forge-token-file admin-token"
 )]
 pub(crate) struct DoctorArgs {
@@ -86,6 +91,10 @@ pub(crate) struct DoctorArgs {
     status_remote: StatusRemoteArgs,
     #[command(flatten)]
     status_post: StatusPostArgs,
+    #[command(flatten)]
+    events: EventArgs,
+    #[command(flatten)]
+    hub: HubArgs,
     #[command(flatten)]
     forge: ForgeApiArgs,
 }
@@ -163,6 +172,14 @@ impl DoctorArgs {
         }
         if let Some(address) = self.metrics.address() {
             machine::check_metrics(address, to);
+        }
+        to.begin("cluster");
+        let access = self.events.access();
+        if let Some(place) = self.events.place() {
+            hub_clusters::check_events(place, &access, to);
+        }
+        for hub in self.hub.hubs(&access, "") {
+            hub_clusters::check_hub(&hub, to);
         }
         to.begin("keys");
         let signer = match self.signing.signer(&cancel) {

@@ -14,7 +14,7 @@ use berth_hub::daemon::PassResult;
 use berth_hub::daemon::pass_metrics::PassMeter;
 use berth_member::live::Access;
 
-use round::Hub;
+pub(crate) use round::Hub;
 pub(crate) use worker::HubWorker;
 
 /// The time limit of one request.
@@ -153,7 +153,7 @@ impl HubArgs {
     }
 
     /// The hubs. Decisions and profiles for one hub go there together, profiles first.
-    fn hubs(&self, access: &Access, fleet: &str) -> Vec<Hub> {
+    pub fn hubs(&self, access: &Access, fleet: &str) -> Vec<Hub> {
         let hub = |place: &HubPlace, decisions: bool, profiles: bool| Hub {
             access: Access {
                 context: place.context.clone().or_else(|| access.context.clone()),

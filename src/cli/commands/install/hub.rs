@@ -5,8 +5,9 @@ use super::super::hub_cluster::DecisionKind;
 use super::super::ui::Ui;
 use super::common::{CommonArgs, address, fits};
 use super::place::{PlaceArgs, place};
-use crate::install::{DecisionGroup, Hub, HubObjects, Remote, Role};
+use crate::install::{Hub, HubObjects, Remote, Role};
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
+use berth_engine::hub_objects::decisions::Form;
 use berth_git::is_valid_ref;
 
 /// The longest name to which `-trust` can be added.
@@ -109,8 +110,8 @@ impl ObjectFlags {
             self.publish_decisions.is_some()
                 && (self.decision_kinds.is_empty() || self.decision_kinds.contains(&kind))
         };
-        let groups = [(DecisionKind::Sig, DecisionGroup::Sig), (DecisionKind::Ocm, DecisionGroup::Ocm)];
-        let decisions = groups.into_iter().filter(|(kind, _)| is_wanted(*kind)).map(|(_, group)| group);
+        let forms = [(DecisionKind::Sig, Form::Sig), (DecisionKind::Ocm, Form::Ocm)];
+        let decisions = forms.into_iter().filter(|(kind, _)| is_wanted(*kind)).map(|(_, form)| form);
         Ok(HubObjects {
             decisions: decisions.collect(),
             decisions_namespace: self.decisions_namespace.clone(),
