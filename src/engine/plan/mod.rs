@@ -4,7 +4,7 @@
 
 mod mentions;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 pub use mentions::{Mention, mentions};
@@ -131,7 +131,7 @@ impl Plan {
 /// Counts changes of each sort.
 pub fn count<'a>(changes: impl IntoIterator<Item = &'a ObjectChange>) -> Counts {
     let mut counts = Counts::default();
-    let mut clusters = BTreeSet::new();
+    let mut clusters = HashSet::new();
     for change in changes {
         clusters.insert(&*change.cluster);
         match change.change {

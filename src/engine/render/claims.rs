@@ -28,16 +28,12 @@ impl<'a> Claim<'a> {
         self.picks.iter().map(|pick| &*pick.cluster)
     }
 
-    pub(super) fn goes_to(&self, cluster: &str) -> bool {
-        self.pick(cluster).is_some()
+    /// In the order of the clusters.
+    pub(super) fn picks(&self) -> &[Pick] {
+        &self.picks
     }
 
-    /// The replicas that were decided for a cluster.
-    pub(super) fn replicas(&self, cluster: &str) -> Option<i64> {
-        self.pick(cluster)?.replicas
-    }
-
-    fn pick(&self, cluster: &str) -> Option<&Pick> {
+    pub(super) fn pick(&self, cluster: &str) -> Option<&Pick> {
         let index = self.picks.binary_search_by(|pick| (*pick.cluster).cmp(cluster)).ok()?;
         self.picks.get(index)
     }

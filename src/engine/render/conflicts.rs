@@ -29,10 +29,8 @@ pub(super) fn make<'c>(
     for cluster in clusters {
         let mut offers: Vec<(&Claim<'_>, Offer)> = Vec::new();
         for (claim, copies) in claims.iter().zip(&mut copies) {
-            if !claim.goes_to(cluster) {
-                continue;
-            }
-            match copies.make(cluster, &mut rendering.diagnostics) {
+            let Some(pick) = claim.pick(cluster) else { continue };
+            match copies.make(pick, &mut rendering.diagnostics) {
                 Made::Copy(draft) => offers.push((claim, Offer::Good(draft))),
                 Made::Deleted => {}
                 Made::Frozen => {
@@ -60,7 +58,7 @@ pub(super) fn make<'c>(
         let Some((_, (winner, offer))) = winner else { continue };
         let equals = |other: &(&Claim<'_>, Offer)| match (offer, &other.1) {
             (Offer::Good(won), Offer::Good(draft)) => {
-                winner.path == other.0.path && (Rc::ptr_eq(won, draft) || won.text() == draft.text())
+                winner.path == other.0.path && (Rc::ptr_eq(won, draft) || won.is_as(draft))
             }
             // A failed copy has been reported, and says nothing more.
             (_, Offer::Kept(_)) => true,
@@ -71,10 +69,13 @@ pub(super) fn make<'c>(
         }
         let content = match offer {
             Offer::Kept(id) => *id,
-            Offer::Good(draft) => {
-                let sharing = offers.iter().find(|other| matches!(other.1, Offer::Good(_)) && equals(other));
-                let owner = sharing.map_or(*winner, |(claim, _)| *claim);
-                draft.id(&owner.workload.key, &mut rendering.store)?
+            Offer::Good(won) => {
+                // Of equal copies the first, whoever was there before.
+                let first = offers.iter().filter(|other| equals(other)).find_map(|(_, offer)| match offer {
+                    Offer::Good(draft) => Some(draft),
+                    Offer::Kept(_) => None,
+                });
+                first.unwrap_or(won).id(&mut rendering.store)?
             }
         };
         rendering.place(winner, cluster, Some(content));

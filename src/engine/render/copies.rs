@@ -1,9 +1,9 @@
 //! One template's copies: the overrides of a cluster → that cluster's object → its content id.
 //!
-//! Copies are drafted without the owner's annotation, since several workloads share equal ones. A draft is
-//! reused for the next cluster where the same overrides give the same copy.
+//! A draft is reused for the next cluster where the same overrides give the same copy. Copies are compared without the
+//! owner's annotation, since several workloads share equal ones.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ use super::{final_fields, replicas};
 use berth_base::diag::{Diagnostics, Pos};
 use berth_base::model::selector::Labels;
 use berth_base::model::{
-    Action, Applier, Applies, ContentError, ContentId, Contents, Fleet, Key, ObjectId, Override,
+    Action, Applier, Applies, Cluster, ContentError, ContentId, Contents, Fleet, ObjectId, Override, Pick,
 };
 use berth_base::patch::{self, Target, variables};
 use berth_base::yaml;
@@ -39,12 +39,12 @@ pub(super) enum Made {
     Failed(Fault),
 }
 
-/// A copy without its owner's name.
+/// A copy, whose content is stored when somebody asks for its id.
 #[derive(Debug)]
 pub(super) struct Draft {
     object: Json,
-    text: OnceCell<String>,
-    ids: RefCell<BTreeMap<Key, ContentId>>,
+    compared: OnceCell<String>,
+    id: Cell<Option<ContentId>>,
 }
 
 /// The store of rendered contents, which stores each content once.
@@ -76,21 +76,24 @@ impl<'a> Store<'a> {
 
 impl Draft {
     fn new(object: Json) -> Draft {
-        Draft { object, text: OnceCell::new(), ids: RefCell::default() }
+        Draft { object, compared: OnceCell::new(), id: Cell::new(None) }
     }
 
-    /// Returns the text by which copies are compared.
-    pub(super) fn text(&self) -> &str {
-        self.text.get_or_init(|| yaml::emit(&self.object))
+    /// Reports whether another workload's copy is equal, but for the owner.
+    pub(super) fn is_as(&self, other: &Draft) -> bool {
+        self.compared() == other.compared()
     }
 
-    /// The content's id, as the copy of this owner.
-    pub(super) fn id(&self, owner: &Key, store: &mut Store<'_>) -> Result<ContentId, ContentError> {
-        if let Some(id) = self.ids.borrow().get(owner) {
-            return Ok(*id);
+    fn compared(&self) -> &str {
+        self.compared.get_or_init(|| yaml::emit(&final_fields::without_owner(&self.object)))
+    }
+
+    pub(super) fn id(&self, store: &mut Store<'_>) -> Result<ContentId, ContentError> {
+        if let Some(id) = self.id.get() {
+            return Ok(id);
         }
-        let id = store.put(&yaml::emit(&final_fields::owned(&self.object, owner)))?;
-        self.ids.borrow_mut().insert(owner.clone(), id);
+        let id = store.put(&yaml::emit(&self.object))?;
+        self.id.set(Some(id));
         Ok(id)
     }
 }
@@ -133,8 +136,7 @@ impl<'a> Copies<'a> {
     }
 
     /// The overrides for a cluster, as places in the workload's list.
-    pub(super) fn places(&self, cluster: &str) -> Vec<usize> {
-        let known = self.fleet.clusters.get(cluster).map(|known| &**known);
+    pub(super) fn places(&self, cluster: &str, known: Option<&Cluster>) -> Vec<usize> {
         let named = self.named.get(cluster).map(Vec::as_slice).unwrap_or_default();
         let overrides = &self.claim.workload.overrides;
         let matching =
@@ -144,27 +146,27 @@ impl<'a> Copies<'a> {
         places
     }
 
-    /// Makes the cluster's copy. Each place gets its warning once.
-    pub(super) fn make(&mut self, cluster: &str, found: &mut Diagnostics) -> Made {
+    /// Makes the copy of a cluster that the claim picks. Each place gets its warning once.
+    pub(super) fn make(&mut self, pick: &Pick, found: &mut Diagnostics) -> Made {
         if self.claim.workload.frozen {
             return Made::Frozen;
         }
-        let known = self.fleet.clusters.get(cluster);
-        let places = self.places(cluster);
+        let cluster = &*pick.cluster;
+        let known = self.fleet.clusters.get(cluster).map(|known| &**known);
+        let places = self.places(cluster, known);
         let overrides = &self.claim.workload.overrides;
         let shareable =
             !self.named.contains_key(cluster) && !places.iter().any(|index| varies(&overrides[*index]));
-        let replicas = self.claim.replicas(cluster);
         let of_some = self.claim.template.retained.iter().filter_map(|one| one.clusters.as_ref());
         let keeps = of_some.map(|clusters| clusters.contains(cluster)).collect();
         let applier = known.and_then(|known| known.applier);
-        let alike = (places, replicas, keeps, applier.map(|applier| applier.name));
+        let alike = (places, pick.replicas, keeps, applier.map(|applier| applier.name));
         if shareable && let Some(made) = self.drafts.get(&alike) {
             return made.clone();
         }
         let no_labels = Labels::new();
         let labels = known.map_or(&no_labels, |known| &known.labels);
-        let made = self.draft(&alike.0, replicas, Target { cluster, labels }, applier, found);
+        let made = self.draft(&alike.0, pick.replicas, Target { cluster, labels }, applier, found);
         if shareable {
             self.drafts.insert(alike, made.clone());
         }
@@ -201,7 +203,7 @@ impl<'a> Copies<'a> {
         if let Some(refusal) = final_fields::refusal(&object, self.fleet, applier) {
             return fault(refusal.message, Some(refusal.hint));
         }
-        match final_fields::finished(object, template, retain, &self.claim.id, applier) {
+        match final_fields::finished(object, &workload.key, template, retain, &self.claim.id, applier) {
             Ok(object) => Made::Copy(Rc::new(Draft::new(object))),
             Err(message) => fault(message, None),
         }

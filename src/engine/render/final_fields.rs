@@ -9,10 +9,11 @@ use super::replicas::RETAIN;
 use berth_base::model::{Applier, Fleet, Key, ObjectId, Template, annotation, object};
 use berth_base::patch::sops;
 
-/// Returns the patched object with final labels and annotations, or the reason why it cannot have them.
+/// Returns the patched object with final labels, annotations and its owner's name, or the reason why it cannot have them.
 /// `retain` lists the fields that the member keeps.
 pub(super) fn finished(
     mut object: Json,
+    owner: &Key,
     template: &Template,
     retain: Option<String>,
     id: &ObjectId,
@@ -24,6 +25,8 @@ pub(super) fn finished(
     if let Some(retain) = retain {
         merge(metadata, "annotations", &BTreeMap::from([(RETAIN.to_owned(), retain)]))?;
     }
+    let name = format!("{}/{}/{}", owner.kind_and_group(), owner.namespace, owner.name);
+    merge(metadata, "annotations", &BTreeMap::from([(annotation::WORKLOAD.to_owned(), name)]))?;
     if let Some(applier) = applier {
         applier.annotate(id, metadata);
     }
@@ -62,14 +65,15 @@ pub(super) fn refusal(object: &Json, fleet: &Fleet, applier: Option<&Applier>) -
     None
 }
 
-/// Returns the finished object with its owner's name on it.
-pub(super) fn owned(object: &Json, owner: &Key) -> Json {
+/// Returns a finished object without its owner's name.
+pub(super) fn without_owner(object: &Json) -> Json {
     let mut object = object.clone();
-    let name = format!("{}/{}/{}", owner.kind_and_group(), owner.namespace, owner.name);
-    if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
-        let annotations = metadata.entry("annotations").or_insert_with(|| Json::Object(Map::new()));
-        if let Some(annotations) = annotations.as_object_mut() {
-            annotations.insert(annotation::WORKLOAD.to_owned(), name.into());
+    if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut)
+        && let Some(annotations) = metadata.get_mut("annotations").and_then(Json::as_object_mut)
+    {
+        annotations.remove(annotation::WORKLOAD);
+        if annotations.is_empty() {
+            metadata.remove("annotations");
         }
     }
     object

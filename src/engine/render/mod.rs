@@ -166,9 +166,10 @@ impl<'a, 'c> Rendering<'a, 'c> {
     /// Makes an object that no other workload places.
     fn make_one(&mut self, claim: &'c Claim<'_>) -> Result<(), ContentError> {
         let mut copies = Copies::new(self.fleet, claim);
-        for cluster in claim.clusters() {
-            let content = match copies.make(cluster, &mut self.diagnostics) {
-                Made::Copy(draft) => Some(draft.id(&claim.workload.key, &mut self.store)?),
+        for pick in claim.picks() {
+            let cluster = &*pick.cluster;
+            let content = match copies.make(pick, &mut self.diagnostics) {
+                Made::Copy(draft) => Some(draft.id(&mut self.store)?),
                 Made::Deleted => None,
                 Made::Frozen => self.history.last_good(claim, cluster),
                 Made::Failed(fault) => {
@@ -197,9 +198,9 @@ pub(crate) fn copies_of(
     let (mut folders, mut store) = (Folders::new(), Store::new(contents));
     for claim in claims::of_workload(fleet, workload, picks) {
         let mut copies = Copies::new(fleet, &claim);
-        for cluster in claim.clusters() {
-            if let Made::Copy(draft) = copies.make(cluster, &mut Diagnostics::new()) {
-                put(&mut folders, cluster, &claim.path, draft.id(&workload.key, &mut store)?);
+        for pick in claim.picks() {
+            if let Made::Copy(draft) = copies.make(pick, &mut Diagnostics::new()) {
+                put(&mut folders, &pick.cluster, &claim.path, draft.id(&mut store)?);
             }
         }
         store.forget();

@@ -49,9 +49,11 @@ pub fn touched(
     let mut found = Vec::new();
     for claim in groups.values().flatten().filter(|claim| !claim.workload.frozen) {
         let copies = Copies::new(fleet, claim);
-        for cluster in claim.clusters() {
-            let overrides = copies.places(cluster).into_iter().map(|index| &claim.workload.overrides[index]);
-            let overrides = replicas::with_replicas(claim.workload, overrides, claim.replicas(cluster));
+        for pick in claim.picks() {
+            let cluster = &*pick.cluster;
+            let places = copies.places(cluster, fleet.clusters.get(cluster).map(|known| &**known));
+            let overrides = places.into_iter().map(|index| &claim.workload.overrides[index]);
+            let overrides = replicas::with_replicas(claim.workload, overrides, pick.replicas);
             let mut by = Vec::new();
             for one in &overrides {
                 let touch = |at: &berth_base::diag::Pos, operation| AppliedOverride {
