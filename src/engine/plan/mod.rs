@@ -4,7 +4,7 @@
 
 mod mentions;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use mentions::{Mention, mentions};
@@ -131,15 +131,18 @@ impl Plan {
 /// Counts changes of each sort.
 pub fn count<'a>(changes: impl IntoIterator<Item = &'a ObjectChange>) -> Counts {
     let mut counts = Counts::default();
-    let mut clusters = HashSet::new();
+    let mut clusters = Vec::new();
     for change in changes {
-        clusters.insert(&*change.cluster);
+        clusters.push(&*change.cluster);
         match change.change {
             Change::Removed => counts.removed += 1,
             Change::Changed => counts.changed += 1,
             Change::Added => counts.added += 1,
         }
     }
+    // A workload's changes are in the order of the clusters, which sorting costs little.
+    clusters.sort();
+    clusters.dedup();
     counts.clusters = clusters.len();
     counts
 }
