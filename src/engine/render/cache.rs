@@ -83,7 +83,7 @@ impl ProcessCache {
 }
 
 impl Results {
-    /// Finds all that later inputs concern. Paths with claims of the same effect stay as they are.
+    /// Finds all that later inputs concern. Copies of claims of the same effect stay as they are.
     pub(super) fn changes<'o, 'n>(
         &mut self,
         old: &'o RenderInputs,
@@ -109,15 +109,20 @@ impl Results {
                 }
                 None => drop(self.claimants.remove(path)),
             }
-            let is_same = match (before.get(path).map(Vec::as_slice), now.get(path).map(Vec::as_slice)) {
-                (Some([old]), Some([new])) => {
-                    !unsettled.contains(path) && !moved.contains(&new.workload.key) && old.is_as(new)
-                }
-                _ => false,
+            let (Some([old]), Some([new])) =
+                (before.get_mut(path).map(Vec::as_mut_slice), now.get_mut(path).map(Vec::as_mut_slice))
+            else {
+                continue;
             };
-            if is_same {
+            if unsettled.contains(path) || moved.contains(&new.workload.key) || !old.makes_as(new) {
+                continue;
+            }
+            if old.picks_as(new) {
                 before.remove(path);
                 now.remove(path);
+            } else {
+                // Copies in the clusters of both stay.
+                (*old, *new) = (old.without(new), new.without(old));
             }
         }
         Changes { keys, before, now }

@@ -38,20 +38,34 @@ impl<'a> Claim<'a> {
         self.picks.get(index)
     }
 
-    /// Reports whether both claims give equal copies to the same clusters, provided the clusters are equal.
+    /// Reports whether both claims give equal copies to the clusters that they share, provided the clusters are equal.
     /// False for frozen workloads, which depend on more.
-    pub(super) fn is_as(&self, other: &Claim<'_>) -> bool {
+    pub(super) fn makes_as(&self, other: &Claim<'_>) -> bool {
         !self.workload.frozen
             && !other.workload.frozen
             && self.path == other.path
             && self.workload.key == other.workload.key
-            && self.picks.len() == other.picks.len()
-            && (self.picks.is_same(&other.picks) || self.numbers().eq(other.numbers()))
             && (std::ptr::eq(self.workload, other.workload) && std::ptr::eq(self.template, other.template)
-                || self.makes_as(other))
+                || self.says_as(other))
     }
 
-    fn makes_as(&self, other: &Claim<'_>) -> bool {
+    /// Reports whether both claims are for the same clusters, each with the same number of replicas.
+    pub(super) fn picks_as(&self, other: &Claim<'_>) -> bool {
+        self.picks.is_same(&other.picks) || self.numbers().eq(other.numbers())
+    }
+
+    /// The claim for the clusters that another one is not for, or with another number of replicas.
+    pub(super) fn without(&self, other: &Claim<'_>) -> Claim<'a> {
+        let is_other = |pick: &&Pick| other.pick(&pick.cluster).is_none_or(|it| it.replicas != pick.replicas);
+        Claim {
+            id: self.id.clone(),
+            path: self.path.clone(),
+            picks: self.picks.iter().filter(is_other).cloned().collect(),
+            ..*self
+        }
+    }
+
+    fn says_as(&self, other: &Claim<'_>) -> bool {
         self.workload.replicas == other.workload.replicas
             && self.workload.overrides == other.workload.overrides
             && self.template == other.template

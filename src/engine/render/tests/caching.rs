@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{SETTINGS, World, federated, fleet, loaded, settings};
+use super::{SETTINGS, World, cluster, federated, fleet, loaded, settings};
 
 #[test]
 fn a_secret_s_other_value_makes_its_copies_anew() {
@@ -97,5 +97,28 @@ fn a_cluster_s_other_applier_makes_its_copies_anew() {
         world.render_after(Some(left), &after);
         assert_eq!(of(&world, "oslo", namespace), Json::Null);
         assert_eq!(world.folders["oslo"], world.folders["turin"]);
+    }
+}
+
+#[test]
+fn a_cluster_that_joins_or_leaves_makes_no_copies_of_others_anew() {
+    let of_oslo =
+        json!([{"clusterName": "oslo", "clusterOverrides": [{"path": "/data/mode", "value": "b"}]}]);
+    let three = fleet(&[settings("a", of_oslo)]);
+    let four = [&three[..], &[cluster("rome")]].concat();
+    for is_stored in [true, false] {
+        let mut world = World::default();
+        let left = world.render_after(None, &loaded(&three));
+        let (puts, joined) = (world.contents.puts, loaded(&four));
+        let left = world.left(left, is_stored, &joined);
+        let left = world.render_after(Some(left), &joined);
+        assert_eq!(world.contents.puts - puts, 2, "the namespace and the settings for rome");
+        assert_eq!(world.folders["rome"], world.folders["turin"]);
+        let (puts, again) = (world.contents.puts, loaded(&three));
+        let left = world.left(left, is_stored, &again);
+        world.render_after(Some(left), &again);
+        assert_eq!(world.contents.puts, puts);
+        assert!(!world.folders.contains_key("rome"));
+        assert_eq!(world.object("oslo", SETTINGS)["data"]["mode"], "b");
     }
 }
