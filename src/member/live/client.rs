@@ -28,8 +28,8 @@ const ATTEMPTS: usize = 3;
 
 /// A connection to one API server.
 pub struct Cluster {
-    runtime: Runtime,
-    client: kube::Client,
+    pub(super) runtime: Runtime,
+    pub(super) client: kube::Client,
     server: String,
     patience: Duration,
     progress: Progress,
@@ -90,7 +90,7 @@ impl Cluster {
     }
 
     /// Returns an answer within the time limit, or the reason why there is none.
-    async fn within<T>(
+    pub(super) async fn within<T>(
         &self,
         what: &str,
         verb: &str,

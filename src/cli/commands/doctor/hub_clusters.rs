@@ -6,7 +6,7 @@ use berth_engine::hub_objects::decisions::{self, Form};
 use berth_engine::hub_objects::profiles;
 use berth_engine::hub_objects::rights::{Right, rights};
 use berth_member::cluster_events::EventPlace;
-use berth_member::live::rights::{RightQuestion, ask};
+use berth_member::live::rights::RightQuestion;
 use berth_member::live::{Access, Cluster, Host as _, LiveError, Resource};
 
 const NEEDS_MORE: &str =
@@ -17,13 +17,15 @@ const NEEDS_PROFILES: &str = "install the CRD of SIG Multicluster's ClusterProfi
 
 /// Checks a hub cluster, which gets decisions and clusters.
 pub(super) fn check_hub(hub: &Hub, to: &mut Findings) {
-    let served = Cluster::connect_pod(&hub.access)
-        .and_then(|cluster| Ok((cluster.server().to_owned(), cluster.resources()?)));
-    let (server, served) = match served {
-        Ok(served) => served,
+    let asked = Cluster::connect_pod(&hub.access).and_then(|cluster| {
+        let served = cluster.resources()?;
+        Ok((cluster, served))
+    });
+    let (cluster, served) = match asked {
+        Ok(asked) => asked,
         Err(error) => return fault(&error, to),
     };
-    to.good(format!("the hub cluster answers at {server}"));
+    to.good(format!("the hub cluster answers at {}", cluster.server()));
     let serves = |group: &str, plural: &str| {
         served.iter().any(|one: &Resource| one.group == group && one.plural == plural)
     };
@@ -39,54 +41,49 @@ pub(super) fn check_hub(hub: &Hub, to: &mut Findings) {
         not_served(profiles::PLURAL, sig, NEEDS_PROFILES, to);
     }
     let needed = rights(&there, hub.profiles.then_some(hub.place.profiles.as_str()));
-    check_rights(&hub.access, needed.iter().map(|right| (named(right), questions(right))).collect(), to);
+    check_rights(&cluster, &needed.iter().flat_map(questions).collect::<Vec<_>>(), to);
 }
 
 /// Checks the cluster that gets Events.
 pub(super) fn check_events(place: &EventPlace, access: &Access, to: &mut Findings) {
-    let asked = place.rights().map(|question| (named_question(&question), vec![question]));
-    check_rights(access, asked.into(), to);
+    match Cluster::connect_pod(access) {
+        Ok(cluster) => check_rights(&cluster, &place.rights(), to),
+        Err(error) => fault(&error, to),
+    }
 }
 
 fn not_served(plural: &str, group: &str, hint: &str, to: &mut Findings) {
     to.fault(format!("the hub cluster serves no `{plural}.{group}`"), hint);
 }
 
-fn questions(right: &Right) -> Vec<RightQuestion> {
-    let ask = |verb: &&'static str| RightQuestion {
+/// One question for each verb.
+fn questions(right: &Right) -> impl Iterator<Item = RightQuestion> + '_ {
+    right.verbs.iter().map(|verb| RightQuestion {
         verb,
         group: right.group.to_owned(),
         resource: right.resource.to_owned(),
         namespace: None,
         name: right.name.clone(),
-    };
-    right.verbs.iter().map(ask).collect()
-}
-
-fn named(right: &Right) -> String {
-    object(right.group, right.resource, right.name.as_deref(), None)
-}
-
-fn named_question(question: &RightQuestion) -> String {
-    object(&question.group, &question.resource, question.name.as_deref(), question.namespace.as_deref())
+    })
 }
 
 /// The objects of a right, as `kubectl auth can-i` would name them.
-fn object(group: &str, resource: &str, name: Option<&str>, namespace: Option<&str>) -> String {
-    let (plural, part) = resource.split_once('/').unwrap_or((resource, ""));
+fn objects(right: &RightQuestion) -> String {
+    let (plural, part) = right.resource.split_once('/').unwrap_or((&right.resource, ""));
     let dot = |text: &str| if text.is_empty() { String::new() } else { format!(".{text}") };
     let slash = |text: &str| if text.is_empty() { String::new() } else { format!("/{text}") };
-    let place = namespace.map(|namespace| format!(" in `{namespace}`")).unwrap_or_default();
-    format!("`{plural}{}{}{}`{place}", dot(group), slash(part), slash(name.unwrap_or_default()))
+    let place = right.namespace.as_ref().map(|namespace| format!(" in `{namespace}`")).unwrap_or_default();
+    let name = slash(right.name.as_deref().unwrap_or_default());
+    format!("`{plural}{}{}{name}`{place}", dot(&right.group), slash(part))
 }
 
 /// Asks all questions at once, and tells of those about the same objects together.
-fn check_rights(access: &Access, asked: Vec<(String, Vec<RightQuestion>)>, to: &mut Findings) {
-    let all: Vec<RightQuestion> = asked.iter().flat_map(|(_, questions)| questions).cloned().collect();
-    let mut answers = ask(access, &all).into_iter();
-    for (objects, questions) in asked {
+fn check_rights(cluster: &Cluster, questions: &[RightQuestion], to: &mut Findings) {
+    let mut answers = cluster.ask_rights(questions).into_iter();
+    for alike in questions.chunk_by(|one, next| objects(one) == objects(next)) {
+        let objects = objects(&alike[0]);
         let (mut granted, mut refused) = (Vec::new(), Vec::new());
-        for (question, answer) in questions.iter().zip(answers.by_ref()) {
+        for (question, answer) in alike.iter().zip(answers.by_ref()) {
             match answer {
                 Ok(true) => granted.push(question.verb),
                 Ok(false) => refused.push(question.verb),

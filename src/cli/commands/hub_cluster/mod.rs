@@ -75,6 +75,15 @@ pub(crate) enum DecisionKind {
     Ocm,
 }
 
+impl DecisionKind {
+    /// The forms of these kinds; of no kinds, all forms.
+    pub fn forms(kinds: &[DecisionKind]) -> Vec<Form> {
+        let all = [(DecisionKind::Sig, Form::Sig), (DecisionKind::Ocm, Form::Ocm)];
+        let wanted = all.into_iter().filter(|(kind, _)| kinds.is_empty() || kinds.contains(kind));
+        wanted.map(|(_, form)| form).collect()
+    }
+}
+
 /// A hub cluster, by the context of a kubeconfig.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct HubPlace {
@@ -166,7 +175,7 @@ impl HubArgs {
                 profiles: self.profiles_namespace.clone(),
                 cluster_set: self.profiles_cluster_set.clone(),
             },
-            forms: if decisions { self.forms() } else { Vec::new() },
+            forms: if decisions { DecisionKind::forms(&self.decision_kinds) } else { Vec::new() },
             takes_served_forms: self.decision_kinds.is_empty(),
             profiles,
             statuses: Default::default(),
@@ -178,11 +187,5 @@ impl HubArgs {
                 profiles.chain(decisions.iter().map(|place| hub(place, true, false))).collect()
             }
         }
-    }
-
-    fn forms(&self) -> Vec<Form> {
-        let wanted = |kind| self.decision_kinds.is_empty() || self.decision_kinds.contains(&kind);
-        let both = [(DecisionKind::Sig, Form::Sig), (DecisionKind::Ocm, Form::Ocm)];
-        both.into_iter().filter(|(kind, _)| wanted(*kind)).map(|(_, form)| form).collect()
     }
 }

@@ -7,7 +7,6 @@ use super::common::{CommonArgs, address, fits};
 use super::place::{PlaceArgs, place};
 use crate::install::{Hub, HubObjects, Remote, Role};
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
-use berth_engine::hub_objects::decisions::Form;
 use berth_git::is_valid_ref;
 
 /// The longest name to which `-trust` can be added.
@@ -106,14 +105,12 @@ impl ObjectFlags {
             let hint = "add `--publish-profiles kube` or `--publish-decisions kube`";
             refuse_flags(&given, "where no objects are written", hint)?;
         }
-        let is_wanted = |kind: DecisionKind| {
-            self.publish_decisions.is_some()
-                && (self.decision_kinds.is_empty() || self.decision_kinds.contains(&kind))
+        let decisions = match self.publish_decisions {
+            Some(_) => DecisionKind::forms(&self.decision_kinds),
+            None => Vec::new(),
         };
-        let forms = [(DecisionKind::Sig, Form::Sig), (DecisionKind::Ocm, Form::Ocm)];
-        let decisions = forms.into_iter().filter(|(kind, _)| is_wanted(*kind)).map(|(_, form)| form);
         Ok(HubObjects {
-            decisions: decisions.collect(),
+            decisions,
             decisions_namespace: self.decisions_namespace.clone(),
             profiles: self.publish_profiles.is_some(),
             profiles_namespace: self.profiles_namespace.clone(),
