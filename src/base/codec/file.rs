@@ -116,12 +116,12 @@ impl Encoder {
         Encoder { bytes: Vec::new(), texts, table: Some(table), earlier: earlier.cloned() }
     }
 
-    /// Returns the bytes of the file.
-    pub fn into_file(self) -> Vec<u8> {
+    /// Returns the bytes of the file in two pieces: a copy of all would be as large again.
+    pub fn into_file(self) -> [Vec<u8>; 2] {
         let table = self.table.unwrap_or_default();
         let fresh = self.earlier.map_or(table.len(), |file| file.fresh);
         let length = table.iter().map(|text| 4 + text.len()).sum::<usize>();
-        let mut bytes = Vec::with_capacity(8 + length + self.bytes.len());
+        let mut bytes = Vec::with_capacity(8 + length);
         let mut put = |number: usize, rest: &[u8]| {
             bytes.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
             bytes.extend_from_slice(rest);
@@ -129,8 +129,7 @@ impl Encoder {
         put(fresh, &[]);
         put(table.len(), &[]);
         table.iter().for_each(|text| put(text.len(), text.as_bytes()));
-        bytes.extend_from_slice(&self.bytes);
-        bytes
+        [bytes, self.bytes]
     }
 
     /// Encodes a value that a decoder can pass over. A part of the earlier file is copied as it is.

@@ -216,7 +216,7 @@ mod tests {
         encoder.list(numbers.iter(), |encoder, number| encoder.number(*number));
         encoder.part(part, |encoder| encoder.list(texts.iter(), |encoder, text| encoder.text(text)));
         encoder.maybe(numbers.first(), |encoder, number| encoder.signed(number.cast_signed()));
-        encoder.into_file()
+        encoder.into_file().concat()
     }
 
     type All = (Vec<u64>, Part, Option<i64>);

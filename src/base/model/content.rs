@@ -1,7 +1,5 @@
 //! Contents by id: rendered bytes are handed over once and named by their id from then on.
 
-use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -51,7 +49,7 @@ pub trait Contents {
 pub struct ContentError(pub String);
 
 /// A cluster's folder: path within it → content. Paths are shared between clusters.
-pub type Folder = Shared<BTreeMap<Arc<str>, ContentId>>;
+pub type Folder = Shared<Map<Arc<str>, ContentId>>;
 
 /// All clusters' folders by cluster name.
 pub type Folders = Map<String, Folder>;
@@ -64,30 +62,10 @@ pub struct Difference<'f> {
     pub after: Option<ContentId>,
 }
 
-/// Returns the differences between two folders, by path. Folders share their paths, so most comparisons are of
-/// addresses.
+/// Returns the differences between two folders, by path.
 pub fn differences<'f>(before: &'f Folder, after: &'f Folder) -> impl Iterator<Item = Difference<'f>> {
-    let nothing = if before.is_same(after) { 0 } else { usize::MAX };
-    let (mut olds, mut news) = (before.iter().take(nothing), after.iter().take(nothing));
-    let (mut old, mut new) = (olds.next(), news.next());
-    std::iter::from_fn(move || {
-        loop {
-            let order = match (old, new) {
-                (Some((old, _)), Some((new, _))) if Arc::ptr_eq(old, new) => Ordering::Equal,
-                (Some((old, _)), Some((new, _))) => old.cmp(new),
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (None, None) => return None,
-            };
-            let before = if order.is_gt() { None } else { std::mem::replace(&mut old, olds.next()) };
-            let after = if order.is_lt() { None } else { std::mem::replace(&mut new, news.next()) };
-            let path = before.or(after)?.0;
-            let [before, after] = [before, after].map(|entry| entry.map(|(_, id)| *id));
-            if before != after {
-                return Some(Difference { path, before, after });
-            }
-        }
-    })
+    let changes = before.changes(after);
+    changes.map(|one| Difference { path: one.key, before: one.before.copied(), after: one.after.copied() })
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@
 //! costs nothing. A value that an earlier process left is decoded when it is looked at first.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use super::map::Map;
 use crate::codec::file::Part;
 use crate::codec::later::Later;
 use crate::codec::{Decoder, Encoder};
@@ -36,7 +36,7 @@ impl<T> Shared<T> {
     }
 }
 
-impl<K, V> Shared<BTreeMap<K, V>> {
+impl<K, V> Shared<Map<K, V>> {
     /// Reports whether there is no entry, which takes no decoding: the encoded number of entries says it.
     pub fn is_empty(&self) -> bool {
         match self.0.undecoded() {
@@ -169,7 +169,7 @@ mod tests {
             value.encode(&mut encoder, |encoder, all| {
                 encoder.list(all.iter(), |encoder, one| encoder.number(*one));
             });
-            File::read(encoder.into_file()).expect("it is a file")
+            File::read(encoder.into_file().concat()).expect("it is a file")
         };
         let get = |file: &Arc<File>| Shared::stored(file.decoder().part().expect("a part"), list);
         let file = put(&vec![1, 2].into(), None);

@@ -36,7 +36,9 @@ pub fn operations(scope: &Scope, list: &[Node], path: &str, style: Style) -> Vec
         fields.finish();
         operation
     };
-    list.iter().enumerate().filter_map(read).collect()
+    let mut operations = Vec::with_capacity(list.len());
+    operations.extend(list.iter().enumerate().filter_map(read));
+    operations
 }
 
 fn operation(fields: &mut Fields<'_>, style: Style) -> Option<Operation> {

@@ -4,6 +4,7 @@ use std::fmt::{Display, Write as _};
 
 pub mod base64;
 mod pattern;
+pub mod shared_texts;
 
 pub use pattern::fits;
 

@@ -58,14 +58,14 @@ pub fn decode(decoder: &mut Decoder<'_>) -> Option<State> {
     })
 }
 
-fn put_folder(encoder: &mut Encoder, folder: &BTreeMap<Arc<str>, ContentId>) {
+fn put_folder(encoder: &mut Encoder, folder: &Map<Arc<str>, ContentId>) {
     encoder.list(folder.iter(), |encoder, (path, id)| {
         encoder.text(path);
         encoder.raw(&id.0);
     });
 }
 
-fn folder(decoder: &mut Decoder<'_>) -> Option<BTreeMap<Arc<str>, ContentId>> {
+fn folder(decoder: &mut Decoder<'_>) -> Option<Map<Arc<str>, ContentId>> {
     decoder.list(|decoder| Some((decoder.text()?, ContentId(decoder.raw()?))))
 }
 

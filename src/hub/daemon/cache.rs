@@ -40,7 +40,7 @@ pub struct Cache {
     begun: bool,
     /// The commit whose state the cache file holds.
     stored: Option<CommitId>,
-    /// The cache file that an earlier process left.
+    /// The cache file that an earlier process left for the current state.
     file: Option<Arc<File>>,
 }
 
@@ -137,9 +137,9 @@ impl Cache {
         if !std::mem::replace(&mut self.begun, true)
             && let Some(left) = cache_file::load(repo, now)
         {
-            self.file = Some(left.file);
             self.build = BuildCache::of_files(left.parsed);
-            if let Some(Last { current, pass, cluster_refs, report }) = left.last {
+            if let Some(Last { file, current, pass, cluster_refs, report }) = left.last {
+                self.file = Some(file);
                 self.stored = Some(current.commit);
                 self.current = Some(current);
                 self.build.built = pass.map(pipeline::LastPass::Earlier);

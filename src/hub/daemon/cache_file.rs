@@ -17,8 +17,6 @@ const FILE: &str = "last";
 /// The contents of the cache file that are valid now.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// The file, from which parts are decoded when they are looked at first.
-    pub file: Arc<File>,
     pub parsed: FileCache,
     pub last: Option<Last>,
 }
@@ -26,6 +24,8 @@ pub(super) struct Found {
 /// The current state, and what the passes that made it left.
 #[derive(Debug)]
 pub(super) struct Last {
+    /// The file, from which parts are decoded when they are looked at first.
+    pub file: Arc<File>,
     pub current: CurrentState,
     pub pass: Option<StoredPass>,
     pub cluster_refs: Option<ClusterRefCache>,
@@ -45,14 +45,14 @@ pub(super) struct Left<'a> {
 /// Reads the cache file; `now` is the tip of the rendered branch.
 pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<Found> {
     kept_file::read(repo, FILE, |decoder| {
-        let file = decoder.file().clone();
         let parsed = FileCache::decode(decoder)?;
         let commit = CommitId(decoder.raw()?);
         if Some(commit) != now {
-            return Some(Found { file, parsed, last: None });
+            return Some(Found { parsed, last: None });
         }
         let current = publish::decode_current(decoder, repo, commit).ok()??;
         let last = Last {
+            file: decoder.file().clone(),
             pass: decoder.maybe(StoredPass::decode)?,
             cluster_refs: decoder.maybe(|decoder| ClusterRefCache::decode(decoder, &current))?,
             report: decoder.maybe(|decoder| {
@@ -62,7 +62,7 @@ pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<Found> {
             })?,
             current,
         };
-        decoder.is_done().then_some(Found { file, parsed, last: Some(last) })
+        decoder.is_done().then_some(Found { parsed, last: Some(last) })
     })
 }
 

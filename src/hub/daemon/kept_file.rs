@@ -64,7 +64,12 @@ pub(super) fn replace(
     let mut encoder = Encoder::of_file(earlier);
     encoder.text(BUILD);
     encode(&mut encoder)?;
-    let body = encoder.into_file();
+    let pieces = encoder.into_file();
+    let (mut checksum, mut length) = (Sha256::new(), 0);
+    for piece in &pieces {
+        checksum.update(piece);
+        length += piece.len() as u64;
+    }
     let target = path(repo, name);
     fs::create_dir_all(target.parent()?).ok()?;
     sweep(target.parent()?);
@@ -72,9 +77,9 @@ pub(super) fn replace(
     let _ = fs::remove_file(&fresh);
     let write = || {
         let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&fresh)?;
-        file.write_all(&Sha256::digest(&body))?;
-        file.write_all(&(body.len() as u64).to_le_bytes())?;
-        file.write_all(&body)?;
+        file.write_all(&checksum.finalize())?;
+        file.write_all(&length.to_le_bytes())?;
+        pieces.iter().try_for_each(|piece| file.write_all(piece))?;
         fs::rename(&fresh, &target)
     };
     let done = write();

@@ -11,6 +11,7 @@ use super::owned;
 use super::trailers::Trailers;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{ContentId, DecisionFormat, Folder, Map, path};
+use berth_base::text::shared_texts::SharedTexts;
 use berth_engine::state::{State, decision_file, layout, placement_decision, releases_file};
 use berth_git::{CommitId, CommitInfo, Entry, EntryKind, PathChange, Repo, TreeId};
 
@@ -131,7 +132,7 @@ pub fn read_state(repo: &Repo, commit: CommitId) -> Result<StateRead, PublishErr
         repo,
         read: StateRead::default(),
         known: BTreeMap::new(),
-        paths: BTreeSet::new(),
+        texts: SharedTexts::default(),
         beside: Vec::new(),
     };
     let mut folders = BTreeMap::new();
@@ -181,7 +182,8 @@ struct Reader<'r> {
     read: StateRead,
     /// Many clusters share subtrees; each is read once.
     known: BTreeMap<(Arc<str>, TreeId), Manifests>,
-    paths: BTreeSet<Arc<str>>,
+    /// The paths and clusters' names that were read. Many clusters have the same paths, many decisions the same clusters.
+    texts: SharedTexts,
     /// Objects beside decisions. They repeat the decisions' content.
     beside: Vec<String>,
 }
@@ -223,10 +225,13 @@ impl<'r> Reader<'r> {
             self.beside.push(below.to_owned());
             return Ok(true);
         }
-        let Ok(decision) = decision_file::read_decision(&self.repo.blob(id)?) else { return Ok(false) };
+        let Ok(mut decision) = decision_file::read_decision(&self.repo.blob(id)?) else { return Ok(false) };
         let key = decision.key.clone();
         if path::of_key(&key) != below {
             return Ok(false);
+        }
+        for pick in &mut *decision.picks {
+            self.texts.share(&mut pick.cluster);
         }
         self.read.state.decisions.insert(key, decision);
         Ok(true)
@@ -349,7 +354,7 @@ impl<'r> Reader<'r> {
             let file = String::from_utf8_lossy(&entry.name);
             match entry.kind {
                 EntryKind::File(id) if path::is_file(name, &file) => {
-                    manifests.push((self.path(&format!("{name}/{file}")), id));
+                    manifests.push((self.texts.of(&format!("{name}/{file}")), id));
                 }
                 _ => {
                     clean = false;
@@ -362,15 +367,5 @@ impl<'r> Reader<'r> {
             self.known.insert(key, manifests.clone());
         }
         Ok((manifests, clean))
-    }
-
-    /// Returns the shared copy of a path. Many clusters have the same paths.
-    fn path(&mut self, path: &str) -> Arc<str> {
-        if let Some(known) = self.paths.get(path) {
-            return known.clone();
-        }
-        let path: Arc<str> = path.into();
-        self.paths.insert(path.clone());
-        path
     }
 }

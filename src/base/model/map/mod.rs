@@ -218,7 +218,8 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
         }
     }
 
-    fn insert_new(&mut self, At { chunk, place }: At, key: K, value: V) {
+    /// Inserts an entry at the place that was found for it, and returns where it is then.
+    fn insert_new(&mut self, At { chunk, place }: At, key: K, value: V) -> At {
         self.len += 1;
         let chunks = Arc::make_mut(&mut self.chunks);
         // Behind the last chunk, a chunk with room is filled first: most maps are made in the order of their keys.
@@ -227,14 +228,18 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
             _ => (chunk, place),
         };
         let Some(entries) = chunks.get_mut(chunk).map(Arc::make_mut) else {
-            let mut entries = Vec::with_capacity(FULL);
-            entries.push((key, value));
-            return chunks.push(entries.into());
+            chunks.push(vec![(key, value)].into());
+            return At { chunk: chunks.len() - 1, place: 0 };
         };
         entries.insert(place, (key, value));
-        if entries.len() > FULL {
-            let upper = entries.split_off(FULL / 2);
-            chunks.insert(chunk + 1, upper.into());
+        if entries.len() <= FULL {
+            return At { chunk, place };
+        }
+        let upper = entries.split_off(FULL / 2);
+        chunks.insert(chunk + 1, upper.into());
+        match place.checked_sub(FULL / 2) {
+            Some(place) => At { chunk: chunk + 1, place },
+            None => At { chunk, place },
         }
     }
 
@@ -274,10 +279,12 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
         Q: Ord + ToOwned<Owned = K> + ?Sized,
         K: Borrow<Q>,
     {
-        if self.find(key).is_err() {
-            self.insert(key.to_owned(), value());
-        }
-        self.get_mut(key).expect("the key is there")
+        let At { chunk, place } = match self.find(key) {
+            Ok(at) => at,
+            Err(at) => self.insert_new(at, key.to_owned(), value()),
+        };
+        let entry = self.chunk_mut(chunk).and_then(|entries| entries.get_mut(place));
+        &mut entry.expect("the key is there").1
     }
 
     /// Takes over the entries that an earlier map has with the same value, so that both share them.

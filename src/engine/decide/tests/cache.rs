@@ -56,7 +56,7 @@ fn in_another_process(cache: &DecisionCache, fleet: Fleet, current: &Map<Key, De
     let mut encoder = Encoder::of_file(None);
     decision_differences::put(&mut encoder, &bare, &cache.results.decisions);
     cache.encode(&mut encoder, &current);
-    let file = File::read(encoder.into_file()).expect("it is a file");
+    let file = File::read(encoder.into_file().concat()).expect("it is a file");
     let mut decoder = file.decoder();
     let differences = decision_differences::get(&mut decoder).expect("it is readable");
     let stored = StoredDecisions::decode(&mut decoder).expect("it is readable");

@@ -42,6 +42,7 @@ pub(super) fn read(fields: &mut Fields<'_>, document: &Document) -> Vec<Override
             });
         }
     }
+    overrides.shrink_to_fit();
     overrides
 }
 

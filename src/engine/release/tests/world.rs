@@ -307,6 +307,6 @@ fn path_of(key: &Key) -> String {
 fn stored(state: &State) -> State {
     let mut encoder = Encoder::of_file(None);
     codec::encode(&mut encoder, state);
-    let file = File::read(encoder.into_file()).expect("it is a file");
+    let file = File::read(encoder.into_file().concat()).expect("it is a file");
     codec::decode(&mut file.decoder()).expect("what is written is read back")
 }

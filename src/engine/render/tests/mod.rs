@@ -72,7 +72,7 @@ impl World {
         let mut encoder = Encoder::of_file(None);
         FleetPrints::of(cache.fleet()).encode(&mut encoder);
         cache.encode(&mut encoder, current).expect("no doubt");
-        let file = File::read(encoder.into_file()).expect("it is a file");
+        let file = File::read(encoder.into_file().concat()).expect("it is a file");
         let mut decoder = file.decoder();
         let prints = FleetPrints::decode(&mut decoder).expect("readable");
         let stored = StoredCache::decode(&mut decoder).expect("readable");

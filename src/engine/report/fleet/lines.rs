@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use serde::{Serialize, Serializer};
-use serde_json::Value as Json;
 
 use crate::dialects::{Dialects, Placed, Reported};
 use berth_base::model::{Member, Timestamp};
+use berth_base::packed::Packed;
 
 /// A cluster in the report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -47,13 +47,17 @@ pub struct WorkloadLine {
     pub name: String,
     pub namespace: String,
     pub placed: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) status: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_json")]
+    pub(super) status: Option<Packed>,
     pub(super) with_problems: Vec<String>,
 }
 
 fn as_text<S: Serializer>(moment: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
     moment.map(|moment| moment.to_string()).serialize(serializer)
+}
+
+fn as_json<S: Serializer>(status: &Option<Packed>, serializer: S) -> Result<S::Ok, S::Error> {
+    status.as_ref().map(Packed::to_json).serialize(serializer)
 }
 
 impl ClusterLine {
@@ -102,7 +106,10 @@ impl WorkloadLine {
             name: key.name.to_string(),
             namespace: key.namespace.to_string(),
             placed: decision.picks.len(),
-            status: dialects.iter().find_map(|dialect| (dialect.report)(reported)),
+            status: dialects
+                .iter()
+                .find_map(|dialect| (dialect.report)(reported))
+                .map(|status| Packed::of(&status)),
             with_problems,
         }
     }

@@ -10,6 +10,7 @@ use crate::state::codec::{object, put_object, put_statuses, statuses};
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::model::encoding::{key, moment, put_key, put_moment};
 use berth_base::model::{Map, MemberState, Published, Shared};
+use berth_base::packed::Packed;
 
 impl FleetSummary {
     /// Encodes all but the decisions and the releases. `None` unless these are those of a state.
@@ -112,7 +113,7 @@ fn put_workload(encoder: &mut Encoder, line: &WorkloadLine) {
     let WorkloadLine { in_sync, kind, name, namespace, placed, status, with_problems } = line;
     [in_sync, placed].into_iter().for_each(|count| encoder.count(*count));
     [kind, namespace, name].into_iter().for_each(|text| encoder.text(text));
-    encoder.maybe(status.as_ref(), |encoder, status| encoder.bytes(status.to_string().as_bytes()));
+    encoder.maybe(status.as_ref(), |encoder, status| encoder.bytes(status.bytes()));
     encoder.list(with_problems.iter(), |encoder, cluster| encoder.text(cluster));
 }
 
@@ -124,7 +125,7 @@ fn workload(decoder: &mut Decoder<'_>) -> Option<WorkloadLine> {
         kind: decoder.string()?,
         namespace: decoder.string()?,
         name: decoder.string()?,
-        status: decoder.maybe(|decoder| serde_json::from_slice(decoder.bytes()?).ok())?,
+        status: decoder.maybe(|decoder| decoder.bytes().map(Packed::stored))?,
         with_problems: decoder.list(Decoder::string)?,
     })
 }
