@@ -1,11 +1,12 @@
 //! The name of an object of the fleet repository: kind, namespace, name and API group.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
 /// The identity of an object in the fleet repository. Keys are ordered by kind, namespace and name, the order in
 /// which ties are broken. The version is not part of the key: `v1` and `v1beta1` of an object are the same object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     pub kind: Arc<str>,
     /// Empty for cluster-scoped objects.
@@ -37,6 +38,23 @@ impl Key {
         } else {
             format!("{}/{}", self.namespace, self.name)
         }
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Key) -> Ordering {
+        // Most keys share their kinds, namespaces and groups, and need not be read to be compared.
+        let order = |a: &Arc<str>, b: &Arc<str>| if Arc::ptr_eq(a, b) { Ordering::Equal } else { a.cmp(b) };
+        order(&self.kind, &other.kind)
+            .then_with(|| order(&self.namespace, &other.namespace))
+            .then_with(|| order(&self.name, &other.name))
+            .then_with(|| order(&self.group, &other.group))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Key) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

@@ -44,7 +44,7 @@ fn of_dialect(dialect: &'static Dialect, kind: ReadKind) -> Kind {
         let key = Key::new(kind.group, kind.kind, &metadata("namespace"), &metadata("name"));
         let version = version_of(&text(root.get("apiVersion"))).to_owned();
         let at = Pos::file("sample.yaml");
-        let document = ParsedDocument { id: None, key, version, at, root: root.pack() }.into();
+        let document = ParsedDocument { readings: None, key, version, at, root: root.pack() }.into();
         let input = Input {
             documents: vec![&document],
             plain: &[],

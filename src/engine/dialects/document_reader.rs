@@ -16,8 +16,10 @@ pub(super) struct Reader<'a, 'b> {
 }
 
 /// The result of one document.
-struct Reading {
+struct Reading<Given> {
     made: Lowered,
+    /// What later documents are read against.
+    given: Given,
     /// Of the document's own.
     diagnostics: Diagnostics,
     faulty: bool,
@@ -60,7 +62,19 @@ impl Reader<'_, '_> {
         &mut self,
         recall: &Recall<'_>,
         wanted: impl Fn(&Document) -> bool,
-        mut read: impl FnMut(&Scope, &Document, &mut Lowered),
+        read: impl FnMut(&Scope, &Document, &mut Lowered),
+    ) {
+        self.each_recalled_with(recall, wanted, read, |()| {});
+    }
+
+    /// [`Reader::each_recalled`] where a document also gives something that later ones are read against. That counts
+    /// even if the document is faulty.
+    pub(crate) fn each_recalled_with<Given: Send + Sync + 'static>(
+        &mut self,
+        recall: &Recall<'_>,
+        wanted: impl Fn(&Document) -> bool,
+        mut read: impl FnMut(&Scope, &Document, &mut Lowered) -> Given,
+        mut take: impl FnMut(&Given),
     ) {
         let (input, nulls) = (self.input, self.refuses_nulls);
         self.all(wanted, |document, unknown_fields, lowered, index| {
@@ -69,10 +83,13 @@ impl Reader<'_, '_> {
                 read_one(scope, |scope, made| read(scope, document, made))
             };
             if !(recall.stands_alone)(document) {
-                return keep(lowered, index, &fresh());
+                let reading = fresh();
+                take(&reading.given);
+                return keep(lowered, index, &reading);
             }
             let against = ReadingContext { stage: recall.stage, context: recall.context, unknown_fields };
-            let reading = input.readings.recall(document, against, fresh);
+            let reading = document.recall(against, fresh);
+            take(&reading.given);
             keep(lowered, index, &reading);
         });
     }
@@ -97,14 +114,14 @@ fn scope_of(input: &Input<'_>, document: &Document, unknown_fields: Severity, re
     if refuses_nulls { scope.refuse_nulls() } else { scope }
 }
 
-fn read_one(scope: Scope, read: impl FnOnce(&Scope, &mut Lowered)) -> Reading {
+fn read_one<Given>(scope: Scope, read: impl FnOnce(&Scope, &mut Lowered) -> Given) -> Reading<Given> {
     let mut made = Lowered::default();
-    read(&scope, &mut made);
+    let given = read(&scope, &mut made);
     let faulty = scope.has_errors();
-    Reading { made, diagnostics: scope.into_diagnostics(), faulty }
+    Reading { made, given, diagnostics: scope.into_diagnostics(), faulty }
 }
 
-fn keep(lowered: &mut Lowered, index: usize, reading: &Reading) {
+fn keep<Given>(lowered: &mut Lowered, index: usize, reading: &Reading<Given>) {
     let made = &reading.made;
     // Other diagnostics are no fault of the document itself.
     lowered.diagnostics.extend(made.diagnostics.iter().cloned());

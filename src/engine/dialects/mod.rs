@@ -31,7 +31,7 @@ pub use cluster_kind::{ClusterKind, NewCluster};
 pub use described::{Described, Detail, Placed, Reported};
 pub use placement_fields::{PlacementFields, SetFields};
 pub use read_kind::ReadKind;
-pub use reading_cache::{ReadingCache, ReadingContext};
+pub use reading_cache::{ReadingCache, ReadingContext, Readings};
 pub use rollout_view::RolloutView;
 pub use staged_runs::{RunApproval, StagedRuns};
 pub(crate) use written_strategy::{duration, written_strategy};
@@ -39,9 +39,7 @@ pub(crate) use written_strategy::{duration, written_strategy};
 use berth_base::diag::{Diagnostics, Pos, Severity};
 use berth_base::model::rollout_policy::RolloutPolicy;
 use berth_base::model::staged::{Run, RunProgress, StageApproval, StageStrategy, Standing};
-use berth_base::model::{
-    Approval, Cluster, ClusterStatus, ContentId, Key, Map, Object, Placement, Shared, Workload,
-};
+use berth_base::model::{Approval, Cluster, ClusterStatus, Key, Map, Object, Placement, Shared, Workload};
 use berth_base::packed::Packed;
 use berth_base::yaml::{Asked, Node, Scope};
 
@@ -51,13 +49,13 @@ pub type Document = Shared<ParsedDocument>;
 /// A document that has an apiVersion and a kind.
 #[derive(Clone, Debug)]
 pub struct ParsedDocument {
-    /// `None` for a document whose readings are not remembered: a last good form.
-    pub id: Option<DocumentId>,
     pub key: Key,
     pub version: String,
     pub at: Pos,
     /// Packed, since most documents are kept from pass to pass and not looked at.
     pub root: Packed,
+    /// `None` for a last good form: nothing that is made of it is remembered.
+    pub readings: Option<Readings>,
 }
 
 impl ParsedDocument {
@@ -65,15 +63,6 @@ impl ParsedDocument {
     pub fn open(&self) -> Node {
         Node::unpack(self.root.view())
     }
-}
-
-/// The part of a file's bytes that a document was read from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct DocumentId {
-    pub file: ContentId,
-    /// The place of the text in the file, and the number of the object in the text.
-    pub start: usize,
-    pub item: usize,
 }
 
 /// A dialect's claim to a document, by its kind.
@@ -199,7 +188,7 @@ pub struct Input<'a> {
     pub switched_off: Vec<&'static str>,
     /// All dialects that the source is read with.
     pub dialects: Dialects,
-    /// Cached readings of unchanged documents.
+    /// The contexts of readings.
     pub readings: &'a ReadingCache,
     /// Notes what the readers ask for, where somebody wants to know.
     pub asked: Option<Rc<Asked>>,

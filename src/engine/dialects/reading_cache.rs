@@ -1,31 +1,32 @@
 //! The readings of documents: an unchanged document in an unchanged context gives the same reading, so the
-//! reading is reused and shared. Losing the cache costs time only.
+//! reading stays with the document and is shared. Losing it costs time only.
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Document, DocumentId};
-use berth_base::cache::Cache;
+use super::ParsedDocument;
 use berth_base::diag::Severity;
 
 /// The result of a reading, of any type.
 type Made = Arc<dyn Any + Send + Sync>;
 
-/// The cached readings, and the contexts they were read in.
+/// The contexts that documents are read in.
 #[derive(Debug, Default)]
 pub struct ReadingCache {
-    readings: RefCell<Cache<ReadingKey, Made>>,
     contexts: RefCell<BTreeMap<&'static str, Context>>,
 }
 
-/// The document with its file's path, which stands in diagnostics, and what it is read against.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct ReadingKey {
-    document: DocumentId,
-    path: Arc<str>,
-    against: ReadingContext,
+/// What was made of one document: the last reading of each stage.
+#[derive(Debug, Default)]
+pub struct Readings(Mutex<Vec<(ReadingContext, Made)>>);
+
+/// A copy of a document may be changed. It begins without readings.
+impl Clone for Readings {
+    fn clone(&self) -> Readings {
+        Readings::default()
+    }
 }
 
 #[derive(Debug)]
@@ -34,8 +35,8 @@ struct Context {
     number: u64,
 }
 
-/// The inputs of a reading beside the document: the rest of its cache key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The inputs of a reading beside the document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadingContext {
     /// Tells the readings of one document apart.
     pub stage: &'static str,
@@ -54,27 +55,27 @@ impl ReadingCache {
         contexts.insert(name, Context { value: Box::new(value), number });
         number
     }
+}
 
-    /// Returns the cached reading of a document, or reads the document.
+impl ParsedDocument {
+    /// Returns the reading that is remembered, or reads the document.
     pub fn recall<T: Send + Sync + 'static>(
         &self,
-        document: &Document,
         against: ReadingContext,
         read: impl FnOnce() -> T,
     ) -> Arc<T> {
-        let Some(id) = document.id else { return Arc::new(read()) };
-        let key = ReadingKey { document: id, path: document.at.file.clone(), against };
-        let known = self.readings.borrow_mut().get(&key);
+        let Some(readings) = &self.readings else { return Arc::new(read()) };
+        let kept = || readings.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = kept().iter().find(|(one, _)| *one == against).map(|(_, made)| made.clone());
         if let Some(Ok(made)) = known.map(Made::downcast) {
             return made;
         }
         let made = Arc::new(read());
-        self.readings.borrow_mut().insert(key, made.clone());
+        let is_other =
+            |one: &ReadingContext| (one.stage, one.unknown_fields) != (against.stage, against.unknown_fields);
+        let mut kept = kept();
+        kept.retain(|(one, _)| is_other(one));
+        kept.push((against, made.clone()));
         made
-    }
-
-    /// Forgets the readings that were not used since the last call.
-    pub fn forget_unused(&self) {
-        self.readings.borrow_mut().forget_unused();
     }
 }

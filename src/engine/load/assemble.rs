@@ -26,12 +26,13 @@ pub(super) struct Assembled {
     pub faulty: BTreeSet<usize>,
 }
 
-/// Lowers all documents and puts the results together.
+/// Lowers all documents and puts the results together. `has_tests` says whether policy tests may ask for labels.
 pub(super) fn assemble(
     documents: &[Document],
     all: Dialects,
     config: &FleetConfig,
     readings: &ReadingCache,
+    has_tests: bool,
 ) -> Assembled {
     let dialects: Vec<&Dialect> = all.iter().copied().chain([&berth_kinds::DIALECT]).collect();
     let mut done = Assembled::default();
@@ -56,7 +57,7 @@ pub(super) fn assemble(
             done.faulty.insert(index);
         }
     }
-    let plain = plain_objects(documents, &done.claims, readings);
+    let plain = plain_objects(documents, &done.claims);
     let mut selected = BTreeSet::new();
     let mut clusters = Vec::new();
     for (dialect, claims) in dialects.iter().zip(&claims) {
@@ -80,7 +81,9 @@ pub(super) fn assemble(
         clusters.append(&mut lowered.clusters);
         take(&mut done, lowered);
     }
-    done.fleet.labels = labels(documents, &done.fleet);
+    if has_tests {
+        done.fleet.labels = labels(documents, &done.fleet);
+    }
     done.fleet.clusters = merge_clusters::merge(clusters, &mut done.diagnostics);
     name_labels::give(&mut done.fleet, all);
     let templates = done.fleet.workloads.values().flat_map(|workload| &workload.templates);
@@ -133,7 +136,7 @@ fn check(document: &Document, claim: Claim, dialect: &Dialect) -> Option<Diagnos
     }
 }
 
-fn plain_objects(documents: &[Document], claims: &[Claim], readings: &ReadingCache) -> Vec<Arc<Object>> {
+fn plain_objects(documents: &[Document], claims: &[Claim]) -> Vec<Arc<Object>> {
     let plain = documents.iter().zip(claims).filter(|(_, claim)| **claim == Claim::Foreign);
     let object = |document: &Document| {
         let key = &document.key;
@@ -146,7 +149,7 @@ fn plain_objects(documents: &[Document], claims: &[Claim], readings: &ReadingCac
         Object { id, origin: document.at.clone(), content: document.root.without_places() }
     };
     let against = ReadingContext { stage: "plain object", context: 0, unknown_fields: Severity::Error };
-    let object = |(document, _): (&Document, &Claim)| readings.recall(document, against, || object(document));
+    let object = |(document, _): (&Document, &Claim)| document.recall(against, || object(document));
     plain.map(object).collect()
 }
 

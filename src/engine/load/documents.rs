@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::config::CONFIG_KIND;
-use crate::dialects::{Document, DocumentId, ParsedDocument};
+use crate::dialects::{Document, ParsedDocument, Readings};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::meta::names::{fault_of_name, is_dns_label};
 use berth_base::model::API_VERSION;
@@ -40,14 +40,10 @@ pub(super) struct FileDocuments {
 }
 
 impl FileDocuments {
-    /// Names the documents as parts of the file's bytes, so that their readings are remembered.
-    pub(super) fn identify(&mut self, file: ContentId) {
-        let mut last = None;
-        for (document, slot) in &mut self.objects {
-            let start = slot.bytes.start;
-            let item = last.filter(|(at, _)| *at == start).map_or(0, |(_, item)| item + 1);
-            last = Some((start, item));
-            document.id = Some(DocumentId { file, start, item });
+    /// Has the documents remember their readings.
+    pub(super) fn remember(&mut self) {
+        for (document, _) in &mut self.objects {
+            document.readings = Some(Readings::default());
         }
     }
 }
@@ -134,7 +130,7 @@ fn take(file: &mut FileDocuments, path: &Arc<str>, root: Node, slot: Slot) {
     if let Some(key) = key {
         let at = place(path, root.at);
         let version = version_of(&api_version).to_owned();
-        let document = ParsedDocument { id: None, key, version, at, root: root.pack() };
+        let document = ParsedDocument { key, version, at, root: root.pack(), readings: None };
         file.objects.push((document.into(), slot));
     }
 }

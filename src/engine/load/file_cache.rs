@@ -11,8 +11,10 @@ use super::file_cache_codec;
 use crate::dialects::ReadingCache;
 use berth_base::cache::Cache;
 use berth_base::codec::{Decoder, Encoder};
+use berth_base::model::Key;
 use berth_base::parallel;
 use berth_base::source::{SourceFile, SourceTree};
+use berth_base::text::shared_texts::SharedTexts;
 use berth_base::yaml::{HONEST_REPEATS, Limits};
 
 /// The work that aliases may cause in all files of a tree together, beyond the share of each file.
@@ -41,6 +43,8 @@ pub struct FileCache {
     files: Cache<FileKey, Parsed>,
     pub(super) readings: ReadingCache,
     pub(super) last: Option<LastLoad>,
+    /// The kinds, namespaces and groups of documents, which most documents share with others.
+    names: SharedTexts,
     count: usize,
 }
 
@@ -99,6 +103,7 @@ impl FileCache {
             }
             if is_new || is_other {
                 parsed.repeats_allowed = allowed;
+                share_names(&mut parsed.documents, &mut self.names);
                 self.files.insert((file.id, file.path.clone()), parsed.clone());
             }
             left = left.saturating_sub(parsed.documents.repeats.saturating_sub(HONEST_REPEATS));
@@ -111,8 +116,16 @@ impl FileCache {
 fn parse(file: &SourceFile, repeats_allowed: usize) -> Parsed {
     let limits = Limits { repeats: repeats_allowed, ..Limits::default() };
     let mut documents = documents::read(&file.path, &file.bytes, &limits);
-    documents.identify(file.id);
+    documents.remember();
     Parsed { repeats_allowed, documents: documents.into() }
+}
+
+fn share_names(documents: &mut Arc<FileDocuments>, names: &mut SharedTexts) {
+    let Some(documents) = Arc::get_mut(documents) else { return };
+    for (document, _) in &mut documents.objects {
+        let Key { kind, namespace, group, name: _ } = &mut document.key;
+        [kind, namespace, group].into_iter().for_each(|text| names.share(text));
+    }
 }
 
 /// Reports whether a file reads alike under both limits: aliases that took less than either allows were all

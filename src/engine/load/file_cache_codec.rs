@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::documents::{FileDocuments, FileKey, Slot};
-use crate::dialects::{Document, ParsedDocument};
+use crate::dialects::{Document, ParsedDocument, Readings};
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::diag::{Diagnostics, Pos};
 use berth_base::model::{ContentId, Key};
@@ -37,8 +37,7 @@ pub(super) fn decode(decoder: &mut Decoder<'_>) -> Option<Vec<(FileKey, Arc<File
         let repeats = usize::try_from(decoder.number()?).ok()?;
         let objects = decoder.list(|decoder| Some((document(decoder, &path)?, slot(decoder)?)))?;
         let diagnostics = Diagnostics::new();
-        let mut file = FileDocuments { objects, passed_over, broken: false, diagnostics, repeats };
-        file.identify(id);
+        let file = FileDocuments { objects, passed_over, broken: false, diagnostics, repeats };
         Some(((id, path), Arc::new(file)))
     })
 }
@@ -59,7 +58,8 @@ fn document(decoder: &mut Decoder<'_>, path: &Arc<str>) -> Option<Document> {
     let Mark { line, column } = mark(decoder)?;
     let at = Pos { file: path.clone(), line, column };
     let key = Key { kind, namespace, name, group };
-    Some(ParsedDocument { id: None, key, version, at, root: Packed::stored(decoder.bytes()?) }.into())
+    let (root, readings) = (Packed::stored(decoder.bytes()?), Some(Readings::default()));
+    Some(ParsedDocument { key, version, at, root, readings }.into())
 }
 
 fn put_slot(encoder: &mut Encoder, slot: &Slot) {

@@ -108,7 +108,7 @@ impl LastGood {
         }
         let path: Arc<str> = (&*document.at.file).into();
         append(self.files.entry(path.to_string()).or_insert_with(rest), text);
-        let mut document = ParsedDocument { id: None, ..(**document).clone() };
+        let mut document = ParsedDocument { readings: None, ..(**document).clone() };
         document.at.file = path;
         self.documents.push(document.into());
     }

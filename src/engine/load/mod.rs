@@ -138,8 +138,9 @@ pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cach
     let mut done = if kept.documents.is_empty() {
         first
     } else {
+        let has_tests = loaded.tests.are_there();
         let assemble = |documents: &[Document], config: &FleetConfig| {
-            assemble(documents, dialects, config, &cache.readings)
+            assemble(documents, dialects, config, &cache.readings, has_tests)
         };
         assemble_again(objects, first, &kept, &mut loaded, assemble)
     };
@@ -184,8 +185,13 @@ fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut F
     loaded.diagnostics.extend(access_rules::note(tree, &world));
     let outside = objects.documents.iter().filter(|document| !document.at.file.starts_with(access::FOLDER));
     loaded.diagnostics.extend(outside.filter_map(access::misplaced));
-    let assembled = access_rules::assemble_allowed(&objects, dialects, &loaded.config, &cache.readings);
-    cache.readings.forget_unused();
+    let assembled = access_rules::assemble_allowed(
+        &objects,
+        dialects,
+        &loaded.config,
+        &cache.readings,
+        loaded.tests.are_there(),
+    );
     ReadTree { objects, assembled, world, facts: judged.facts, loaded, dialects, settings_are_broken }
 }
 
@@ -238,8 +244,8 @@ fn assemble_again(
             continue;
         }
         match claim {
-            Claim::Inventory if document.id.is_none() => doubt.everything = true,
-            Claim::Policy | Claim::Workload if document.id.is_none() => {
+            Claim::Inventory if document.readings.is_none() => doubt.everything = true,
+            Claim::Policy | Claim::Workload if document.readings.is_none() => {
                 doubt.files.insert(document.at.file.to_string());
             }
             _ => {}

@@ -87,7 +87,7 @@ struct One {
 fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     for (index, document) in input.documents.iter().enumerate() {
         let against = ReadingContext { stage: "inventory", context: 0, unknown_fields: input.unknown_fields };
-        let one = input.readings.recall(document, against, || read(input, document));
+        let one = document.recall(against, || read(input, document));
         lowered.diagnostics.extend(one.diagnostics.iter().cloned());
         if one.is_faulty {
             lowered.faulty.insert(index);

@@ -22,7 +22,7 @@ mod template;
 mod types;
 
 use super::document_reader::{Reader, Recall};
-use super::{Dialect, Input, Lowered};
+use super::{Dialect, Document, Input, Lowered};
 use config::Planes;
 use kinds::Role;
 use namespaces::Namespaces;
@@ -55,6 +55,14 @@ struct Context {
     files: Files,
 }
 
+impl Context {
+    /// Reports whether a Federated object reads no preference and no other file.
+    fn is_enough_for(&self, document: &Document) -> bool {
+        let key = &document.key;
+        !self.preferences.has(&key.namespace, &key.name) && !referenced_files::names_any(document)
+    }
+}
+
 fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     let types = kinds::federated_in(input.documents.iter().copied());
     let mut context = Context::default();
@@ -82,20 +90,29 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
         |scope, document, _| referenced_files::read(scope, document, &mut context.files),
     );
     // A namespace narrows what is in it, so that all of them come first.
+    let read_against = (context.planes.clone(), context.types.clone());
+    let recall = Recall {
+        stage: "Federated namespace",
+        context: input.readings.number("KubeFed types", read_against),
+        stands_alone: &|document| context.is_enough_for(document),
+    };
     let mut namespaces = Namespaces::default();
-    reader.each(
+    reader.each_recalled_with(
+        &recall,
         |document| kinds::role(document, &types) == Role::Federated { namespace: true },
-        |scope, document, lowered| federated::read(scope, document, &context, &mut namespaces, lowered),
+        |scope, document, lowered| {
+            let mut own = Namespaces::default();
+            federated::read(scope, document, &context, &mut own, lowered);
+            own
+        },
+        |own| namespaces.extend(own),
     );
     let context = Context { namespaces, ..context };
     let read_against = (context.planes.clone(), context.types.clone(), context.namespaces.clone());
     let recall = Recall {
         stage: "Federated object",
         context: input.readings.number("KubeFed", read_against),
-        stands_alone: &|document| {
-            let key = &document.key;
-            !context.preferences.has(&key.namespace, &key.name) && !referenced_files::names_any(document)
-        },
+        stands_alone: &|document| context.is_enough_for(document),
     };
     reader.each_recalled(
         &recall,

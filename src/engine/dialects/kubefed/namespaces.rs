@@ -44,6 +44,11 @@ impl Namespaces {
         self.0.insert(name.to_owned(), federated);
     }
 
+    /// Adds the namespaces of another document.
+    pub(super) fn extend(&mut self, others: &Namespaces) {
+        self.0.extend(others.0.clone());
+    }
+
     /// The selector of a federated namespace, and who it is; the inner `None` where it has none.
     pub(super) fn selector(&self, namespace: &str) -> Option<(&Key, Option<&Selector>)> {
         self.0.get(namespace).map(|federated| (&federated.key, federated.selector.as_ref()))

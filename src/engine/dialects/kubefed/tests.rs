@@ -16,7 +16,7 @@ fn document(object: &Json) -> Document {
     let (api_version, metadata) = (text(&object["apiVersion"]), &object["metadata"]);
     let kind = text(&object["kind"]);
     ParsedDocument {
-        id: None,
+        readings: None,
         key: Key::new(group_of(&api_version), &kind, &text(&metadata["namespace"]), &text(&metadata["name"])),
         version: version_of(&api_version).to_owned(),
         at: Pos::new("a.yaml", 1, 1),

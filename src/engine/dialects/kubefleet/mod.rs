@@ -106,7 +106,7 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     for (index, document) in input.documents.iter().enumerate() {
         let unknown_fields = kinds::unknown_fields(&document.version, input.unknown_fields);
         let against = ReadingContext { stage: "KubeFleet", context: 0, unknown_fields };
-        let one = input.readings.recall(document, against, || read_one(input, document));
+        let one = document.recall(against, || read_one(input, document));
         lowered.diagnostics.extend(one.diagnostics.iter().cloned());
         if one.faulty {
             lowered.faulty.insert(index);
