@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout)]
 
+mod allocator;
 mod fleet;
 
 use std::fs;

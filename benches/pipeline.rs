@@ -1,6 +1,7 @@
 //! Each stage apart, over generated fleets: load, decide, render, plan, publish, and a pass after one
 //! edit with and without what earlier passes left. `cargo bench --bench pipeline`.
 
+mod allocator;
 mod fleet;
 
 use berth_git::protocol::Refs;

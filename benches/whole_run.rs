@@ -6,6 +6,7 @@
 
 #![allow(clippy::print_stdout)]
 
+mod allocator;
 mod fleet;
 mod kustomize;
 mod rows;
