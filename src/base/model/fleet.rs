@@ -21,7 +21,7 @@ pub struct Fleet {
     pub clusters: Map<String, Shared<Cluster>>,
     pub placements: Map<Key, Shared<Placement>>,
     pub workloads: Map<Key, Shared<Workload>>,
-    /// The labels of the documents that describe workloads, where policy tests may ask for them.
+    /// The labels of the documents that describe workloads.
     pub labels: BTreeMap<Key, Labels>,
     /// `ClusterStatus` documents of the source tree.
     pub statuses: Map<String, Shared<ClusterStatus>>,

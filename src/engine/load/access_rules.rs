@@ -107,15 +107,14 @@ pub(super) fn assemble_allowed(
     dialects: Dialects,
     config: &FleetConfig,
     readings: &ReadingCache,
-    has_tests: bool,
 ) -> Assembled {
     let refused = &objects.refused;
     if refused.is_empty() {
-        return assemble(&objects.documents, dialects, config, readings, has_tests);
+        return assemble(&objects.documents, dialects, config, readings);
     }
     let places: Vec<usize> = (0..objects.documents.len()).filter(|index| !refused.contains(index)).collect();
     let allowed: Vec<Document> = places.iter().map(|index| objects.documents[*index].clone()).collect();
-    let mut done = assemble(&allowed, dialects, config, readings, has_tests);
+    let mut done = assemble(&allowed, dialects, config, readings);
     let mut claims = vec![Claim::Bookkeeping; objects.documents.len()];
     for (place, claim) in places.iter().zip(&done.claims) {
         claims[*place] = *claim;

@@ -26,13 +26,12 @@ pub(super) struct Assembled {
     pub faulty: BTreeSet<usize>,
 }
 
-/// Lowers all documents and puts the results together. `has_tests` says whether policy tests may ask for labels.
+/// Lowers all documents and puts the results together.
 pub(super) fn assemble(
     documents: &[Document],
     all: Dialects,
     config: &FleetConfig,
     readings: &ReadingCache,
-    has_tests: bool,
 ) -> Assembled {
     let dialects: Vec<&Dialect> = all.iter().copied().chain([&berth_kinds::DIALECT]).collect();
     let mut done = Assembled::default();
@@ -81,9 +80,7 @@ pub(super) fn assemble(
         clusters.append(&mut lowered.clusters);
         take(&mut done, lowered);
     }
-    if has_tests {
-        done.fleet.labels = labels(documents, &done.fleet);
-    }
+    done.fleet.labels = labels(documents, &done.fleet);
     done.fleet.clusters = merge_clusters::merge(clusters, &mut done.diagnostics);
     name_labels::give(&mut done.fleet, all);
     let templates = done.fleet.workloads.values().flat_map(|workload| &workload.templates);

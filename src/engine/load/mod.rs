@@ -138,9 +138,8 @@ pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cach
     let mut done = if kept.documents.is_empty() {
         first
     } else {
-        let has_tests = loaded.tests.are_there();
         let assemble = |documents: &[Document], config: &FleetConfig| {
-            assemble(documents, dialects, config, &cache.readings, has_tests)
+            assemble(documents, dialects, config, &cache.readings)
         };
         assemble_again(objects, first, &kept, &mut loaded, assemble)
     };
@@ -185,13 +184,7 @@ fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut F
     loaded.diagnostics.extend(access_rules::note(tree, &world));
     let outside = objects.documents.iter().filter(|document| !document.at.file.starts_with(access::FOLDER));
     loaded.diagnostics.extend(outside.filter_map(access::misplaced));
-    let assembled = access_rules::assemble_allowed(
-        &objects,
-        dialects,
-        &loaded.config,
-        &cache.readings,
-        loaded.tests.are_there(),
-    );
+    let assembled = access_rules::assemble_allowed(&objects, dialects, &loaded.config, &cache.readings);
     ReadTree { objects, assembled, world, facts: judged.facts, loaded, dialects, settings_are_broken }
 }
 

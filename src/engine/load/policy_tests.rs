@@ -20,12 +20,6 @@ pub struct FleetTests {
     pub own: Vec<Arc<PolicyTest>>,
 }
 
-impl FleetTests {
-    pub(super) fn are_there(&self) -> bool {
-        !self.counting.is_empty() || !self.own.is_empty()
-    }
-}
-
 pub(super) fn of(tree: &SourceTree, cache: &mut FileCache) -> FleetTests {
     let own = tests_in(tree, cache);
     let counting = match &tree.rules_from {

@@ -301,8 +301,12 @@ impl World {
     /// Keeps the server's repository as it is now, beside it.
     pub fn keep_a_backup(&self) {
         let (from, to) = (self.fleet.bare_path(), self.file("backup"));
-        std::fs::create_dir_all(&to).expect("a folder");
-        Ran::of(hermetic("cp").arg("-r").arg(from).arg(to)).expect(0);
+        // A push may take its own files away meanwhile.
+        until("the copy is whole", || {
+            let _ = std::fs::remove_dir_all(&to);
+            std::fs::create_dir_all(&to).expect("a folder");
+            Ran::of(hermetic("cp").arg("-r").arg(&from).arg(&to)).code == 0
+        });
     }
 
     /// Moves a ref back by some commits, and remembers where it was.
