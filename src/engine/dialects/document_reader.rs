@@ -18,7 +18,7 @@ pub(super) struct Reader<'a, 'b> {
 /// The result of one document.
 struct Reading<Given> {
     made: Lowered,
-    /// What later documents are read against.
+    /// The part of the context that later documents get from this one.
     given: Given,
     /// Of the document's own.
     diagnostics: Diagnostics,

@@ -18,7 +18,7 @@ pub struct ReadingCache {
     contexts: RefCell<BTreeMap<&'static str, Context>>,
 }
 
-/// What was made of one document: the last reading of each stage.
+/// The last reading of each stage of one document.
 #[derive(Debug, Default)]
 pub struct Readings(Mutex<Vec<(ReadingContext, Made)>>);
 
