@@ -116,18 +116,22 @@ impl Kms {
         std::fs::rename(fresh, self.path("sign")).unwrap();
     }
 
-    fn flags(&self) -> [String; 6] {
+    fn flags(&self) -> [String; 4] {
         let path = |name| self.path(name).display().to_string();
-        ["--signing-key", &path("key.pub"), "--signer-command", &path("sign"), "--signer-timeout", "2"]
-            .map(str::to_owned)
+        ["--signing-key", &path("key.pub"), "--signer-command", &path("sign")].map(str::to_owned)
     }
 
-    fn publish(&self, repo: &Repo) -> Ran {
-        let flags = self.flags();
-        let more: Vec<&str> = flags[2..].iter().map(String::as_str).collect();
-        publish_by(repo, &self.path("key.pub"), &more)
+    fn publish(&self, repo: &Repo, timeout: &str) -> Ran {
+        let [_, key, flag, program] = self.flags();
+        publish_by(repo, Path::new(&key), &[&flag, &program, "--signer-timeout", timeout])
     }
 }
+
+/// The lines of a program that does not end in time.
+const SLEEPS: &str = "sleep 600";
+
+/// A time limit in seconds that a busy machine does not reach.
+const PATIENT: &str = "120";
 
 #[test]
 fn a_program_signs_and_its_refusal_publishes_nothing() {
@@ -136,23 +140,23 @@ fn a_program_signs_and_its_refusal_publishes_nothing() {
     let target = tempfile::tempdir().unwrap();
     for (lines, why) in [
         ("echo 'the key is disabled' >&2; exit 1", "refuses (exit status: 1): the key is disabled"),
-        ("sleep 600", "did not end within 2 seconds"),
+        (SLEEPS, "did not end within 2 seconds"),
         ("echo nothing", "gave no signature of 64 bytes"),
         ("head -c 64 /dev/zero", "is no signature by the key"),
         ("head -c 300000000 /dev/zero", "wrote more than a signature"),
     ] {
         kms.script(lines);
-        let ran = kms.publish(&fleet).expect(6);
+        let ran = kms.publish(&fleet, if lines == SLEEPS { "2" } else { PATIENT }).expect(6);
         assert!(ran.err.contains(why), "{lines}: {}", ran.err);
         assert_eq!(fleet.git(&["for-each-ref", "refs/berth", RENDERED]), "", "{lines}");
     }
     std::fs::remove_file(kms.path("sign")).unwrap();
-    assert!(kms.publish(&fleet).expect(6).err.contains("does not run"));
+    assert!(kms.publish(&fleet, PATIENT).expect(6).err.contains("does not run"));
     for form in ["", " | base64 -w0"] {
         kms.script(&format!(
             "openssl pkeyutl -sign -rawin -inkey \"$here/key.pem\" -in \"$here/asked\"{form}"
         ));
-        kms.publish(&fleet).expect(0);
+        kms.publish(&fleet, PATIENT).expect(0);
         sync(&fleet, &target.path().join("a"), &kms.path("allowed")).expect(0);
         fleet.write("apps/web.yaml", crate::support::config_map("web", form, "{clusterSelector: {}}"));
         fleet.commit("another");
