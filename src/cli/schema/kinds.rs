@@ -6,7 +6,7 @@ use berth_base::diag::{Diagnostics, Pos, Severity};
 use berth_base::model::Key;
 use berth_base::model::object::version_of;
 use berth_base::yaml::{Asked, Node, Scope};
-use berth_engine::dialects::{DIALECTS, Dialect, Input, Lowered, ParsedDocument, ReadKind, ReadingCache};
+use berth_engine::dialects::{DIALECTS, Dialect, Input, Lowered, ParsedDocument, ReadKind, ReadingContexts};
 use berth_engine::load;
 use berth_member::sync::{health::custom, local_overrides};
 
@@ -51,7 +51,7 @@ fn of_dialect(dialect: &'static Dialect, kind: ReadKind) -> Kind {
             unknown_fields: Severity::Error,
             switched_off: Vec::new(),
             dialects: DIALECTS,
-            readings: &ReadingCache::default(),
+            contexts: &ReadingContexts::default(),
             asked,
         };
         let mut lowered = Lowered::default();

@@ -1,9 +1,10 @@
 //! Reads the documents of one role one by one: each in its own scope, and kept only without errors.
 
-use super::reading_cache::ReadingContext;
+use super::readings::ReadingContext;
 use super::{Document, Input, Lowered};
 use berth_base::diag::{Diagnostics, Severity};
 use berth_base::yaml::Scope;
+use std::sync::Arc;
 
 /// The input of a dialect, and the result that its documents are added to.
 pub(super) struct Reader<'a, 'b> {
@@ -28,7 +29,7 @@ struct Reading<Given> {
 /// The cache stage and context of a reading, and the documents that do not depend on the context.
 pub(super) struct Recall<'c> {
     pub stage: &'static str,
-    /// See [`super::ReadingCache::number`].
+    /// See [`super::ReadingContexts::number`].
     pub context: u64,
     /// Reports whether the document depends on no other document.
     pub stands_alone: &'c dyn Fn(&Document) -> bool,
@@ -82,13 +83,9 @@ impl Reader<'_, '_> {
                 let scope = scope_of(input, document, unknown_fields, nulls);
                 read_one(scope, |scope, made| read(scope, document, made))
             };
-            if !(recall.stands_alone)(document) {
-                let reading = fresh();
-                take(&reading.given);
-                return keep(lowered, index, &reading);
-            }
             let against = ReadingContext { stage: recall.stage, context: recall.context, unknown_fields };
-            let reading = document.recall(against, fresh);
+            let stands_alone = (recall.stands_alone)(document);
+            let reading = if stands_alone { document.recall(against, fresh) } else { Arc::new(fresh()) };
             take(&reading.given);
             keep(lowered, index, &reading);
         });

@@ -15,7 +15,7 @@ pub mod kubefleet;
 pub mod ocm;
 mod placement_fields;
 mod read_kind;
-mod reading_cache;
+mod readings;
 mod rollout_view;
 mod staged_runs;
 mod written_strategy;
@@ -31,7 +31,7 @@ pub use cluster_kind::{ClusterKind, NewCluster};
 pub use described::{Described, Detail, Placed, Reported};
 pub use placement_fields::{PlacementFields, SetFields};
 pub use read_kind::ReadKind;
-pub use reading_cache::{ReadingCache, ReadingContext, Readings};
+pub use readings::{ReadingContext, ReadingContexts, Readings};
 pub use rollout_view::RolloutView;
 pub use staged_runs::{RunApproval, StagedRuns};
 pub(crate) use written_strategy::{duration, written_strategy};
@@ -188,8 +188,8 @@ pub struct Input<'a> {
     pub switched_off: Vec<&'static str>,
     /// All dialects that the source is read with.
     pub dialects: Dialects,
-    /// The contexts of readings.
-    pub readings: &'a ReadingCache,
+    /// The contexts that documents are read in.
+    pub contexts: &'a ReadingContexts,
     /// Notes what the readers ask for, where somebody wants to know.
     pub asked: Option<Rc<Asked>>,
 }

@@ -12,9 +12,9 @@ use berth_base::diag::Severity;
 /// The result of a reading, of any type.
 type Made = Arc<dyn Any + Send + Sync>;
 
-/// The contexts that documents are read in.
+/// The contexts that documents are read in, by stage.
 #[derive(Debug, Default)]
-pub struct ReadingCache {
+pub struct ReadingContexts {
     contexts: RefCell<BTreeMap<&'static str, Context>>,
 }
 
@@ -44,7 +44,7 @@ pub struct ReadingContext {
     pub unknown_fields: Severity,
 }
 
-impl ReadingCache {
+impl ReadingContexts {
     /// Returns the number of a context: unchanged as long as the value is equal.
     pub fn number<T: PartialEq + Send + 'static>(&self, name: &'static str, value: T) -> u64 {
         let mut contexts = self.contexts.borrow_mut();

@@ -12,7 +12,7 @@ use super::last_good::chunk_of;
 use super::settings::Settings;
 use super::tree_objects::{TreeObjects, read_files};
 use crate::access::{self, Facts, Judged, Rules, World};
-use crate::dialects::{Claim, Dialects, Document, ReadingCache};
+use crate::dialects::{Claim, Dialects, Document, ReadingContexts};
 use berth_base::diag::{Diagnostic, Severity};
 use berth_base::model::Key;
 use berth_base::source::{RulesFrom, SourceTree};
@@ -106,15 +106,15 @@ pub(super) fn assemble_allowed(
     objects: &TreeObjects,
     dialects: Dialects,
     config: &FleetConfig,
-    readings: &ReadingCache,
+    contexts: &ReadingContexts,
 ) -> Assembled {
     let refused = &objects.refused;
     if refused.is_empty() {
-        return assemble(&objects.documents, dialects, config, readings);
+        return assemble(&objects.documents, dialects, config, contexts);
     }
     let places: Vec<usize> = (0..objects.documents.len()).filter(|index| !refused.contains(index)).collect();
     let allowed: Vec<Document> = places.iter().map(|index| objects.documents[*index].clone()).collect();
-    let mut done = assemble(&allowed, dialects, config, readings);
+    let mut done = assemble(&allowed, dialects, config, contexts);
     let mut claims = vec![Claim::Bookkeeping; objects.documents.len()];
     for (place, claim) in places.iter().zip(&done.claims) {
         claims[*place] = *claim;

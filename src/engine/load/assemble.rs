@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::config::FleetConfig;
 use super::misspelt_groups::ApiGroups;
 use super::{berth_kinds, merge_clusters, name_labels, rollout_checks};
-use crate::dialects::{Claim, Dialect, Dialects, Document, Input, Lowered, ReadingCache, ReadingContext};
+use crate::dialects::{Claim, Dialect, Dialects, Document, Input, Lowered, ReadingContext, ReadingContexts};
 use berth_base::diag::{Diagnostic, Diagnostics, Severity, did_you_mean};
 use berth_base::meta::names::is_dns_subdomain;
 use berth_base::model::PlacementRef;
@@ -31,7 +31,7 @@ pub(super) fn assemble(
     documents: &[Document],
     all: Dialects,
     config: &FleetConfig,
-    readings: &ReadingCache,
+    contexts: &ReadingContexts,
 ) -> Assembled {
     let dialects: Vec<&Dialect> = all.iter().copied().chain([&berth_kinds::DIALECT]).collect();
     let mut done = Assembled::default();
@@ -70,7 +70,7 @@ pub(super) fn assemble(
             unknown_fields: config.unknown_fields,
             switched_off: config.switched_off_of(dialect),
             dialects: all,
-            readings,
+            contexts,
             asked: None,
         };
         let mut lowered = Lowered::default();

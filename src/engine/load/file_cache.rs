@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Loaded;
 use super::documents::{self, FileDocuments, FileKey};
 use super::file_cache_codec;
-use crate::dialects::ReadingCache;
+use crate::dialects::ReadingContexts;
 use berth_base::cache::Cache;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::model::Key;
@@ -37,11 +37,11 @@ pub(super) struct LastLoad {
     pub(super) is_whole: bool,
 }
 
-/// Parsed files, and the readings of their documents.
+/// Parsed files, and the contexts that their documents are read in.
 #[derive(Debug, Default)]
 pub struct FileCache {
     files: Cache<FileKey, Parsed>,
-    pub(super) readings: ReadingCache,
+    pub(super) contexts: ReadingContexts,
     pub(super) last: Option<LastLoad>,
     /// The kinds, namespaces and groups of documents, which most documents share with others.
     names: SharedTexts,

@@ -139,7 +139,7 @@ pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cach
         first
     } else {
         let assemble = |documents: &[Document], config: &FleetConfig| {
-            assemble(documents, dialects, config, &cache.readings)
+            assemble(documents, dialects, config, &cache.contexts)
         };
         assemble_again(objects, first, &kept, &mut loaded, assemble)
     };
@@ -184,7 +184,7 @@ fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut F
     loaded.diagnostics.extend(access_rules::note(tree, &world));
     let outside = objects.documents.iter().filter(|document| !document.at.file.starts_with(access::FOLDER));
     loaded.diagnostics.extend(outside.filter_map(access::misplaced));
-    let assembled = access_rules::assemble_allowed(&objects, dialects, &loaded.config, &cache.readings);
+    let assembled = access_rules::assemble_allowed(&objects, dialects, &loaded.config, &cache.contexts);
     ReadTree { objects, assembled, world, facts: judged.facts, loaded, dialects, settings_are_broken }
 }
 

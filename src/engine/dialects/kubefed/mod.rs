@@ -93,7 +93,7 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     let read_against = (context.planes.clone(), context.types.clone());
     let recall = Recall {
         stage: "Federated namespace",
-        context: input.readings.number("KubeFed types", read_against),
+        context: input.contexts.number("KubeFed types", read_against),
         stands_alone: &|document| context.is_enough_for(document),
     };
     let mut namespaces = Namespaces::default();
@@ -111,7 +111,7 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     let read_against = (context.planes.clone(), context.types.clone(), context.namespaces.clone());
     let recall = Recall {
         stage: "Federated object",
-        context: input.readings.number("KubeFed", read_against),
+        context: input.contexts.number("KubeFed", read_against),
         stands_alone: &|document| context.is_enough_for(document),
     };
     reader.each_recalled(

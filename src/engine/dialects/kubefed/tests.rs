@@ -33,7 +33,7 @@ fn lowered(objects: &[Json]) -> Lowered {
         unknown_fields: Severity::Error,
         switched_off: Vec::new(),
         dialects: DIALECTS,
-        readings: &crate::dialects::ReadingCache::default(),
+        contexts: &crate::dialects::ReadingContexts::default(),
         asked: None,
     };
     let mut lowered = Lowered::default();

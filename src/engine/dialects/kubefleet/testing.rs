@@ -39,7 +39,7 @@ pub(crate) fn lower_with(files: &[(&str, &str)], unwrap_config_maps: bool) -> Lo
             unknown_fields: Severity::Error,
             switched_off: if unwrap_config_maps { vec![] } else { vec![UNWRAP_CONFIG_MAPS] },
             dialects: DIALECTS,
-            readings: &crate::dialects::ReadingCache::default(),
+            contexts: &crate::dialects::ReadingContexts::default(),
             asked: None,
         },
         &mut lowered,

@@ -71,13 +71,13 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
         addon_score::read(scope, document, &mut lowered.statuses);
     });
     let read_against = (context.sets.clone(), context.bindings.clone());
-    let context_number = input.readings.number("OCM", read_against);
+    let context_number = input.contexts.number("OCM", read_against);
     let recall = Recall { context: context_number, ..Recall::alone("Placement") };
     reader.each_recalled(&recall, of(Role::Placement), |scope, document, lowered| {
         lowered.placements.extend(placement::read(scope, document, &context).map(Into::into));
     });
     let plurals = Plurals::of(input.plain.iter().map(|object| &**object));
-    let context_number = input.readings.number("OCM plurals", plurals.clone());
+    let context_number = input.contexts.number("OCM plurals", plurals.clone());
     let recall = Recall { context: context_number, ..Recall::alone("work") };
     reader.each_recalled(&recall, of(Role::Work), |scope, document, lowered| {
         if let Some((placement, workload)) = work_replica_set::read(scope, document, &plurals) {
