@@ -11,6 +11,7 @@ use super::slips;
 use super::ui::Ui;
 use berth_base::diag::{Diagnostics, Severity};
 use berth_base::text::counted;
+use berth_git::BlobIds;
 
 /// Check every file of a fleet repository
 #[derive(Debug, clap::Args)]
@@ -40,8 +41,7 @@ pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
     };
     let inputs = fleet.read_against(args.base.as_deref(), ui)?;
     // Rendering finds what reading cannot: overrides that do not apply, objects that collide.
-    let mut contents = berth_engine::render::MemoryContents::default();
-    let mut built = inputs.build(&mut contents)?;
+    let mut built = inputs.build(&mut BlobIds)?;
     built
         .diagnostics
         .extend(slips::of(built.fleet.workloads.values().map(|workload| &**workload), inputs.tree()));

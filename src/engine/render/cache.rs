@@ -145,8 +145,10 @@ impl Results {
                 }
             }
         }
+        // A look at what is there keeps a folder shared that does not change. Nothing is there of a new object.
+        let is_new = before.is_empty();
         for Placed { cluster, path, content } in placed {
-            if self.folders.get(*cluster).and_then(|folder| folder.get(path)) != Some(content) {
+            if is_new || self.folders.get(*cluster).and_then(|folder| folder.get(path)) != Some(content) {
                 // A cluster missing from the inventory keeps its folder too.
                 self.folders.or_default(*cluster).insert(path.clone(), *content);
             }
