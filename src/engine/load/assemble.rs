@@ -162,16 +162,18 @@ fn defined_list_kind(object: &Object) -> Option<(String, String)> {
 
 /// The labels of the documents that describe workloads.
 fn labels(documents: &[Document], fleet: &Fleet) -> BTreeMap<Key, Labels> {
-    let of_workload =
-        documents.iter().filter(|document| fleet.workloads.contains_key(fleet.key_of(&document.key)));
     let labels = |document: &Document| {
         let Content::Map(entries) = document.root.get("metadata")?.get("labels")?.content() else {
             return None;
         };
+        let key = fleet.key_of(&document.key);
+        if !fleet.workloads.contains_key(key) {
+            return None;
+        }
         let text = |(key, _, value): (&str, _, View<'_>)| Some((key.to_owned(), value.as_str()?.to_owned()));
-        Some((fleet.key_of(&document.key).clone(), entries.filter_map(text).collect()))
+        Some((key.clone(), entries.filter_map(text).collect()))
     };
-    of_workload.filter_map(labels).collect()
+    documents.iter().filter_map(labels).collect()
 }
 
 fn take(done: &mut Assembled, lowered: Lowered) {

@@ -12,15 +12,17 @@ use crate::dialects::Document;
 
 /// Returns the policies that workloads name.
 pub(super) fn named_policies(documents: &[Document], fleet: &Fleet) -> BTreeMap<Key, PolicyName> {
-    let of_workload =
-        documents.iter().filter(|document| fleet.workloads.contains_key(fleet.key_of(&document.key)));
     let named = |document: &Document| {
         let annotations = document.root.get("metadata")?.get("annotations")?;
         let node = annotations.get(ANNOTATION)?;
+        let key = fleet.key_of(&document.key);
+        if !fleet.workloads.contains_key(key) {
+            return None;
+        }
         let at = Pos { file: document.at.file.clone(), line: node.at().line, column: node.at().column };
-        Some((fleet.key_of(&document.key).clone(), PolicyName { name: node.as_str()?.to_owned(), at }))
+        Some((key.clone(), PolicyName { name: node.as_str()?.to_owned(), at }))
     };
-    of_workload.filter_map(named).collect()
+    documents.iter().filter_map(named).collect()
 }
 
 /// Checks the policies against the fleet's workloads.

@@ -144,7 +144,7 @@ pub struct Observed<'f> {
 pub fn observed(fleet: &Fleet) -> impl Iterator<Item = Observed<'_>> {
     let firsts = gone_first(fleet);
     fleet.workloads.values().filter_map(move |workload| {
-        let orders = policy::Orders::of(fleet, &workload.key);
+        let orders = policy::Orders::of_workload(fleet, workload);
         let is_ordered = firsts.contains(&workload.key) || !orders.policies().is_empty();
         let is_asked = match orders.strategy() {
             _ if is_ordered => true,

@@ -11,7 +11,7 @@ use berth_base::model::rollout_policy::{
 };
 use berth_base::model::selector::Labels;
 use berth_base::model::staged::StageGate;
-use berth_base::model::{Fleet, Key, Timestamp};
+use berth_base::model::{Fleet, Key, Timestamp, Workload};
 use berth_base::text::fits;
 
 /// Maximal number of windows that are joined into one. What lasts longer is looked at again at its end.
@@ -22,6 +22,8 @@ const MOST_WINDOWS: usize = 400;
 pub struct Orders<'f> {
     fleet: &'f Fleet,
     workload: &'f Key,
+    /// The strategy of the workload itself.
+    own: &'f Strategy,
     /// In the order in which they count.
     policies: Vec<&'f RolloutPolicy>,
     /// A policy that the workload names and that does not exist.
@@ -39,9 +41,19 @@ pub struct Closed {
 impl<'f> Orders<'f> {
     /// Returns the orders for a workload. Without any policy they leave everything to the system.
     pub fn of(fleet: &'f Fleet, workload: &'f Key) -> Orders<'f> {
+        let own = fleet.workloads.get(workload).map(|workload| &workload.strategy);
+        Orders::new(fleet, workload, own.unwrap_or(&Strategy::AtOnce))
+    }
+
+    /// [`Orders::of`] a workload of the fleet.
+    pub fn of_workload(fleet: &'f Fleet, workload: &'f Workload) -> Orders<'f> {
+        Orders::new(fleet, &workload.key, &workload.strategy)
+    }
+
+    fn new(fleet: &'f Fleet, workload: &'f Key, own: &'f Strategy) -> Orders<'f> {
         let name = fleet.named_policies.get(workload);
         let missing = name.filter(|_| fleet.named_policy(workload).is_none());
-        Orders { fleet, workload, policies: fleet.policies_of(workload), missing }
+        Orders { fleet, workload, own, policies: fleet.policies_of(workload), missing }
     }
 
     pub fn fleet(&self) -> &'f Fleet {
@@ -60,10 +72,8 @@ impl<'f> Orders<'f> {
     /// Returns the strategy: of the policy that the workload names; its own where somebody asked for it; of the
     /// first policy that matches; of the fleet's default; its system's.
     pub fn strategy(&self) -> Strategy {
-        let own = self.fleet.workloads.get(self.workload).map(|workload| &workload.strategy);
-        let own = own.unwrap_or(&Strategy::AtOnce);
         match self.strategy_policy() {
-            Some((_, PolicyStrategy::Written(strategy))) => match (strategy, own) {
+            Some((_, PolicyStrategy::Written(strategy))) => match (strategy, self.own) {
                 // Shares stay those of the number that the placement asks for.
                 (Strategy::Rolling(rolling), Strategy::Rolling(own)) => {
                     Strategy::Rolling(Rolling { wanted: own.wanted, ..rolling.clone() })
@@ -74,7 +84,7 @@ impl<'f> Orders<'f> {
                 let stages = self.fleet.stages_named(name, &policy.key.namespace);
                 Strategy::Stages(stages.map(|found| found.stages.clone()).unwrap_or_default())
             }
-            None => own.clone(),
+            None => self.own.clone(),
         }
     }
 
@@ -82,10 +92,9 @@ impl<'f> Orders<'f> {
     pub fn strategy_policy(&self) -> Option<(&'f RolloutPolicy, &'f PolicyStrategy)> {
         let named = self.fleet.named_policy(self.workload);
         let with_strategy = |policy: &'f RolloutPolicy| Some((policy, policy.strategy.as_ref()?));
-        let own = self.fleet.workloads.get(self.workload).map(|workload| &workload.strategy);
         named.and_then(with_strategy).or_else(|| {
             let policies = || self.policies.iter().copied();
-            policies().find_map(with_strategy).filter(|_| !own.is_some_and(is_asked))
+            policies().find_map(with_strategy).filter(|_| !is_asked(self.own))
         })
     }
 
