@@ -65,7 +65,6 @@ pub fn repair(
         cache.sound.clear();
     }
     let changed = settled.and_then(|settled| settled.changed(repo, &now, rendered));
-    let is_looked_at = |cluster: &String| changed.as_ref().is_none_or(|changed| changed.contains(cluster));
     let mut existing = match &changed {
         Some(changed) => {
             let names = changed.iter().map(|cluster| refs.cluster(cluster));
@@ -75,9 +74,15 @@ pub fn repair(
         }
         None => now.refs.clone(),
     };
-    let filled = rendered.state.folders.iter().filter(|(_, folder)| !folder.is_empty());
-    let wanted = clusters.keys().chain(filled.map(|(cluster, _)| cluster));
-    let wanted: BTreeSet<&String> = wanted.filter(|cluster| is_looked_at(cluster)).collect();
+    let has_objects = |cluster: &String| {
+        let folder = rendered.state.folders.get(cluster);
+        folder.is_some_and(|folder| !folder.is_empty())
+    };
+    let is_wanted = |cluster: &&String| clusters.contains_key(*cluster) || has_objects(cluster);
+    let wanted: BTreeSet<&String> = match &changed {
+        Some(changed) => changed.iter().filter(is_wanted).collect(),
+        None => clusters.keys().chain(rendered.state.folders.keys()).filter(is_wanted).collect(),
+    };
     let mut stale: BTreeMap<&str, (TreeId, Option<CommitId>)> = BTreeMap::new();
     // Refs that let something go, and that no signature vouches for.
     let mut doubtful: BTreeMap<&str, (TreeId, CommitId, BTreeSet<String>)> = BTreeMap::new();
