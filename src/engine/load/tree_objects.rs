@@ -94,7 +94,12 @@ pub(super) fn tree_objects(
     loaded: &mut Loaded,
 ) -> TreeObjects {
     let mut objects = TreeObjects::default();
-    let mut places: BTreeMap<&Key, usize> = BTreeMap::new();
+    let all = files.iter().flat_map(|(_, file)| &file.objects).map(|(document, _)| document).enumerate();
+    let counts = |number: usize, document: &Document| {
+        winners.is_none_or(|winners| winners.get(&document.key) == Some(&number))
+    };
+    let by_key = by_key(all.filter(|(number, document)| counts(*number, document)).collect());
+    let repeated = repeated(&by_key);
     let mut losers = Vec::new();
     let mut count = 0;
     for (owner, (path, file)) in files.iter().enumerate() {
@@ -107,26 +112,25 @@ pub(super) fn tree_objects(
             if is_refused {
                 objects.refused_in.insert(document.at.file.clone());
             }
-            if winners.is_some_and(|winners| winners.get(&document.key) != Some(&number)) {
-                losers.extend((!is_refused).then(|| document.clone()));
+            if !counts(number, document) {
+                losers.extend((!is_refused).then_some(document));
+                continue;
+            }
+            if let Some(first) = repeated.get(&number) {
+                loaded.diagnostics.push(twice(document, first));
                 continue;
             }
             if is_refused {
                 objects.refused.insert(objects.documents.len());
             }
-            if let Some(first) = places.get(&document.key) {
-                loaded.diagnostics.push(twice(document, &objects.documents[*first]));
-                continue;
-            }
-            places.insert(&document.key, objects.documents.len());
             objects.documents.push(document.clone());
             objects.slots.push(slot.clone());
             objects.owners.push(owner);
         }
     }
     for loser in losers {
-        let winner = places.get(&loser.key).map(|index| &objects.documents[*index]);
-        loaded.diagnostics.extend(winner.map(|winner| twice(&loser, winner)));
+        let winner = by_key.binary_search_by(|(_, one)| one.key.cmp(&loser.key)).ok();
+        loaded.diagnostics.extend(winner.map(|at| twice(loser, by_key[at].1)));
     }
     if loaded.passed_over > 0 {
         let message = match loaded.passed_over {
@@ -136,6 +140,19 @@ pub(super) fn tree_objects(
         loaded.diagnostics.push(Diagnostic::note(message));
     }
     objects
+}
+
+/// Sorts numbered documents by key. Those of a file mostly stand in this order already, which makes it cheap.
+fn by_key(mut documents: Vec<(usize, &Document)>) -> Vec<(usize, &Document)> {
+    documents.sort_by(|(_, a), (_, b)| a.key.cmp(&b.key));
+    documents
+}
+
+/// Returns the documents whose key an earlier one has, by number, each with the first one of its key.
+fn repeated<'d>(by_key: &[(usize, &'d Document)]) -> BTreeMap<usize, &'d Document> {
+    let of_a_key = by_key.chunk_by(|(_, a), (_, b)| a.key == b.key);
+    let others = of_a_key.filter_map(|same| same.split_first());
+    others.flat_map(|((_, first), rest)| rest.iter().map(|(number, _)| (*number, *first))).collect()
 }
 
 fn twice(document: &Document, first: &Document) -> Diagnostic {
