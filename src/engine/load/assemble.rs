@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use super::config::FleetConfig;
 use super::misspelt_groups::ApiGroups;
-use super::{berth_kinds, merge_clusters, name_labels, rollout_checks};
+use super::{berth_kinds, merge_clusters, name_labels, rollout_checks, workload_metadata};
 use crate::dialects::{Claim, Dialect, Dialects, Document, Input, Lowered, ReadingContext, ReadingContexts};
 use berth_base::diag::{Diagnostic, Diagnostics, Severity, did_you_mean};
 use berth_base::meta::names::is_dns_subdomain;
 use berth_base::model::PlacementRef;
 use berth_base::model::placement::Source;
-use berth_base::model::selector::Labels;
-use berth_base::model::{Fleet, Key, Object, ObjectId};
-use berth_base::packed::{Content, View};
+use berth_base::model::{Fleet, Object, ObjectId};
+use berth_base::packed::View;
 
 /// A fleet, its faults, and the claim to each document.
 #[derive(Debug, Default)]
@@ -80,7 +79,7 @@ pub(super) fn assemble(
         clusters.append(&mut lowered.clusters);
         take(&mut done, lowered);
     }
-    done.fleet.labels = labels(documents, &done.fleet);
+    workload_metadata::give(&mut done.fleet, documents);
     done.fleet.clusters = merge_clusters::merge(clusters, &mut done.diagnostics);
     name_labels::give(&mut done.fleet, all);
     let templates = done.fleet.workloads.values().flat_map(|workload| &workload.templates);
@@ -89,7 +88,6 @@ pub(super) fn assemble(
     done.fleet.list_kinds.extend(defined);
     check_follows(&mut done);
     check_statuses(&mut done);
-    done.fleet.named_policies = rollout_checks::named_policies(documents, &done.fleet);
     let found = rollout_checks::check(&done.fleet);
     done.diagnostics.extend(found.iter().cloned());
     let unselected: Vec<&Document> = documents
@@ -158,22 +156,6 @@ fn defined_list_kind(object: &Object) -> Option<(String, String)> {
     let text = |path: &str| object.content.pointer(path).and_then(View::as_str);
     let kind = text("/spec/names/kind").filter(|kind| kind.ends_with("List"))?;
     Some((text("/spec/group")?.to_owned(), kind.to_owned()))
-}
-
-/// The labels of the documents that describe workloads.
-fn labels(documents: &[Document], fleet: &Fleet) -> BTreeMap<Key, Labels> {
-    let labels = |document: &Document| {
-        let Content::Map(entries) = document.root.get("metadata")?.get("labels")?.content() else {
-            return None;
-        };
-        let key = fleet.key_of(&document.key);
-        if !fleet.workloads.contains_key(key) {
-            return None;
-        }
-        let text = |(key, _, value): (&str, _, View<'_>)| Some((key.to_owned(), value.as_str()?.to_owned()));
-        Some((key.clone(), entries.filter_map(text).collect()))
-    };
-    documents.iter().filter_map(labels).collect()
 }
 
 fn take(done: &mut Assembled, lowered: Lowered) {

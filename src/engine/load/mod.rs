@@ -24,6 +24,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 mod tree_objects;
+mod workload_metadata;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -2,28 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_base::diag::{Diagnostic, Diagnostics, Pos, did_you_mean};
-use berth_base::model::rollout_policy::{
-    ANNOTATION, KIND, PolicyName, PolicyStrategy, RolloutPolicy, WorkloadPattern,
-};
+use berth_base::diag::{Diagnostic, Diagnostics, did_you_mean};
+use berth_base::model::rollout_policy::{KIND, PolicyName, PolicyStrategy, RolloutPolicy, WorkloadPattern};
 use berth_base::model::{Fleet, Key};
-
-use crate::dialects::Document;
-
-/// Returns the policies that workloads name.
-pub(super) fn named_policies(documents: &[Document], fleet: &Fleet) -> BTreeMap<Key, PolicyName> {
-    let named = |document: &Document| {
-        let annotations = document.root.get("metadata")?.get("annotations")?;
-        let node = annotations.get(ANNOTATION)?;
-        let key = fleet.key_of(&document.key);
-        if !fleet.workloads.contains_key(key) {
-            return None;
-        }
-        let at = Pos { file: document.at.file.clone(), line: node.at().line, column: node.at().column };
-        Some((key.clone(), PolicyName { name: node.as_str()?.to_owned(), at }))
-    };
-    documents.iter().filter_map(named).collect()
-}
 
 /// Checks the policies against the fleet's workloads.
 pub(super) fn check(fleet: &Fleet) -> Diagnostics {
