@@ -125,6 +125,15 @@ fn a_cluster_that_a_release_leaves_as_it_is_has_it_and_a_pinned_one_has_its_pin(
     repo.publish().expect(0);
     assert_eq!(told(&repo), (["a=3", "b=2", "c=1"].map(str::to_owned).to_vec(), 1));
     run(&["verify", "--repo", repo.arg()]).expect(0);
+    // A look at the folder renders the pinned release again, too, and finds nothing new.
+    let validated = go(&repo, &["validate", "--strict"]).expect(0);
+    assert!(validated.err.contains("web: release 3: 1 of 3 clusters wait"), "{}", validated.err);
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let rendered = go(&repo, &["render", "--out", out.to_str().unwrap()]).expect(0);
+    assert!(!rendered.err.contains("warning"), "{}", rendered.err);
+    let manifest = std::fs::read_to_string(out.join("clusters/c/shop/ConfigMap_web.yaml")).unwrap();
+    assert!(manifest.contains("value: one"), "{manifest}");
 }
 
 #[test]

@@ -41,7 +41,6 @@ fn of_reading(error: &InputError) -> Exit {
         InputError::Publish(error) => of_publish(error),
         InputError::Folder(_)
         | InputError::Content(_)
-        | InputError::MissingContent(_)
         | InputError::NoRules { .. }
         | InputError::NoState { .. }
         | InputError::NoRemote { .. }

@@ -9,12 +9,12 @@ use super::files::{create_folder, write};
 use super::fleet::{FleetArgs, exit_for};
 use super::ui::Ui;
 use berth_base::diag::harmless_line;
-use berth_base::model::path;
+use berth_base::model::{Contents as _, path};
 use berth_base::text::counted;
 use berth_engine::pipeline::Built;
-use berth_engine::render::{self, MemoryContents, OverriddenCopy};
+use berth_engine::render::{self, OverriddenCopy};
 use berth_engine::state;
-use berth_hub::inputs::PassInputs;
+use berth_hub::inputs::{PassInputs, UnpublishedContents};
 
 /// Write every cluster's manifests to a folder
 #[derive(Debug, clap::Args)]
@@ -34,7 +34,7 @@ pub(crate) struct RenderArgs {
 
 pub(crate) fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
     let inputs = args.fleet.read(ui)?;
-    let mut contents = MemoryContents::default();
+    let mut contents = UnpublishedContents::keeping(&inputs)?;
     let built = ui.watching("rendering objects", || inputs.build(&mut contents))?;
     ui.diagnostics(&built.diagnostics);
     let notes = if args.annotate { Notes::of(&inputs, &built) } else { Notes::default() };
@@ -46,11 +46,7 @@ pub(crate) fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
             let folder_path = args.out.join("clusters").join(path::encode(cluster));
             create_folder(&folder_path)?;
             for (file, id) in folder {
-                // A copy that keeps its last good form has its bytes in the repository, not in this run.
-                let bytes = match contents.bytes(id) {
-                    Some(bytes) => bytes.to_vec(),
-                    None => inputs.earlier_content(id)?,
-                };
+                let bytes = contents.get(*id)?;
                 write(&folder_path.join(&**file), notes.above(cluster, file, bytes))?;
                 ui.progress().add(1);
             }

@@ -11,7 +11,7 @@ use super::slips;
 use super::ui::Ui;
 use berth_base::diag::{Diagnostics, Severity};
 use berth_base::text::counted;
-use berth_git::BlobIds;
+use berth_hub::inputs::UnpublishedContents;
 
 /// Check every file of a fleet repository
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
     };
     let inputs = fleet.read_against(args.base.as_deref(), ui)?;
     // Rendering finds what reading cannot: overrides that do not apply, objects that collide.
-    let mut built = inputs.build(&mut BlobIds)?;
+    let mut built = inputs.build(&mut UnpublishedContents::naming(&inputs)?)?;
     built
         .diagnostics
         .extend(slips::of(built.fleet.workloads.values().map(|workload| &**workload), inputs.tree()));

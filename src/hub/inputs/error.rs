@@ -1,7 +1,7 @@
 //! The reasons why a fleet cannot be read at all. Faults of its files are diagnostics instead.
 
 use crate::publish::PublishError;
-use berth_base::model::{ContentError, ContentId};
+use berth_base::model::ContentError;
 use berth_base::source;
 use berth_git::{CommitId, GitError};
 
@@ -16,8 +16,6 @@ pub enum InputError {
     Folder(#[from] source::SourceError),
     #[error(transparent)]
     Content(#[from] ContentError),
-    #[error("the rendered branch has no `{0}`, which an earlier state named")]
-    MissingContent(ContentId),
     #[error("the commit {commit}, which holds the current access rules, is not in this repository")]
     NoRules { commit: CommitId },
     #[error("there is no rendered branch `{wanted}` in this repository")]
@@ -45,7 +43,7 @@ impl InputError {
         match self {
             InputError::Git(error) => error.hint(),
             InputError::Publish(error) => error.hint(),
-            InputError::Folder(_) | InputError::Content(_) | InputError::MissingContent(_) => None,
+            InputError::Folder(_) | InputError::Content(_) => None,
             InputError::NoState { fetch, .. } => Some(format!(
                 "fetch it: {fetch}\n  or name it with `--rendered`; only if nothing was ever published, \
                  use `--first`"

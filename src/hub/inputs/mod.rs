@@ -19,12 +19,14 @@ mod last_good;
 mod past_removals;
 mod policy_tests;
 mod silence;
+mod unpublished_contents;
 
 pub use build_cache::BuildCache;
 pub use current_state::{LocatedState, Reports, Search};
 pub use error::InputError;
 pub use last_good::PublishedSource;
 pub use policy_tests::PolicyReport;
+pub use unpublished_contents::UnpublishedContents;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,8 +35,7 @@ use crate::publish::CurrentState;
 use berth_base::diag::Diagnostics;
 use berth_base::model::release::RecordFormat;
 use berth_base::model::{
-    ClusterStatus, ContentError, ContentId, Contents, Decision, DecisionFormat, Key, LabelKeys, Map, Shared,
-    Timestamp,
+    ClusterStatus, ContentError, Contents, Decision, DecisionFormat, Key, LabelKeys, Map, Shared, Timestamp,
 };
 use berth_base::source::{self, SourceTree};
 use berth_engine::decide::Decided;
@@ -373,13 +374,5 @@ impl PassInputs {
         let PassInputs { now, format, decision_format, .. } = *self;
         self.history
             .with(|history| run(Inputs { tree, history, current, statuses, now, format, decision_format }))
-    }
-
-    /// The bytes of a copy that keeps its last good form.
-    pub fn earlier_content(&self, id: &ContentId) -> Result<Vec<u8>, InputError> {
-        match &self.repo {
-            Some(path) => Ok(Repo::open(path)?.blob(*id)?),
-            None => Err(InputError::MissingContent(*id)),
-        }
     }
 }
