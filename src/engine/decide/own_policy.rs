@@ -91,9 +91,11 @@ fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut imp
         checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(row)?)))
     };
     let exactly = match &case.policy.selection {
-        Selection::Exactly(names) => Some(Exactly::of(case, names)),
+        Selection::Exactly(names) => Some(names),
         Selection::All | Selection::First(_) | Selection::InTurn(_) => None,
     };
+    let rows_of = |names: &BTreeSet<String>| names.iter().filter_map(|name| case.table.row(name)).collect();
+    let named: Option<Vec<Row>> = exactly.map(rows_of);
     let mut is_kept = kept.iter().copied().peekable();
     let (mut rows, mut met) = (Vec::with_capacity(case.candidates.len()), Vec::new());
     for row in case.candidates.iter().copied() {
@@ -101,15 +103,15 @@ fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut imp
             is_kept.next();
         }
         let stays = is_kept.peek() == Some(&row);
-        if let Some(exactly) = &exactly {
-            if exactly.rows.binary_search(&row).is_err() {
+        if let Some(named) = &named {
+            if named.binary_search(&row).is_err() {
                 recorder.not_chosen(row, "not named by the placement");
                 continue;
             }
             // A name that is kept although it no longer passes leaves the placement unfulfilled.
             let refusal = first_refusal(row);
             if refusal.is_none() {
-                met.push(row);
+                met.push(case.table.name(row));
             }
             match refusal.filter(|_| !stays) {
                 Some((index, code)) => recorder.refused(row, index, code),
@@ -126,27 +128,8 @@ fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut imp
         }
     }
     recorder.checks(&checks);
-    let unmet = exactly.map(|exactly| exactly.unmet(case, &met)).unwrap_or_default();
-    Passed { rows, unmet }
-}
-
-/// The clusters that a placement names.
-struct Exactly<'a> {
-    names: &'a BTreeSet<String>,
-    /// Those of the fleet, ascending.
-    rows: Vec<Row>,
-}
-
-impl<'a> Exactly<'a> {
-    fn of(case: &Case<'a>, names: &'a BTreeSet<String>) -> Exactly<'a> {
-        Exactly { names, rows: names.iter().filter_map(|name| case.table.row(name)).collect() }
-    }
-
-    /// Returns the names whose rows are not met. `met` ascends.
-    fn unmet(&self, case: &Case<'_>, met: &[Row]) -> Vec<String> {
-        let is_met = |name: &&String| case.table.row(name).is_some_and(|row| met.binary_search(&row).is_ok());
-        self.names.iter().filter(|name| !is_met(name)).cloned().collect()
-    }
+    let unmet = exactly.into_iter().flatten().filter(|name| met.binary_search(&name.as_str()).is_err());
+    Passed { rows, unmet: unmet.cloned().collect() }
 }
 
 /// Returns the current picks that stay without passing the filters again.

@@ -8,7 +8,7 @@ use berth_base::packed::{Content, View};
 
 use crate::dialects::{Document, ReadingContext};
 
-/// What a document says in case that it describes a workload.
+/// Labels and the named policy of a document, in case that it describes a workload.
 struct Metadata {
     labels: Option<Labels>,
     policy: Option<PolicyName>,
