@@ -35,6 +35,20 @@ impl<K: Ord, V: Clone> Cache<K, V> {
         self.entries.insert(key, Entry { result, used: true });
     }
 
+    /// Returns the result under a key, which stays as it is.
+    pub fn peek(&self, key: &K) -> Option<&V> {
+        self.entries.get(key).map(|entry| &entry.result)
+    }
+
+    /// Keeps a result that nobody used so far.
+    pub fn keep(&mut self, key: K, result: V) {
+        self.entries.insert(key, Entry { result, used: false });
+    }
+
+    pub fn forget(&mut self, key: &K) {
+        self.entries.remove(key);
+    }
+
     /// Forgets the entries that were not used since the last call. A cache that nobody asked stays as it is: the
     /// next pass may ask it for the same again.
     pub fn forget_unused(&mut self) {

@@ -22,7 +22,7 @@ pub struct Fleet {
     pub placements: Map<Key, Shared<Placement>>,
     pub workloads: Map<Key, Shared<Workload>>,
     /// The labels of the documents that describe workloads.
-    pub labels: BTreeMap<Key, Labels>,
+    pub labels: Map<Key, Labels>,
     /// `ClusterStatus` documents of the source tree.
     pub statuses: Map<String, Shared<ClusterStatus>>,
     /// Documents that stand for placements which they replaced, each with the key of its placement and workload.
@@ -31,7 +31,7 @@ pub struct Fleet {
     pub approvals: Vec<Approval>,
     pub rollout_policies: Map<Key, Shared<RolloutPolicy>>,
     /// The rollout policies that workloads name by annotation.
-    pub named_policies: BTreeMap<Key, PolicyName>,
+    pub named_policies: Map<Key, PolicyName>,
     /// The staged rollouts that people ask for.
     pub runs: BTreeMap<Key, Run>,
     /// The stages that runs refer to by name.

@@ -6,6 +6,7 @@
 
 mod access_role;
 mod applier;
+mod bearing;
 mod cluster_kind;
 mod described;
 mod document_reader;
@@ -27,6 +28,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 pub use access_role::{AccessRole, CarriedObject};
+pub use bearing::Bearing;
 pub use cluster_kind::{ClusterKind, NewCluster};
 pub use described::{Described, Detail, Placed, Reported};
 pub use placement_fields::{PlacementFields, SetFields};
@@ -101,6 +103,8 @@ pub struct Dialect {
     /// Claims the dialect's documents: returns one claim per document.
     pub claim: fn(&[Document]) -> Vec<Claim>,
     pub lower: fn(&Input<'_>, &mut Lowered),
+    /// Returns the bearing of a document, which the dialect makes this claim to, on others.
+    pub bearing: fn(&Document, Claim) -> Bearing,
     /// Its API groups, which misspelt ones are compared with.
     pub groups: &'static [&'static str],
     /// The kinds a misspelt one is compared with.
@@ -149,6 +153,7 @@ impl Dialect {
         name: "",
         claim: |documents| vec![Claim::Foreign; documents.len()],
         lower: |_, _| {},
+        bearing: |_, _| Bearing::Together,
         groups: &[],
         kinds: &[],
         reads: Vec::new,

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::config::FleetConfig;
 use super::misspelt_groups::ApiGroups;
 use super::{berth_kinds, merge_clusters, name_labels, rollout_checks, workload_metadata};
-use crate::dialects::{Claim, Dialect, Dialects, Document, Input, Lowered, ReadingContext, ReadingContexts};
+use crate::dialects::{
+    Bearing, Claim, Dialect, Dialects, Document, Input, Lowered, ReadingContext, ReadingContexts,
+};
 use berth_base::diag::{Diagnostic, Diagnostics, Severity, did_you_mean};
 use berth_base::meta::names::is_dns_subdomain;
 use berth_base::model::PlacementRef;
@@ -23,6 +25,8 @@ pub(super) struct Assembled {
     pub claims: Vec<Claim>,
     /// The documents whose own content is at fault.
     pub faulty: BTreeSet<usize>,
+    /// The bearing of each document on others.
+    pub bearings: Vec<Bearing>,
 }
 
 /// Lowers all documents and puts the results together.
@@ -35,6 +39,11 @@ pub(super) fn assemble(
     let dialects: Vec<&Dialect> = all.iter().copied().chain([&berth_kinds::DIALECT]).collect();
     let mut done = Assembled::default();
     let claims: Vec<Vec<Claim>> = dialects.iter().map(|dialect| (dialect.claim)(documents)).collect();
+    let said = |index: usize| {
+        dialects.iter().zip(&claims).filter_map(move |(one, claims)| Some((*one, *claims.get(index)?)))
+    };
+    let bearing = |(index, document): (usize, &Document)| bearing(document, said(index));
+    done.bearings = documents.iter().enumerate().map(bearing).collect();
     let mut groups = ApiGroups::of(&dialects);
     for (index, document) in documents.iter().enumerate() {
         let said = claims.iter().enumerate().filter_map(|(who, claims)| Some((who, *claims.get(index)?)));
@@ -101,6 +110,19 @@ pub(super) fn assemble(
     done.diagnostics.extend(groups.doubtful(unselected.iter().copied()));
     note_what_does_not_count(&mut done, documents, &dialects, &unselected);
     done
+}
+
+/// Brings the dialects' words on a document together. Those that it is foreign to may still read others against it.
+fn bearing<'d>(document: &Document, said: impl Iterator<Item = (&'d Dialect, Claim)>) -> Bearing {
+    let said = said.map(|(dialect, claim)| (claim, (dialect.bearing)(document, claim)));
+    let counts =
+        |(claim, bearing): &(Claim, Bearing)| *claim != Claim::Foreign || *bearing == Bearing::Context;
+    let all: Vec<Bearing> = said.filter(counts).map(|(_, bearing)| bearing).collect();
+    match all.as_slice() {
+        all if all.contains(&Bearing::Context) => Bearing::Context,
+        [Bearing::Alone] => Bearing::Alone,
+        _ => Bearing::Together,
+    }
 }
 
 /// Ranks a claim: a dialect that reads the document goes before one that only knows its group.

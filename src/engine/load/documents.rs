@@ -12,7 +12,7 @@ use berth_base::meta::names::{fault_of_name, is_dns_label};
 use berth_base::model::API_VERSION;
 use berth_base::model::object::{group_of, version_of};
 use berth_base::model::{ContentId, Key};
-use berth_base::yaml::{self, Limits, Mark, Node, Value, list_kind};
+use berth_base::yaml::{self, HONEST_REPEATS, Limits, Mark, Node, Value, list_kind};
 
 /// The key of a file: its bytes, and its path, which stands in places.
 pub(super) type FileKey = (ContentId, Arc<str>);
@@ -40,6 +40,11 @@ pub(super) struct FileDocuments {
 }
 
 impl FileDocuments {
+    /// Reports whether its aliases take more work than every file may cause.
+    pub(super) fn has_heavy_aliases(&self) -> bool {
+        self.repeats > HONEST_REPEATS
+    }
+
     /// Has the documents remember their readings.
     pub(super) fn remember(&mut self) {
         for (document, _) in &mut self.objects {

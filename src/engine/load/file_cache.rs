@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Loaded;
 use super::documents::{self, FileDocuments, FileKey};
 use super::file_cache_codec;
-use crate::dialects::ReadingContexts;
+use crate::dialects::{Document, ReadingContexts};
 use berth_base::cache::Cache;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::model::Key;
@@ -35,6 +35,8 @@ pub(super) struct LastLoad {
     pub(super) loaded: Loaded,
     /// Nothing in the tree is broken, so that it reads the same whatever its history is.
     pub(super) is_whole: bool,
+    /// The documents that others are read against.
+    pub(super) context: Vec<Document>,
 }
 
 /// Parsed files, and the contexts that their documents are read in.
@@ -74,6 +76,29 @@ impl FileCache {
         let parsed = |(key, documents)| (key, Parsed { repeats_allowed, documents });
         let files = file_cache_codec::decode(decoder)?.into_iter().map(parsed).collect();
         Some(FileCache { files, ..FileCache::default() })
+    }
+
+    /// Returns the documents of a file that was read before.
+    pub(super) fn known(&self, file: &SourceFile) -> Option<&FileDocuments> {
+        self.files.peek(&(file.id, file.path.clone())).map(|parsed| &*parsed.documents)
+    }
+
+    /// Reads a file by itself.
+    pub(super) fn read(&mut self, file: &SourceFile) -> Arc<FileDocuments> {
+        let key = (file.id, file.path.clone());
+        if let Some(known) = self.files.peek(&key) {
+            return known.documents.clone();
+        }
+        self.count += 1;
+        let mut parsed = parse(file, Limits::default().repeats);
+        share_names(&mut parsed.documents, &mut self.names);
+        self.files.keep(key, parsed.clone());
+        parsed.documents
+    }
+
+    /// Forgets a file that is no longer there.
+    pub(super) fn forget(&mut self, file: &SourceFile) {
+        self.files.forget(&(file.id, file.path.clone()));
     }
 
     /// Reads files in the order of their paths, each path once. They share the limit on aliases.

@@ -16,6 +16,7 @@ mod last_good;
 mod merge_clusters;
 mod misspelt_groups;
 mod name_labels;
+mod patch;
 mod policy_tests;
 mod rollout_checks;
 mod rollout_policies;
@@ -47,7 +48,7 @@ use settings::Settings;
 use tree_objects::{TreeObjects, find_broken, read_files, tree_objects};
 
 use crate::access::{self, Facts, World};
-use crate::dialects::{Claim, DIALECTS, Dialects, Document};
+use crate::dialects::{Bearing, Claim, DIALECTS, Dialects, Document};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::{Fleet, Key, Shared};
 use berth_base::source::SourceTree;
@@ -102,10 +103,14 @@ pub fn first(tree: &SourceTree, cache: &mut FileCache) -> ReadTree {
     read(tree, Settings::of(tree, DIALECTS, cache), DIALECTS, cache)
 }
 
-/// Returns the result for a tree that is the one loaded last, if it reads the same whatever its history is.
-pub fn again(tree: &SourceTree, cache: &FileCache) -> Option<Loaded> {
-    let last = cache.last.as_ref().filter(|last| last.is_whole && last.tree.is_same(tree))?;
-    Some(last.loaded.clone())
+/// Returns the result for a tree that is the one loaded last, or a small change of it, if it reads the same whatever
+/// its history is.
+pub fn again(tree: &SourceTree, cache: &mut FileCache) -> Option<Loaded> {
+    let last = cache.last.as_ref().filter(|last| last.is_whole)?;
+    if last.tree.is_same(tree) {
+        return Some(last.loaded.clone());
+    }
+    patch::patched(tree, cache)
 }
 
 /// The second half of [`load`].
@@ -121,6 +126,7 @@ pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cach
         first = read(tree, settings, first.dialects, cache);
     }
     let is_whole = first.is_whole(tree);
+    let context = first.context();
     let ReadTree { objects, assembled: first, world, facts, mut loaded, dialects, .. } = first;
     let found = found_in(tree, &loaded.config);
     loaded.diagnostics.extend(found.iter().copied().cloned());
@@ -157,7 +163,7 @@ pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cach
         adopt(&mut done.fleet, &last.loaded.fleet);
     }
     loaded.fleet = done.fleet.into();
-    cache.last = Some(LastLoad { tree: tree.clone(), loaded: loaded.clone(), is_whole });
+    cache.last = Some(LastLoad { tree: tree.clone(), loaded: loaded.clone(), is_whole, context });
     loaded
 }
 
@@ -187,6 +193,16 @@ fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut F
     loaded.diagnostics.extend(outside.filter_map(access::misplaced));
     let assembled = access_rules::assemble_allowed(&objects, dialects, &loaded.config, &cache.contexts);
     ReadTree { objects, assembled, world, facts: judged.facts, loaded, dialects, settings_are_broken }
+}
+
+impl ReadTree {
+    /// Returns the documents that others are read against.
+    fn context(&self) -> Vec<Document> {
+        let all = self.objects.documents.iter().zip(&self.assembled.bearings);
+        all.filter(|(_, bearing)| **bearing == Bearing::Context)
+            .map(|(document, _)| document.clone())
+            .collect()
+    }
 }
 
 /// Returns the source's findings about files that the settings do not exclude.

@@ -7,8 +7,7 @@ use berth_base::model::{Fleet, Policy};
 /// Gives clusters the labels by which some placement picks them by name.
 pub(super) fn give(fleet: &mut Fleet, dialects: Dialects) {
     for label in dialects.iter().flat_map(|dialect| dialect.name_labels) {
-        let mut policies = fleet.placements.values().filter_map(|placement| placement.own_policy());
-        if !policies.any(|policy| asks_for(policy, label)) {
+        if !is_asked_for(fleet, label) {
             continue;
         }
         let unnamed = fleet.clusters.iter().filter(|(_, cluster)| !cluster.labels.contains_key(*label));
@@ -19,6 +18,17 @@ pub(super) fn give(fleet: &mut Fleet, dialects: Dialects) {
             }
         }
     }
+}
+
+/// Reports whether clusters without such a label get one.
+pub(super) fn are_given(fleet: &Fleet, dialects: Dialects) -> bool {
+    let mut labels = dialects.iter().flat_map(|dialect| dialect.name_labels);
+    labels.any(|label| is_asked_for(fleet, label))
+}
+
+fn is_asked_for(fleet: &Fleet, label: &str) -> bool {
+    let mut policies = fleet.placements.values().filter_map(|placement| placement.own_policy());
+    policies.any(|policy| asks_for(policy, label))
 }
 
 fn asks_for(policy: &Policy, label: &str) -> bool {

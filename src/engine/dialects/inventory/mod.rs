@@ -11,7 +11,8 @@ mod tests;
 use serde_json::{Value as Json, json};
 
 use super::{
-    AccessRole, Claim, ClusterKind, Dialect, Document, Input, Lowered, NewCluster, ReadKind, ReadingContext,
+    AccessRole, Bearing, Claim, ClusterKind, Dialect, Document, Input, Lowered, NewCluster, ReadKind,
+    ReadingContext,
 };
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::{Cluster, Key, Object, Shared};
@@ -35,6 +36,7 @@ pub const DIALECT: Dialect = Dialect {
     name: "inventory",
     claim: |documents| documents.iter().map(|document| claim(&document.key)).collect(),
     lower,
+    bearing,
     groups: &[GROUP],
     kinds: &[KIND],
     reads: || vec![ReadKind::new(GROUP, KIND, &[VERSION], true)],
@@ -61,6 +63,17 @@ fn claim(key: &Key) -> Claim {
         (GROUP, KIND) => Claim::Inventory,
         (GROUP, "PlacementDecision") => Claim::Bookkeeping,
         _ => Claim::Foreign,
+    }
+}
+
+/// Profiles are read against the namespaces that they are in.
+fn bearing(document: &Document, claim: Claim) -> Bearing {
+    match claim {
+        Claim::Inventory => Bearing::Alone,
+        Claim::Foreign if document.key.group.is_empty() && &*document.key.kind == "Namespace" => {
+            Bearing::Context
+        }
+        _ => Bearing::Together,
     }
 }
 

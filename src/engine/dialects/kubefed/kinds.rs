@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::config;
 use super::types::SHIPPED;
-use crate::dialects::{AccessRole, Claim, Document, PlacementFields, ReadKind};
+use crate::dialects::{AccessRole, Bearing, Claim, Document, PlacementFields, ReadKind};
 use berth_base::model::Key;
 
 pub(super) const CORE: &str = "core.kubefed.io";
@@ -77,6 +77,16 @@ pub(super) fn claim(documents: &[Document]) -> Vec<Claim> {
         Role::Foreign => Claim::Foreign,
     };
     documents.iter().map(claim).collect()
+}
+
+/// Type configs, namespaces, preferences and shared files are what Federated objects are read against.
+pub(super) fn bearing(document: &Document, claim: Claim) -> Bearing {
+    match claim {
+        Claim::Inventory => Bearing::Alone,
+        Claim::Workload if *document.key.group != *OWN => Bearing::Alone,
+        Claim::Policy | Claim::Workload => Bearing::Context,
+        Claim::Bookkeeping | Claim::Unknown | Claim::Foreign => Bearing::Together,
+    }
 }
 
 const FIELDS: PlacementFields = PlacementFields {

@@ -34,6 +34,7 @@ pub const DIALECT: Dialect = Dialect {
     name: "kubefed",
     claim: kinds::claim,
     lower,
+    bearing: kinds::bearing,
     groups: &[kinds::CORE, kinds::SCHEDULING, kinds::TYPES],
     kinds: kinds::KINDS,
     reads: kinds::reads,

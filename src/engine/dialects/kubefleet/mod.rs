@@ -34,7 +34,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Dialect, Document, Input, Lowered, ReadingContext};
+use super::{Bearing, Claim, Dialect, Document, Input, Lowered, ReadingContext};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::placement::Source;
 use berth_base::model::{Cluster, Key, Placement, Shared, Template, Workload};
@@ -58,6 +58,7 @@ pub const DIALECT: Dialect = Dialect {
     name: "kubefleet",
     claim: kinds::claim,
     lower,
+    bearing: |_, claim| if claim == Claim::Inventory { Bearing::Alone } else { Bearing::Together },
     groups: &[kinds::CLUSTER_GROUP, kinds::PLACEMENT_GROUP, kinds::NEXT_GROUP],
     kinds: kinds::NAMES,
     reads: kinds::reads,

@@ -3,7 +3,7 @@
 use super::groups::{ADD_ON, CLUSTER, WORK};
 use super::manifest_work;
 use super::sets::SET_LABEL;
-use crate::dialects::{AccessRole, Claim, Document, PlacementFields, ReadKind, SetFields};
+use crate::dialects::{AccessRole, Bearing, Claim, Document, PlacementFields, ReadKind, SetFields};
 use berth_base::model::{Cluster, Key};
 use serde_json::{Value as Json, json};
 
@@ -130,6 +130,16 @@ fn claim_one(document: &Document) -> Claim {
         Claim::Unknown
     } else {
         Claim::Foreign
+    }
+}
+
+/// Placements are read against sets and bindings, and works against the kinds that the source defines.
+pub(super) fn bearing(document: &Document, _: Claim) -> Bearing {
+    match role(document) {
+        Some(Role::Cluster | Role::Placement | Role::Work | Role::SingleWork) => Bearing::Alone,
+        Some(Role::Set | Role::Binding) => Bearing::Context,
+        None if &*document.key.kind == "CustomResourceDefinition" => Bearing::Context,
+        Some(Role::Score) | None => Bearing::Together,
     }
 }
 

@@ -35,6 +35,7 @@ pub const DIALECT: Dialect = Dialect {
     name: "ocm",
     claim: kinds::claim,
     lower,
+    bearing: kinds::bearing,
     groups: &[groups::CLUSTER, groups::WORK, groups::ADD_ON],
     kinds: kinds::KINDS,
     reads: kinds::reads,

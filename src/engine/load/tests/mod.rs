@@ -2,6 +2,7 @@
 
 mod hostile;
 mod keeping;
+mod patches;
 mod rollout_policies;
 mod rules;
 

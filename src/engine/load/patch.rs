@@ -1,0 +1,177 @@
+//! A tree that differs from the last one in a few documents: its fleet is the last one, changed by what these
+//! documents make.
+//!
+//! The documents are assembled twice beside those that they are read against: as they were, and as they are. The
+//! difference of the two small fleets is applied to the large one. Where that might not be the whole truth, there is
+//! no such fleet, and the tree is loaded as any other.
+
+use std::cmp::Ordering;
+
+use super::Loaded;
+use super::assemble::{Assembled, assemble};
+use super::config::{CONFIG_PATH, FleetConfig};
+use super::documents::FileDocuments;
+use super::file_cache::{FileCache, LastLoad};
+use super::name_labels;
+use crate::dialects::{Bearing, DIALECTS, Document};
+use berth_base::model::{Fleet, Map, Shared};
+use berth_base::source::{RulesFrom, SourceFile, SourceTree};
+
+/// A file that differs from the last tree, as it was there and as it is.
+struct ChangedFile<'t> {
+    before: Option<&'t SourceFile>,
+    after: &'t SourceFile,
+}
+
+/// Loads a tree as a change of the one that was loaded last, where that is possible.
+pub(super) fn patched(tree: &SourceTree, cache: &mut FileCache) -> Option<Loaded> {
+    let last = cache.last.take()?;
+    let loaded = patch(&last, tree, cache);
+    // A tree that cannot be loaded so is compared with the same last one.
+    cache.last = Some(match &loaded {
+        Some(loaded) => LastLoad { tree: tree.clone(), loaded: loaded.clone(), ..last },
+        None => last,
+    });
+    loaded
+}
+
+fn patch(last: &LastLoad, tree: &SourceTree, cache: &mut FileCache) -> Option<Loaded> {
+    let config = &last.loaded.config;
+    let changed = changed_files(&last.tree, tree, config)?;
+    let (mut before, mut after) = (last.context.clone(), last.context.clone());
+    let mut added = Vec::new();
+    for file in &changed {
+        let new = cache.read(file.after);
+        if !is_flawless(&new) {
+            return None;
+        }
+        match file.before {
+            Some(old) => {
+                let old = cache.known(old)?;
+                if !is_flawless(old) || !have_same_keys(old, &new) {
+                    return None;
+                }
+                before.extend(documents(old));
+            }
+            None => added.extend(documents(&new)),
+        }
+        after.extend(documents(&new));
+    }
+    let assembled = |mut documents: Vec<Document>| {
+        documents.sort_by(|a, b| a.at.file.cmp(&b.at.file));
+        assemble(&documents, DIALECTS, config, &cache.contexts)
+    };
+    let (before, after) = (assembled(before), assembled(after));
+    if !stand_alone(&before, last) || !stand_alone(&after, last) || before.diagnostics != after.diagnostics {
+        return None;
+    }
+    let mut fleet = Fleet::clone(&last.loaded.fleet);
+    apply(&mut fleet, &before.fleet, &after.fleet)?;
+    if !added.iter().all(|document| makes_anything(document, &after.fleet)) {
+        return None;
+    }
+    changed.iter().filter_map(|file| file.before).for_each(|before| cache.forget(before));
+    Some(Loaded { fleet: fleet.into(), ..last.loaded.clone() })
+}
+
+/// Returns the files that are not as they were. `None` where too much is not.
+fn changed_files<'t>(
+    last: &'t SourceTree,
+    tree: &'t SourceTree,
+    config: &FleetConfig,
+) -> Option<Vec<ChangedFile<'t>>> {
+    let has_no_rules = |tree: &SourceTree| matches!(tree.rules_from, RulesFrom::Nowhere);
+    if !has_no_rules(last) || !has_no_rules(tree) || last.found != tree.found {
+        return None;
+    }
+    let mut changed = Vec::new();
+    let mut old = last.files.iter().peekable();
+    for after in tree.files.iter() {
+        let order = old.peek().map_or(Ordering::Greater, |old| old.path.cmp(&after.path));
+        let before = match order {
+            Ordering::Less => return None,
+            Ordering::Equal => old.next(),
+            Ordering::Greater => None,
+        };
+        let is_same = before.is_some_and(|before| before.id == after.id);
+        if !is_same && !config.excludes(&after.path) {
+            changed.push(ChangedFile { before, after });
+        }
+    }
+    let is_small = changed.len() <= tree.files.len() / 2;
+    let has_settings = changed.iter().any(|file| *file.after.path == *CONFIG_PATH);
+    (old.next().is_none() && is_small && !has_settings).then_some(changed)
+}
+
+/// Reports whether there is nothing to say about a file, beside what its documents are.
+fn is_flawless(file: &FileDocuments) -> bool {
+    !file.broken && file.passed_over == 0 && file.diagnostics.is_empty() && !file.has_heavy_aliases()
+}
+
+fn have_same_keys(before: &FileDocuments, after: &FileDocuments) -> bool {
+    let keys =
+        |file: &'_ FileDocuments| -> Vec<_> { file.objects.iter().map(|(one, _)| one.key.clone()).collect() };
+    keys(before) == keys(after)
+}
+
+fn documents(file: &FileDocuments) -> impl Iterator<Item = Document> {
+    file.objects.iter().map(|(document, _)| document.clone())
+}
+
+/// Reports whether all documents beside the context are sound, and no other is read against them.
+fn stand_alone(assembled: &Assembled, last: &LastLoad) -> bool {
+    let others = assembled.bearings.iter().filter(|bearing| **bearing != Bearing::Alone).count();
+    let context = assembled.bearings.iter().filter(|bearing| **bearing == Bearing::Context).count();
+    assembled.faulty.is_empty() && others == context && context == last.context.len()
+}
+
+/// Reports whether a document shows in a fleet. A second one of its key would not.
+fn makes_anything(document: &Document, fleet: &Fleet) -> bool {
+    fleet.placements.contains_key(&document.key)
+        || fleet.workloads.contains_key(&document.key)
+        || fleet.clusters.values().any(|cluster| cluster.origins.contains(&document.at))
+}
+
+/// Applies the difference of two small fleets to a large one. `None` where the large one does not have what the first
+/// small one has.
+fn apply(fleet: &mut Fleet, before: &Fleet, after: &Fleet) -> Option<()> {
+    let n_clusters = fleet.clusters.len();
+    // Placements hold functions, which cannot be compared.
+    replace(&mut fleet.placements, &before.placements, &after.placements, Shared::is_same)?;
+    replace(&mut fleet.workloads, &before.workloads, &after.workloads, Shared::eq)?;
+    replace(&mut fleet.clusters, &before.clusters, &after.clusters, Shared::eq)?;
+    for change in before.labels.changes(&after.labels) {
+        match change.after {
+            Some(labels) => fleet.labels.insert(change.key.clone(), labels.clone()),
+            None => fleet.labels.remove(change.key),
+        };
+    }
+    let has_new_cluster = fleet.clusters.len() != n_clusters;
+    let has_changed_clusters = !before.clusters.is_same(&after.clusters);
+    let is_rest_same = before.named_policies == after.named_policies && before.list_kinds == after.list_kinds;
+    // A status may be the new cluster's, a pattern may match the new workload, and a placement may ask for a label.
+    let is_sound = is_rest_same
+        && (!has_new_cluster || fleet.statuses.is_empty())
+        && (before.workloads.len() == after.workloads.len() || fleet.rollout_policies.is_empty())
+        && (!has_changed_clusters || !name_labels::are_given(fleet, DIALECTS));
+    is_sound.then_some(())
+}
+
+fn replace<K: Ord + Clone, V: Clone>(
+    all: &mut Map<K, V>,
+    before: &Map<K, V>,
+    after: &Map<K, V>,
+    is_same: impl Fn(&V, &V) -> bool + Copy,
+) -> Option<()> {
+    for change in before.changes_by(after, is_same) {
+        let known = all.get(change.key);
+        let is_as_before = match (change.before, known) {
+            (Some(before), Some(known)) => is_same(before, known),
+            (None, None) => true,
+            _ => false,
+        };
+        let value = change.after.filter(|_| is_as_before)?;
+        all.insert(change.key.clone(), value.clone());
+    }
+    Some(())
+}
