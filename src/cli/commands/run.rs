@@ -328,7 +328,11 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     let once =
         ui.watching("reading the current state", || daemon::pass_once(&settings, now, mirror.as_mut()))?;
     let passed = match once {
-        Once::Passed(passed) => passed,
+        Once::Passed(passed, cache) => {
+            // The process ends soon: taking it apart would only take time.
+            std::mem::forget(cache);
+            passed
+        }
         Once::Idle { source, diagnostics } => {
             say(&source, &diagnostics, &Plan::default());
             ui.out("nothing to publish");

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::concern::Moved;
 use super::pass::looks_back;
+use super::policy_reads::{self, Reads};
 use berth_base::diag::Diagnostic;
 use berth_base::model::fleet::Doubt;
 use berth_base::model::placement::Retention;
@@ -123,16 +124,32 @@ impl DecisionCache {
         };
         let previous = inputs.previous.changes(&now.previous).filter(|one| !stands(one.key));
         keys.extend(previous.map(|one| one.key.clone()));
-        let placements = inputs.fleet.placements.changes_by(&fleet.placements, Shared::is_same);
-        keys.extend(placements.map(|one| one.key.clone()));
+        let mut read_alike = rollouts_read_alike(&inputs.fleet, fleet);
+        for change in inputs.fleet.placements.changes_by(&fleet.placements, Shared::is_same) {
+            keys.insert(change.key.clone());
+            read_alike &= reads(change.before) == reads(change.after);
+        }
         keys.extend(moved.placements(fleet, results));
         keys.extend(following(fleet, &keys));
         let mut results = results.clone();
         keys.iter().for_each(|key| results.forget(key));
         // Placements and rollouts choose the facts.
-        let facts = (moved.is_empty() && inputs.fleet.is_same(fleet)).then(|| facts.clone());
+        let facts = (moved.is_empty() && read_alike).then(|| facts.clone());
         Some(Rest { results, keys, facts })
     }
+}
+
+fn reads(placement: Option<&Shared<Placement>>) -> Reads<'_> {
+    let mut reads = Reads::new();
+    placement.into_iter().for_each(|placement| policy_reads::of_placement(placement, &mut reads));
+    reads
+}
+
+fn rollouts_read_alike(before: &Fleet, after: &Fleet) -> bool {
+    let [mut reads_before, mut reads_after] = [Reads::new(), Reads::new()];
+    policy_reads::of_rollouts(before, &mut reads_before);
+    policy_reads::of_rollouts(after, &mut reads_after);
+    reads_before == reads_after
 }
 
 /// Returns the placements that follow one of these.

@@ -146,8 +146,13 @@ struct Given<'a> {
 /// Decides what is left to decide; everything without a `rest`.
 fn decide_rest(given: Given<'_>, rest: Option<Rest>) -> Made {
     let Given { fleet, previous, statuses, now, format } = given;
-    let reads = reads_of(fleet);
     let mut clusters = overlay(fleet, statuses);
+    let known = rest.as_ref().and_then(|rest| rest.facts.clone());
+    // Without them, nothing depends on what other placements read.
+    let reads = match &known {
+        Some(_) if !taint_times::any_undated(&clusters) => policy_reads::Reads::new(),
+        _ => reads_of(fleet),
+    };
     let any_new = taint_times::date(&mut clusters, statuses, &reads, now);
     let table = cluster_table::Table::new(&clusters, now);
     let mut pass = pass::Pass::new(fleet, previous, &table, format);
@@ -161,8 +166,11 @@ fn decide_rest(given: Given<'_>, rest: Option<Rest>) -> Made {
             fleet.placements.len()
         }
     };
-    let mut facts = status_overlay::facts(fleet, statuses, &reads);
-    taint_times::note(&mut facts, fleet.clusters.values().map(|cluster| &**cluster), &clusters, &reads);
+    let facts = known.filter(|_| !any_new).unwrap_or_else(|| {
+        let mut facts = status_overlay::facts(fleet, statuses, &reads);
+        taint_times::note(&mut facts, fleet.clusters.values().map(|cluster| &**cluster), &clusters, &reads);
+        facts
+    });
     let pass::Pass { results, decided, .. } = pass;
     Made { results, facts, decided, looked_at, any_new, placements: fleet.placements.len() }
 }

@@ -10,6 +10,11 @@ use super::policy_reads::{Read, Reads};
 use berth_base::model::status::TaintName;
 use berth_base::model::{Cluster, ClusterStatus, Map, Shared, Timestamp};
 
+/// Reports whether there is a taint without a moment.
+pub(super) fn any_undated(clusters: &[Cow<'_, Cluster>]) -> bool {
+    clusters.iter().flat_map(|cluster| &cluster.taints).any(|taint| taint.since.is_none())
+}
+
 /// Gives each undated taint its moment; `statuses` hold the moments known already. Reports whether a taint is
 /// seen for the first time.
 pub(super) fn date(

@@ -26,8 +26,7 @@ impl Repo {
             Err(error) => return Err(failed(prefix, &error)),
         };
         let mut found = Map::new();
-        for (id, name) in packed_refs::lines(&packed).filter(|(_, name)| name.starts_with(prefix.as_bytes()))
-        {
+        for (id, name) in packed_refs::beginning_with(&packed, prefix) {
             if let (Ok(id), Ok(name)) = (str::from_utf8(id), str::from_utf8(name))
                 && let Ok(id) = id.parse()
             {

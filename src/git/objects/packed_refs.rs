@@ -76,21 +76,38 @@ pub(super) fn lines(packed: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
         .filter_map(|(id, name)| Some((id, name.strip_prefix(b" ")?)))
 }
 
-/// Returns the target of a ref. A file that says that it is sorted is searched by halves.
+/// Returns the target of a ref.
 pub(super) fn find(packed: &[u8], name: &str) -> Option<CommitId> {
+    let (id, _) = beginning_with(packed, name).find(|(_, found)| *found == name.as_bytes())?;
+    str::from_utf8(id).ok()?.parse().ok()
+}
+
+/// The target and the name of each ref whose name begins so. A file that says that it is sorted is searched by halves.
+pub(super) fn beginning_with<'t>(
+    packed: &'t [u8],
+    prefix: &'t str,
+) -> impl Iterator<Item = (&'t [u8], &'t [u8])> {
     let header = packed.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let is_sorted = header.starts_with(b"#") && header.ends_with(b" sorted ");
-    let mut near = packed.get(header.len() + 1..).unwrap_or_default();
-    while is_sorted && near.len() > FEW_BYTES {
+    let mut rest = packed.get(header.len() + 1..).unwrap_or_default();
+    // The part of the rest in which the first such line begins.
+    let mut near = rest.len();
+    while is_sorted && near > FEW_BYTES {
         // The second half begins with the line after the middle.
-        let middle = near.len() / 2;
-        let Some(end) = near[middle..].iter().position(|byte| *byte == b'\n') else { break };
-        let (first, second) = near.split_at(middle + end + 1);
-        let begin = lines(second).next().map(|(_, found)| found);
-        near = if begin.is_some_and(|begin| begin <= name.as_bytes()) { second } else { first };
+        let middle = near / 2;
+        let Some(end) = rest[middle..near].iter().position(|byte| *byte == b'\n') else { break };
+        let second = &rest[middle + end + 1..];
+        match lines(second).next() {
+            Some((_, begin)) if begin <= prefix.as_bytes() => {
+                (rest, near) = (second, near - (middle + end + 1));
+            }
+            _ => near = middle,
+        }
     }
-    let (id, _) = lines(near).find(|(_, found)| *found == name.as_bytes())?;
-    str::from_utf8(id).ok()?.parse().ok()
+    let lines = lines(rest).skip_while(move |(_, name)| is_sorted && *name < prefix.as_bytes());
+    lines
+        .take_while(move |(_, name)| !is_sorted || name.starts_with(prefix.as_bytes()))
+        .filter(|(_, name)| name.starts_with(prefix.as_bytes()))
 }
 
 /// The lines of each ref by its name: its target, and below it the commit of a tag.
@@ -131,6 +148,11 @@ mod tests {
                     let found = find(text.as_bytes(), &name(2 * number));
                     assert_eq!(found.map(|id| id.to_string()), Some(id(number)));
                     assert_eq!(find(text.as_bytes(), &name(2 * number + 1)), None);
+                }
+                for prefix in ["", "refs/", "refs/tags/00", "refs/tags/0100", "refs/tags/031", "refs/zebra"] {
+                    let begin = |(_, name): &(&[u8], &[u8])| name.starts_with(prefix.as_bytes());
+                    let all: Vec<_> = super::lines(text.as_bytes()).filter(begin).collect();
+                    assert_eq!(beginning_with(text.as_bytes(), prefix).collect::<Vec<_>>(), all, "{prefix}");
                 }
             }
         }

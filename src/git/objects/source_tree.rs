@@ -2,7 +2,8 @@
 //!
 //! The same files count as in a folder, and skipped files are reported in the same words.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
 
 use super::error::GitError;
 use super::id::{CommitId, TreeId, oid};
@@ -24,7 +25,8 @@ pub fn read_source(repo: &Repo, commit: CommitId) -> Result<SourceTree, GitError
 /// The files and folders that were read before.
 #[derive(Clone, Debug, Default)]
 pub struct SourceCache {
-    blobs: Cache<ContentId, Arc<[u8]>>,
+    /// As long as a folder has them.
+    blobs: BTreeMap<ContentId, Weak<[u8]>>,
     /// By the tree and the path, which stands in the paths of its files.
     folders: Cache<(TreeId, String), Arc<Folder>>,
     trees: Cache<TreeId, SourceTree>,
@@ -41,9 +43,9 @@ struct Folder {
 impl SourceCache {
     /// Forgets what was not used since the last call.
     pub fn forget_unused(&mut self) {
-        self.blobs.forget_unused();
         self.folders.forget_unused();
         self.trees.forget_unused();
+        self.blobs.retain(|_, bytes| bytes.strong_count() > 0);
     }
 }
 
@@ -102,8 +104,6 @@ impl Reader<'_, '_> {
     fn folder(&mut self, id: TreeId, prefix: &str, depth: usize) -> Result<Arc<Folder>, GitError> {
         let key = (id, prefix.to_owned());
         if let Some(folder) = self.cache.folders.get(&key) {
-            // A folder above that changes asks for these again.
-            folder.files.iter().for_each(|file| drop(self.cache.blobs.get(&file.id)));
             return Ok(folder);
         }
         let folder = Arc::new(self.read_folder(id, prefix, depth)?);
@@ -167,7 +167,7 @@ impl Reader<'_, '_> {
 
     /// Reads a file. One that is too large is skipped, which the diagnostic says.
     fn file(&mut self, path: String, id: ContentId) -> Result<Result<SourceFile, Diagnostic>, GitError> {
-        if let Some(bytes) = self.cache.blobs.get(&id) {
+        if let Some(bytes) = self.cache.blobs.get(&id).and_then(Weak::upgrade) {
             return Ok(Ok(SourceFile { path: path.into(), id, bytes }));
         }
         let doing = || format!("reading `{path}`");
@@ -181,7 +181,7 @@ impl Reader<'_, '_> {
         self.repo.flush_for(oid(id.0))?;
         let object = self.odb.read(oid(id.0)).map_err(GitError::failed(doing()))?;
         let bytes: Arc<[u8]> = object.data().into();
-        self.cache.blobs.insert(id, bytes.clone());
+        self.cache.blobs.insert(id, Arc::downgrade(&bytes));
         Ok(Ok(SourceFile { path: path.into(), id, bytes }))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{CommitId, EntryKind, GitError, Identity, Repo, TreeId, Writer};
+use crate::{CommitId, EntryKind, GitError, Identity, RefMove, Repo, TreeId, Writer};
 use berth_base::model::ContentId;
 
 /// The content of a ref: its files by path, and the message of its commit.
@@ -50,7 +50,7 @@ pub fn point(
         repo.clear_above(name)?;
         repo.clear_below(name)?;
     }
-    repo.move_ref(name, old, commit)?;
+    repo.move_refs(&[RefMove { name: name.to_owned(), old, new: commit }])?;
     Ok(commit)
 }
 

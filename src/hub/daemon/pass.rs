@@ -143,9 +143,15 @@ pub(crate) fn git_folders(settings: &Settings) -> Result<[PathBuf; 2], PassError
 /// Reads the refs as they are now.
 pub(crate) fn snapshot_refs(settings: &Settings) -> Result<RefSnapshot, PassError> {
     let repo = Repo::open(&settings.repo)?;
-    let (name, source) = find_source(&repo, settings)?;
+    let source = find_source(&repo, settings)?;
     let statuses = list_statuses(&repo, &settings.refs)?;
-    Ok(RefSnapshot { source: (name, source), statuses, own: OwnRefs::read(&repo, settings)? })
+    Ok(RefSnapshot { source, statuses, own: OwnRefs::read(&repo, settings)? })
+}
+
+/// Reports whether no ref has moved. The source comes first: it mostly is the one that has, and the others are many.
+pub(super) fn is_as_seen(settings: &Settings, seen: &RefSnapshot) -> Result<bool, PassError> {
+    let repo = Repo::open(&settings.repo)?;
+    Ok(find_source(&repo, settings)? == seen.source && snapshot_refs(settings)? == *seen)
 }
 
 impl RefSnapshot {

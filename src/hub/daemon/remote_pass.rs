@@ -23,12 +23,10 @@ const PAUSES: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_
 /// The one pass of a process.
 #[derive(Debug)]
 pub enum Once {
-    Passed(Box<PassResult>),
+    /// With the cache of the pass, for whoever ends the process without taking it all apart.
+    Passed(Box<PassResult>, Box<Cache>),
     /// Nothing has changed since a pass that had nothing to do, and said this.
-    Idle {
-        source: CommitId,
-        diagnostics: Diagnostics,
-    },
+    Idle { source: CommitId, diagnostics: Diagnostics },
 }
 
 /// Makes the one pass of a process, over the remote if there is one.
@@ -57,9 +55,7 @@ pub fn pass_once(
     }
     cache.store(settings);
     idle_pass::note(settings, clock, &passed);
-    // The process ends soon: taking it all apart would only take time.
-    std::mem::forget(cache);
-    Ok(Once::Passed(Box::new(passed)))
+    Ok(Once::Passed(Box::new(passed), Box::new(cache)))
 }
 
 /// Makes a pass right after a fetch, and pushes while the right holds; again where somebody else was quicker.

@@ -111,7 +111,7 @@ fn look(
         cache.fetched(Timestamp::now());
     }
     let now = Timestamp::now();
-    let done = if seen.is_some_and(|seen| pass::snapshot_refs(settings).is_ok_and(|now| now == *seen)) {
+    let done = if seen.is_some_and(|seen| pass::is_as_seen(settings, seen).unwrap_or_default()) {
         Work::Nothing
     } else {
         info!("pass started");

@@ -149,7 +149,7 @@ impl Said {
 
     fn of_once(once: Result<Once, PassError>) -> Said {
         match once {
-            Ok(Once::Passed(passed)) => Said::of(Ok(*passed)),
+            Ok(Once::Passed(passed, _)) => Said::of(Ok(*passed)),
             Ok(Once::Idle { source, diagnostics }) => {
                 let (outcome, plan) = (PassOutcome::Unchanged, Plan::default());
                 let words = format!("{source}\n{outcome:?}\n{plan:?}\n[]\n[]\n{diagnostics:#?}");
