@@ -48,11 +48,7 @@ impl Warnings {
             let rules = workload.zip(decision).map(|(workload, decision)| labelled.rules(workload, decision));
             set(&mut self.rules, key, rules.filter(|rules| !rules.is_empty()));
         }
-        let moved = moved_namespaces(old, new, keys);
-        if !moved.is_empty() {
-            let inside = fleet.workloads.keys().filter(|key| moved.contains(&*key.namespace));
-            looked.extend(inside.cloned());
-        }
+        looked.extend(self.of_moved_namespaces(new, &moved_namespaces(old, new, keys)));
         let bringing = match looked.is_empty() {
             true => Bringing::new(),
             false => bringing(fleet),
@@ -60,6 +56,23 @@ impl Warnings {
         for key in &looked {
             set(&mut self.homeless, key, homeless(new, key, &bringing));
         }
+    }
+
+    /// Returns the workloads that may be in other clusters without their namespace now: those that a warning says so of,
+    /// and those in a cluster that lost it.
+    fn of_moved_namespaces(&self, new: &RenderInputs, moved: &MovedNamespaces<'_>) -> Vec<Key> {
+        let warned = self.homeless.keys().filter(|key| moved.contains_key(&*key.namespace));
+        let mut found: Vec<Key> = warned.cloned().collect();
+        if moved.values().any(|lost| !lost.is_empty()) {
+            let is_in = |lost: &BTreeSet<&str>, key: &Key| {
+                let decision = new.decisions.get(key);
+                decision.is_some_and(|decision| lost.iter().any(|cluster| decision.has(cluster)))
+            };
+            let inside = new.fleet.workloads.keys();
+            let losers = inside.filter(|key| moved.get(&*key.namespace).is_some_and(|lost| is_in(lost, key)));
+            found.extend(losers.cloned());
+        }
+        found
     }
 
     pub(super) fn encode(&self, encoder: &mut Encoder) {
@@ -142,17 +155,32 @@ fn namespaces(workload: &Workload) -> impl Iterator<Item = &str> {
     ids.filter(|id| &*id.kind == "Namespace" && id.group.is_empty()).map(|id| &*id.name)
 }
 
-/// Returns the namespaces that other clusters get now.
-fn moved_namespaces(old: &RenderInputs, new: &RenderInputs, keys: &BTreeSet<Key>) -> BTreeSet<String> {
-    let mut moved = BTreeSet::new();
+/// Namespaces that other clusters get now, each with the clusters that no longer get it from one of its workloads.
+type MovedNamespaces<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
+fn moved_namespaces<'a>(
+    old: &'a RenderInputs,
+    new: &'a RenderInputs,
+    keys: &BTreeSet<Key>,
+) -> MovedNamespaces<'a> {
+    let mut moved = MovedNamespaces::new();
     for key in keys {
         let [before, after] = [old, new].map(|inputs| inputs.fleet.workloads.get(key));
         let [picks_before, picks_after] =
             [old, new].map(|inputs| inputs.decisions.get(key).map(|decision| &decision.picks));
-        if before != after || picks_before != picks_after {
-            let workloads = before.into_iter().chain(after);
-            moved.extend(workloads.flat_map(|workload| namespaces(workload)).map(str::to_owned));
+        if before == after && picks_before == picks_after {
+            continue;
         }
+        let brings = |namespace| after.is_some_and(|after| namespaces(after).any(|one| one == namespace));
+        let before = before.into_iter().flat_map(|before| namespaces(before));
+        for namespace in before {
+            let mut stays = new.decisions.get(key).filter(|_| brings(namespace)).map(Decision::cursor);
+            let names = picks_before.into_iter().flat_map(|picks| picks.iter()).map(|pick| &*pick.cluster);
+            let is_lost = |cluster: &&str| stays.as_mut().is_none_or(|picks| !picks.has(cluster));
+            moved.entry(namespace).or_default().extend(names.filter(is_lost));
+        }
+        let after = after.into_iter().flat_map(|after| namespaces(after));
+        after.for_each(|namespace| _ = moved.entry(namespace).or_default());
     }
     moved
 }

@@ -27,6 +27,8 @@ pub fn read_source(repo: &Repo, commit: CommitId) -> Result<SourceTree, GitError
 pub struct SourceCache {
     /// As long as a folder has them.
     blobs: BTreeMap<ContentId, Weak<[u8]>>,
+    /// The number of blobs that some folder had when they were last looked through.
+    n_had: usize,
     /// By the tree and the path, which stands in the paths of its files.
     folders: Cache<(TreeId, String), Arc<Folder>>,
     trees: Cache<TreeId, SourceTree>,
@@ -45,7 +47,11 @@ impl SourceCache {
     pub fn forget_unused(&mut self) {
         self.folders.forget_unused();
         self.trees.forget_unused();
-        self.blobs.retain(|_, bytes| bytes.strong_count() > 0);
+        // A look at all of them waits until an eighth may have gone.
+        if self.blobs.len() > self.n_had + self.n_had / 8 {
+            self.blobs.retain(|_, bytes| bytes.strong_count() > 0);
+            self.n_had = self.blobs.len();
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use berth_hub::daemon::Settings;
 use super::edits::Files;
 use super::sides::{Said, Sides};
 use crate::support::removals::{GLOBAL_SET, managed, placement, work};
-use crate::support::{cluster, config_map, namespace};
+use crate::support::{cluster, config_map, fleet_member, namespace};
 
 /// Commits these files at a minute, and lets all sides make a pass at a moment.
 pub fn step(sides: &mut Sides, files: &Files, minute: i64, clock: Timestamp) -> Said {
@@ -141,4 +141,60 @@ fn clusters_without_objects_that_leave_count_for_nobody() {
     ["a", "b", "c", "d"].iter().for_each(|name| shrinks(&sides, name));
     let said = step(&mut sides, &files, 2, at("00:02:00"));
     assert_eq!(said.approvals.len(), 1, "{said:?}");
+}
+
+/// The namespace of a placement's objects comes to clusters and goes, by one of its workloads or another.
+#[test]
+fn a_namespace_that_comes_and_goes_is_warned_of_alike() {
+    let placed = |kind: &str, of: &str, selected: &str, policy: &str| {
+        format!(
+            "apiVersion: placement.kubernetes-fleet.io/v1\nkind: {kind}\nmetadata: {{{of}}}\nspec:\n  \
+             resourceSelectors: [{{group: \"\", version: v1, {selected}}}]\n  policy: {policy}\n"
+        )
+    };
+    let brings = |name: &str, policy: &str| {
+        let selected = "kind: Namespace, name: shop, selectionScope: NamespaceOnly";
+        placed("ClusterResourcePlacement", &format!("name: {name}"), selected, policy)
+    };
+    let fixed = |names: &str| format!("{{placementType: PickFixed, clusterNames: [{names}]}}");
+    let all = "{placementType: PickAll}";
+    let web = placed("ResourcePlacement", "name: web, namespace: shop", "kind: ConfigMap, name: web", all);
+    let mut files = with(&[
+        ("shop.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"),
+        ("web.yaml", &web),
+        ("map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: shop}\n"),
+        ("one.yaml", &brings("one", all)),
+    ]);
+    for name in ["a", "b", "c"] {
+        files.insert(format!("{name}.yaml"), fleet_member(name, "prod"));
+    }
+    let mut sides = Sides::new(&Settings::of(""));
+    let mut minute = 0;
+    let mut lacks = |sides: &mut Sides, files: &Files, clusters: usize| {
+        minute += 1;
+        let said = step(sides, files, minute, clock());
+        let warning = format!("is placed in {clusters} of ");
+        assert_eq!(said.says("that get no namespace"), clusters > 0, "{said:?}");
+        assert_eq!(said.says(&warning), clusters > 0, "{said:?}");
+    };
+    lacks(&mut sides, &files, 0);
+    files.insert("d.yaml".to_owned(), fleet_member("d", "prod"));
+    lacks(&mut sides, &files, 0);
+    for (one, two, clusters) in [
+        (Some("a, b"), None, 2),
+        (Some("b, c"), None, 2),
+        (Some("b, c"), Some("a"), 1),
+        (Some("a, c"), Some("b, d"), 0),
+        (Some("a, c"), Some("a"), 2),
+        (None, Some("a, b, c, d"), 0),
+        (None, None, 4),
+    ] {
+        for (name, clusters) in [("one", one), ("two", two)] {
+            match clusters {
+                Some(clusters) => files.insert(format!("{name}.yaml"), brings(name, &fixed(clusters))),
+                None => files.remove(&format!("{name}.yaml")),
+            };
+        }
+        lacks(&mut sides, &files, clusters);
+    }
 }

@@ -147,6 +147,11 @@ impl Said {
         }
     }
 
+    /// Reports whether the pass said this.
+    pub fn says(&self, words: &str) -> bool {
+        self.words.contains(words)
+    }
+
     fn of_once(once: Result<Once, PassError>) -> Said {
         match once {
             Ok(Once::Passed(passed, _)) => Said::of(Ok(*passed)),
