@@ -48,7 +48,8 @@ pub(super) struct Results {
 pub struct DecisionCache {
     pub(super) inputs: DecisionInputs,
     pub(super) results: Results,
-    pub(super) facts: Map<String, Shared<ClusterStatus>>,
+    /// `None` where another process made the pass: it is not known what its placements read.
+    pub(super) facts: Option<Map<String, Shared<ClusterStatus>>>,
 }
 
 /// The results that still hold, and what is to be decided.
@@ -134,7 +135,7 @@ impl DecisionCache {
         let mut results = results.clone();
         keys.iter().for_each(|key| results.forget(key));
         // Placements and rollouts choose the facts.
-        let facts = (moved.is_empty() && read_alike).then(|| facts.clone());
+        let facts = facts.clone().filter(|_| moved.is_empty() && read_alike);
         Some(Rest { results, keys, facts })
     }
 }

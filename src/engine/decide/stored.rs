@@ -88,7 +88,7 @@ impl StoredDecisions {
                 unsettled: unsettled.clone(),
                 old: old.clone(),
             },
-            facts: current.facts.clone(),
+            facts: None,
         }
     }
 }
