@@ -45,7 +45,7 @@ pub trait Contents {
 
 /// The store behind [`Contents`] failed; says how.
 #[derive(Debug, thiserror::Error)]
-#[error("storing a rendered object failed: {0}")]
+#[error("the store of rendered objects failed: {0}")]
 pub struct ContentError(pub String);
 
 /// A cluster's folder: path within it → content. Paths are shared between clusters.

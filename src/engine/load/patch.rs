@@ -109,9 +109,8 @@ fn is_flawless(file: &FileDocuments) -> bool {
 }
 
 fn have_same_keys(before: &FileDocuments, after: &FileDocuments) -> bool {
-    let keys =
-        |file: &'_ FileDocuments| -> Vec<_> { file.objects.iter().map(|(one, _)| one.key.clone()).collect() };
-    keys(before) == keys(after)
+    let [before, after] = [before, after].map(|file| file.objects.iter().map(|(one, _)| &one.key));
+    before.eq(after)
 }
 
 fn documents(file: &FileDocuments) -> impl Iterator<Item = Document> {
@@ -147,7 +146,7 @@ fn apply(fleet: &mut Fleet, before: &Fleet, after: &Fleet) -> Option<()> {
         };
     }
     let has_new_cluster = fleet.clusters.len() != n_clusters;
-    let has_changed_clusters = !before.clusters.is_same(&after.clusters);
+    let has_changed_clusters = before.clusters != after.clusters;
     let is_rest_same = before.named_policies == after.named_policies && before.list_kinds == after.list_kinds;
     // A status may be the new cluster's, a pattern may match the new workload, and a placement may ask for a label.
     let is_sound = is_rest_same

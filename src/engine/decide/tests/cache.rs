@@ -51,7 +51,11 @@ fn some_change() -> impl Strategy<Value = Change> {
 
 /// The cache as another process finds it, beside the decisions that its own became.
 fn in_another_process(cache: &DecisionCache, fleet: Fleet, current: &Map<Key, Decision>) -> DecisionCache {
-    let current = State { decisions: current.clone(), facts: cache.facts.clone(), ..State::default() };
+    let current = State {
+        decisions: current.clone(),
+        facts: cache.facts.clone().unwrap_or_default(),
+        ..State::default()
+    };
     let bare = decision_differences::without_objects(&current.decisions);
     let mut encoder = Encoder::of_file(None);
     decision_differences::put(&mut encoder, &bare, &cache.results.decisions);
