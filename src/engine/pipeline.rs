@@ -155,7 +155,8 @@ impl StoredPass {
     /// Puts the cache together again, before a build of this fleet. All clusters that are the same and all else that is
     /// the same is the fleet's own.
     fn restore(&self, fleet: &Fleet, current: &State) -> PipelineCache {
-        let objects = |key: &Key| current.decisions.get(key).map(|decision| decision.objects.clone());
+        let decisions = self.rendered.decisions(previous(current));
+        let objects = |key: &Key| decisions.get(key).map(|decision| decision.objects.clone());
         let EarlierFleet { fleet, has_same_clusters } =
             self.fleet.restore(fleet, |key| objects(key).unwrap_or_default());
         let fleet = Shared::from(fleet);

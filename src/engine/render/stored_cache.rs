@@ -73,12 +73,17 @@ impl StoredCache {
         })
     }
 
+    /// Returns the decisions with the objects that were rendered. Clusters may have none of these so far.
+    pub(crate) fn decisions(&self, current: Previous<'_>) -> Map<Key, Decision> {
+        decision_differences::apply(current.decisions, &self.decisions)
+    }
+
     /// Puts the cache together again: with the fleet of that process, and the state that its rendering became.
     pub(crate) fn restore(&self, fleet: &Shared<Fleet>, current: Previous<'_>) -> ProcessCache {
-        let StoredCache { before, decisions, folders, unsettled, warnings } = self;
+        let StoredCache { before, decisions: _, folders, unsettled, warnings } = self;
         let before =
             decision_differences::apply(&decision_differences::without_objects(current.decisions), before);
-        let decisions = decision_differences::apply(current.decisions, decisions);
+        let decisions = self.decisions(current);
         let results = Results {
             claimants: claimants(&decisions),
             decisions,

@@ -1,6 +1,7 @@
 //! Small fleets in which passes with memories once came to something else, or to nothing at all.
 
 use berth_base::model::Timestamp;
+use berth_engine::gate::Limits;
 use berth_hub::daemon::Settings;
 
 use super::edits::Files;
@@ -205,14 +206,20 @@ fn a_fact_that_nothing_reads_any_more_goes() {
     let by_label = config_map("web", "one", "{clusterSelector: {matchLabels: {size: large}}}");
     let mut files =
         with(&[("shop.yaml", &namespace("shop")), ("a.yaml", &cluster("a", &[])), ("web.yaml", &by_label)]);
-    let limits = "clusters=100%/0 objects=100%/0 evictions=100%/0 risky=allowed rollback=5 window=1h \
-                  rollback-window=1h trailers=off labels=size failover=on";
-    let limits = limits.parse().expect("limits");
-    let mut sides = Sides::new(&Settings { limits, ..Settings::of("") });
+    let mut sides = Sides::new(&Settings { limits: all_may_go("size"), ..Settings::of("") });
     let status = "apiVersion: berth.dev/v1alpha1\nkind: ClusterStatus\nmetadata: {name: a}\n\
                   reported: \"2026-01-01T00:00:30Z\"\nlabels: {size: large}\n";
     sides.report("a", Some(status.to_owned()));
     step(&mut sides, &files, 1, clock());
     files.insert("web.yaml".to_owned(), config_map("web", "one", "{clusters: [{name: a}]}"));
     step(&mut sides, &files, 2, clock());
+}
+
+/// Limits that hold nothing back, with this label reported by members.
+fn all_may_go(label: &str) -> Limits {
+    let limits = format!(
+        "clusters=100%/0 objects=100%/0 evictions=100%/0 risky=allowed rollback=5 window=1h rollback-window=1h \
+         trailers=off labels={label} failover=on"
+    );
+    limits.parse().expect("limits")
 }
