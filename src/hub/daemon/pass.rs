@@ -15,7 +15,7 @@ use crate::next_commit::{self, NextCommit, StepInputs};
 use crate::publish::cluster_refs::WantedRefs;
 use crate::publish::rollout_steps::RolloutStep;
 use crate::publish::trusted_commits::{IN_FORCE, remember};
-use crate::publish::{self, CurrentState, Published, cluster_branches, cluster_refs};
+use crate::publish::{self, Published, cluster_branches, cluster_refs};
 use crate::verify::trust;
 use berth_base::codec::Encoder;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
@@ -246,8 +246,7 @@ fn attempt_pass(
     made.rollout_steps.extend(rollout_steps);
     let rendered = match drafted {
         Published::Committed(committed) => Some(committed.into_current(state)),
-        // The same state, which shares what the caches of this pass have.
-        Published::Unchanged => current.map(|current| CurrentState { state, ..current }),
+        Published::Unchanged => current.map(|current| current.sharing(state)),
     };
     let beat = settings.beat(clock);
     let alive = beat.map(|(last, _)| last);

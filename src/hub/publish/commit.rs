@@ -75,20 +75,31 @@ impl Committed {
         Committed { commit, seq: trailers.seq, seconds, tree, trees, trailers: trailers.clone() }
     }
 
-    /// The published state as the current one of the next run, without reading it again: as the branch holds it, which
-    /// has no folder of a cluster without objects.
-    pub fn into_current(self, mut state: State) -> CurrentState {
-        state.folders.retain(|_, folder| !folder.is_empty());
+    /// The published state as the current one of the next run, without reading it again.
+    pub fn into_current(self, state: State) -> CurrentState {
         CurrentState {
             commit: self.commit,
             tree: self.tree,
-            state,
+            state: as_held(state),
             trees: self.trees,
             trailers: self.trailers,
             seconds: self.seconds,
             foreign: Diagnostics::new(),
         }
     }
+}
+
+impl CurrentState {
+    /// Takes an equal state in place of its own, which shares what the caches of a pass have.
+    pub fn sharing(self, state: State) -> CurrentState {
+        CurrentState { state: as_held(state), ..self }
+    }
+}
+
+/// A state as the branch holds it, which has no folder of a cluster without objects.
+fn as_held(mut state: State) -> State {
+    state.folders.retain(|_, folder| !folder.is_empty());
+    state
 }
 
 /// Moves the branch to a drafted commit, from exactly the commit that `current` was read from.
