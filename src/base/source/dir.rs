@@ -131,11 +131,17 @@ fn join(parent: &str, name: &str) -> String {
     if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") }
 }
 
+/// Reading asks for so many bytes at least, or takes a buffer of its own.
+const ROOM_AT_THE_END: usize = 32;
+
 /// A file's bytes; `None` where there are more than the limit.
 fn read_file(path: &Path, limit: usize) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
+    let file = File::open(path)?;
     let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    // With room for more than the file has, its end is found without another buffer.
+    let size = usize::try_from(file.metadata()?.len().min(most)).unwrap_or(0);
+    let mut bytes = Vec::with_capacity(size + ROOM_AT_THE_END);
+    file.take(most).read_to_end(&mut bytes)?;
     Ok((bytes.len() <= limit).then_some(bytes))
 }
 

@@ -71,7 +71,10 @@ pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
     }
     let has_warnings = built.diagnostics.iter().any(|one| one.severity == Severity::Warning);
     let exit = if args.strict && has_warnings { Exit::Faulty } else { Exit::Done };
-    Ok(exit_for(&built.diagnostics).worst(exit))
+    let exit = exit_for(&built.diagnostics).worst(exit);
+    // The process ends soon: taking it apart would only take time.
+    std::mem::forget((inputs, built));
+    Ok(exit)
 }
 
 /// Diagnostics for programs.

@@ -63,23 +63,27 @@ pub(super) struct Rest {
 
 impl DecisionInputs {
     /// Reports whether the current state has what was decided of a placement, so that it would only be found to stand.
-    fn stands(&self, placement: &Placement, decided: &Decision) -> bool {
+    /// What was decided names only clusters of that pass, so that its picks need no look where none has left.
+    fn stands(&self, placement: &Placement, decided: &Decision, any_left: bool) -> bool {
         let Some(previous) = self.previous.get(&placement.key) else { return false };
         let Source::Own(policy) = &placement.source else { return false };
         let mut clusters = self.fleet.clusters.keys();
+        let mut is_there = |pick: &Pick| clusters.any(|cluster| **cluster == *pick.cluster);
         !looks_back(policy)
             && !matches!(policy.retention, Retention::SamePolicy(_))
             && decided.digest.is_some()
             && (decided.digest, &decided.condition) == (previous.digest, &previous.condition)
             && (&decided.refused, &decided.policy) == (&previous.refused, &previous.policy)
-            && decided.picks.iter().all(|pick| clusters.any(|cluster| **cluster == *pick.cluster))
-            && decided.picks.len() == previous.picked().count()
-            && decided
-                .picks
-                .iter()
-                .zip(previous.picked())
-                .all(|(one, other)| is_same_but_for_turns(one, other))
+            && (!any_left || decided.picks.iter().all(&mut is_there))
+            && (decided.picks.is_same(&previous.picks) || picks_as(decided, previous))
     }
+}
+
+/// Reports whether the current picks, without those that only keep a copy, are the ones decided.
+fn picks_as(decided: &Decision, previous: &Decision) -> bool {
+    let mut pairs = decided.picks.iter().zip(previous.picked());
+    decided.picks.len() == previous.picked().count()
+        && pairs.all(|(one, other)| is_same_but_for_turns(one, other))
 }
 
 /// Reports whether both are picked for the same, whether their turn has come or not.
@@ -119,9 +123,10 @@ impl DecisionCache {
         let is_due = |flips: Timestamp| now.now != inputs.now && now.now.as_second() + 1 >= flips.as_second();
         let mut keys: BTreeSet<Key> = results.unsettled.clone();
         keys.extend(results.flips.iter().filter(|(_, flips)| is_due(**flips)).map(|(key, _)| key.clone()));
+        let any_left = inputs.fleet.clusters.changes(&fleet.clusters).any(|one| one.after.is_none());
         let stands = |key: &Key| {
             let decided = fleet.placements.get(key).zip(results.decisions.get(key));
-            decided.is_some_and(|(placement, decided)| now.stands(placement, decided))
+            decided.is_some_and(|(placement, decided)| now.stands(placement, decided, any_left))
         };
         let previous = inputs.previous.changes(&now.previous).filter(|one| !stands(one.key));
         keys.extend(previous.map(|one| one.key.clone()));

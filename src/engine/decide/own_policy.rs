@@ -15,8 +15,10 @@ use berth_base::model::decision::Outcome;
 use berth_base::model::placement::{Blocked, Filter, Retention, Selection};
 use berth_base::model::{Condition, Pick, PickDetails};
 use berth_base::packed::Packed;
-use std::collections::BTreeSet;
+use std::iter::Peekable;
 use std::sync::Arc;
+
+const NOT_NAMED: &str = "not named by the placement";
 
 /// The picks by name ascending, and the condition.
 pub(super) struct Chosen {
@@ -94,20 +96,20 @@ fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut imp
         Selection::Exactly(names) => Some(names),
         Selection::All | Selection::First(_) | Selection::InTurn(_) => None,
     };
-    let rows_of = |names: &BTreeSet<String>| names.iter().filter_map(|name| case.table.row(name)).collect();
-    let named: Option<Vec<Row>> = exactly.map(rows_of);
-    let mut is_kept = kept.iter().copied().peekable();
-    let (mut rows, mut met) = (Vec::with_capacity(case.candidates.len()), Vec::new());
-    for row in case.candidates.iter().copied() {
-        while is_kept.peek().is_some_and(|kept| *kept < row) {
-            is_kept.next();
-        }
-        let stays = is_kept.peek() == Some(&row);
-        if let Some(named) = &named {
-            if named.binary_search(&row).is_err() {
-                recorder.not_chosen(row, "not named by the placement");
+    let mut kept = kept.iter().peekable();
+    let (mut rows, mut met) = (Vec::new(), Vec::new());
+    if let Some(names) = exactly {
+        let mut rest = case.candidates;
+        for row in names.iter().filter_map(|name| case.table.row(name)) {
+            let place = rest.binary_search(&row);
+            let (others, from_here) = rest.split_at(place.unwrap_or_else(|place| place));
+            recorder.none_chosen(others, NOT_NAMED);
+            rest = from_here;
+            if place.is_err() {
                 continue;
             }
+            rest = &rest[1..];
+            let stays = reaches(&mut kept, row);
             // A name that is kept although it no longer passes leaves the placement unfulfilled.
             let refusal = first_refusal(row);
             if refusal.is_none() {
@@ -118,9 +120,14 @@ fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut imp
                 None if stays => recorder.kept(row),
                 None => rows.push(row),
             }
-        } else if stays {
-            recorder.kept(row);
-        } else {
+        }
+        recorder.none_chosen(rest, NOT_NAMED);
+    } else {
+        for row in case.candidates.iter().copied() {
+            if reaches(&mut kept, row) {
+                recorder.kept(row);
+                continue;
+            }
             match first_refusal(row) {
                 Some((index, code)) => recorder.refused(row, index, code),
                 None => rows.push(row),
@@ -130,6 +137,12 @@ fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut imp
     recorder.checks(&checks);
     let unmet = exactly.into_iter().flatten().filter(|name| met.binary_search(&name.as_str()).is_err());
     Passed { rows, unmet: unmet.cloned().collect() }
+}
+
+/// Reports whether ascending rows have this one, which is never before the last one asked for.
+fn reaches<'r>(rows: &mut Peekable<impl Iterator<Item = &'r Row>>, row: Row) -> bool {
+    while rows.next_if(|one| **one < row).is_some() {}
+    rows.peek() == Some(&&row)
 }
 
 /// Returns the current picks that stay without passing the filters again.

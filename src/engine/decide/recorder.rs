@@ -25,6 +25,11 @@ pub(super) trait Recorder {
         self.not_chosen_with(row, || reason.to_owned());
     }
 
+    /// These clusters are not picked, all for one reason.
+    fn none_chosen(&mut self, rows: &[Row], reason: &str) {
+        rows.iter().for_each(|row| self.not_chosen(*row, reason));
+    }
+
     /// The cluster is or could be picked, and is one too many; each such cluster has its own reason.
     fn dropped(&mut self, row: Row, reason: &str);
 
@@ -64,6 +69,12 @@ impl Recorder for Counts {
 
     fn not_chosen_with(&mut self, _row: Row, reason: impl FnOnce() -> String) {
         self.not_chosen.get_or_insert_with(|| (reason(), 0)).1 += 1;
+    }
+
+    fn none_chosen(&mut self, rows: &[Row], reason: &str) {
+        if !rows.is_empty() {
+            self.not_chosen.get_or_insert_with(|| (reason.to_owned(), 0)).1 += rows.len();
+        }
     }
 
     fn dropped(&mut self, _row: Row, reason: &str) {

@@ -79,20 +79,19 @@ impl FileCache {
     }
 
     /// Returns the documents of a file that was read before.
-    pub(super) fn known(&self, file: &SourceFile) -> Option<&FileDocuments> {
-        self.files.peek(&(file.id, file.path.clone())).map(|parsed| &*parsed.documents)
+    pub(super) fn known(&self, file: &SourceFile) -> Option<&Arc<FileDocuments>> {
+        self.files.peek(&(file.id, file.path.clone())).map(|parsed| &parsed.documents)
     }
 
     /// Reads a file by itself.
     pub(super) fn read(&mut self, file: &SourceFile) -> Arc<FileDocuments> {
-        let key = (file.id, file.path.clone());
-        if let Some(known) = self.files.peek(&key) {
-            return known.documents.clone();
+        if let Some(known) = self.known(file) {
+            return known.clone();
         }
         self.count += 1;
         let mut parsed = parse(file, Limits::default().repeats);
         share_names(&mut parsed.documents, &mut self.names);
-        self.files.keep(key, parsed.clone());
+        self.files.keep((file.id, file.path.clone()), parsed.clone());
         parsed.documents
     }
 

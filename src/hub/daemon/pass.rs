@@ -144,17 +144,23 @@ pub(crate) fn git_folders(settings: &Settings) -> Result<[PathBuf; 2], PassError
 pub(crate) fn snapshot_refs(settings: &Settings) -> Result<RefSnapshot, PassError> {
     let repo = Repo::open(&settings.repo)?;
     let source = find_source(&repo, settings)?;
-    let statuses = list_statuses(&repo, &settings.refs)?;
-    Ok(RefSnapshot { source, statuses, own: OwnRefs::read(&repo, settings)? })
+    RefSnapshot::upon(source, &repo, settings)
 }
 
 /// Reports whether no ref has moved. The source comes first: it mostly is the one that has, and the others are many.
 pub(super) fn is_as_seen(settings: &Settings, seen: &RefSnapshot) -> Result<bool, PassError> {
     let repo = Repo::open(&settings.repo)?;
-    Ok(find_source(&repo, settings)? == seen.source && snapshot_refs(settings)? == *seen)
+    let source = find_source(&repo, settings)?;
+    Ok(source == seen.source && RefSnapshot::upon(source, &repo, settings)? == *seen)
 }
 
 impl RefSnapshot {
+    /// Reads all refs but the source.
+    fn upon(source: (String, CommitId), repo: &Repo, settings: &Settings) -> Result<RefSnapshot, PassError> {
+        let statuses = list_statuses(repo, &settings.refs)?;
+        Ok(RefSnapshot { source, statuses, own: OwnRefs::read(repo, settings)? })
+    }
+
     pub(super) fn source(&self) -> CommitId {
         self.source.1
     }
