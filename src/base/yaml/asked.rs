@@ -3,8 +3,8 @@
 //! A reader names its fields by reading them. Whoever wants to know what a kind consists of lets its reader read
 //! a sample and looks at the questions: they cannot differ from what the reader accepts.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The questions about one path. `spec.taints[].key` is a field of a list's items, `spec.clusters.*` a field
 /// whose name is data.
@@ -43,16 +43,20 @@ pub enum Form {
 
 /// The questions of a reader, with the path of each.
 #[derive(Debug, Default)]
-pub struct Asked(RefCell<BTreeSet<(String, Question)>>);
+pub struct Asked(Mutex<BTreeSet<(String, Question)>>);
 
 impl Asked {
     pub(super) fn note(&self, path: &str, question: Question) {
         // Samples have one item in each list.
-        self.0.borrow_mut().insert((path.replace("[0]", "[]"), question));
+        self.all().insert((path.replace("[0]", "[]"), question));
     }
 
     /// Returns the questions asked so far.
     pub fn take(&self) -> BTreeSet<(String, Question)> {
-        self.0.take()
+        std::mem::take(&mut *self.all())
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeSet<(String, Question)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

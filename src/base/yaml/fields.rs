@@ -9,7 +9,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use super::asked::{Asked, Form, Question};
@@ -23,7 +22,7 @@ pub struct Scope {
     /// The severity of an unknown field: an error, or a warning where the fleet's settings say so.
     unknown_fields: Cell<Severity>,
     refuse_nulls: bool,
-    asked: Option<Rc<Asked>>,
+    asked: Option<Arc<Asked>>,
     found: RefCell<Diagnostics>,
 }
 
@@ -39,7 +38,7 @@ impl Scope {
     }
 
     /// Notes the questions of the readers.
-    pub fn asking(self, asked: Option<Rc<Asked>>) -> Scope {
+    pub fn asking(self, asked: Option<Arc<Asked>>) -> Scope {
         Scope { asked, ..self }
     }
 

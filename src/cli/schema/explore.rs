@@ -5,7 +5,7 @@
 //! are asked as well. It ends when a whole round brings no new question.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
@@ -43,7 +43,7 @@ pub(super) fn fields(kind: &Kind) -> Field {
             ];
             sample.extend(fixed.map(|(key, value)| (key.to_owned(), value)));
             let text = Json::Object(sample).to_string();
-            let asked = Rc::new(Asked::default());
+            let asked = Arc::new(Asked::default());
             for document in yaml::read(text.as_bytes(), &Limits::default()).documents {
                 (kind.read)(Some(asked.clone()), document.root);
             }

@@ -1,6 +1,6 @@
 //! The kinds that people write, each with its reader: those of a fleet repository, and those of a member's files.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use berth_base::diag::{Diagnostics, Pos, Severity};
 use berth_base::model::Key;
@@ -11,7 +11,7 @@ use berth_engine::load;
 use berth_member::sync::{health::custom, local_overrides};
 
 /// Reads a document that stands alone.
-type Read = Box<dyn Fn(Option<Rc<Asked>>, Node) -> Diagnostics>;
+type Read = Box<dyn Fn(Option<Arc<Asked>>, Node) -> Diagnostics>;
 
 /// A kind with its reader.
 pub struct Kind {
@@ -38,7 +38,7 @@ pub fn kinds() -> Vec<Kind> {
 }
 
 fn of_dialect(dialect: &'static Dialect, kind: ReadKind) -> Kind {
-    let read = move |asked: Option<Rc<Asked>>, root: Node| {
+    let read = move |asked: Option<Arc<Asked>>, root: Node| {
         let text = |node: Option<&Node>| node.and_then(Node::as_str).unwrap_or_default().to_owned();
         let metadata = |key: &str| text(root.get("metadata").and_then(|metadata| metadata.get(key)));
         let key = Key::new(kind.group, kind.kind, &metadata("namespace"), &metadata("name"));
@@ -62,7 +62,7 @@ fn of_dialect(dialect: &'static Dialect, kind: ReadKind) -> Kind {
 }
 
 fn of_member(kind: &'static str, check: fn(&Scope, &Node)) -> Kind {
-    let read = move |asked: Option<Rc<Asked>>, root: Node| {
+    let read = move |asked: Option<Arc<Asked>>, root: Node| {
         let scope = Scope::new("sample.yaml".into(), Severity::Error).asking(asked);
         check(&scope, &root);
         scope.into_diagnostics()

@@ -3,6 +3,7 @@
 use super::readings::ReadingContext;
 use super::{Document, Input, Lowered};
 use berth_base::diag::{Diagnostics, Severity};
+use berth_base::parallel;
 use berth_base::yaml::Scope;
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ pub(super) struct Recall<'c> {
     /// See [`super::ReadingContexts::number`].
     pub context: u64,
     /// Reports whether the document depends on no other document.
-    pub stands_alone: &'c dyn Fn(&Document) -> bool,
+    pub stands_alone: &'c (dyn Fn(&Document) -> bool + Sync),
 }
 
 impl Recall<'_> {
@@ -42,7 +43,7 @@ impl Recall<'_> {
     }
 }
 
-impl Reader<'_, '_> {
+impl<'a> Reader<'a, '_> {
     /// Reads what is wanted, into what `read` knows as well as into what is made.
     pub fn each(
         &mut self,
@@ -50,11 +51,11 @@ impl Reader<'_, '_> {
         mut read: impl FnMut(&Scope, &Document, &mut Lowered),
     ) {
         let (input, nulls) = (self.input, self.refuses_nulls);
-        self.all(wanted, |document, unknown_fields, lowered, index| {
+        for (index, document, unknown_fields) in self.those(wanted) {
             let scope = scope_of(input, document, unknown_fields, nulls);
             let reading = read_one(scope, |scope, made| read(scope, document, made));
-            keep(lowered, index, &reading);
-        });
+            keep(self.lowered, index, &reading);
+        }
     }
 
     /// [`Reader::each`] where all that a document gives is what is made of it, so that it need not be read
@@ -63,7 +64,7 @@ impl Reader<'_, '_> {
         &mut self,
         recall: &Recall<'_>,
         wanted: impl Fn(&Document) -> bool,
-        read: impl FnMut(&Scope, &Document, &mut Lowered),
+        read: impl Fn(&Scope, &Document, &mut Lowered) + Sync,
     ) {
         self.each_recalled_with(recall, wanted, read, |()| {});
     }
@@ -74,35 +75,35 @@ impl Reader<'_, '_> {
         &mut self,
         recall: &Recall<'_>,
         wanted: impl Fn(&Document) -> bool,
-        mut read: impl FnMut(&Scope, &Document, &mut Lowered) -> Given,
+        read: impl Fn(&Scope, &Document, &mut Lowered) -> Given + Sync,
         mut take: impl FnMut(&Given),
     ) {
         let (input, nulls) = (self.input, self.refuses_nulls);
-        self.all(wanted, |document, unknown_fields, lowered, index| {
-            let mut fresh = || {
-                let scope = scope_of(input, document, unknown_fields, nulls);
+        let wanted = self.those(wanted);
+        let readings = parallel::map(&wanted, |(_, document, unknown_fields)| {
+            let fresh = || {
+                let scope = scope_of(input, document, *unknown_fields, nulls);
                 read_one(scope, |scope, made| read(scope, document, made))
             };
-            let against = ReadingContext { stage: recall.stage, context: recall.context, unknown_fields };
-            let stands_alone = (recall.stands_alone)(document);
-            let reading = if stands_alone { document.recall(against, fresh) } else { Arc::new(fresh()) };
-            take(&reading.given);
-            keep(lowered, index, &reading);
+            let Recall { stage, context, stands_alone } = *recall;
+            let against = ReadingContext { stage, context, unknown_fields: *unknown_fields };
+            if stands_alone(document) { document.recall(against, fresh) } else { Arc::new(fresh()) }
         });
+        for ((index, ..), reading) in wanted.iter().zip(&readings) {
+            take(&reading.given);
+            keep(self.lowered, *index, reading);
+        }
     }
 
-    fn all(
-        &mut self,
-        wanted: impl Fn(&Document) -> bool,
-        mut read: impl FnMut(&Document, Severity, &mut Lowered, usize),
-    ) {
-        for (index, document) in self.input.documents.iter().enumerate() {
-            if wanted(document) {
-                let newer = (self.is_newer)(document);
-                let unknown_fields = if newer { Severity::Warning } else { self.input.unknown_fields };
-                read(document, unknown_fields, self.lowered, index);
-            }
-        }
+    /// The documents that are wanted, with their indexes and the severity of fields that they should not have.
+    fn those(&self, wanted: impl Fn(&Document) -> bool) -> Vec<(usize, &'a Document, Severity)> {
+        let input = self.input;
+        let wanted = input.documents.iter().enumerate().filter(|(_, document)| wanted(document));
+        let each = wanted.map(|(index, document)| {
+            let newer = (self.is_newer)(document);
+            (index, *document, if newer { Severity::Warning } else { input.unknown_fields })
+        });
+        each.collect()
     }
 }
 

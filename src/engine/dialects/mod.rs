@@ -22,7 +22,6 @@ mod staged_runs;
 mod written_strategy;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -196,7 +195,7 @@ pub struct Input<'a> {
     /// The contexts that documents are read in.
     pub contexts: &'a ReadingContexts,
     /// Notes what the readers ask for, where somebody wants to know.
-    pub asked: Option<Rc<Asked>>,
+    pub asked: Option<Arc<Asked>>,
 }
 
 impl Input<'_> {

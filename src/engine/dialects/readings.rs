@@ -2,7 +2,6 @@
 //! reading stays with the document and is shared. Losing it costs time only.
 
 use std::any::Any;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +14,7 @@ type Made = Arc<dyn Any + Send + Sync>;
 /// The contexts that documents are read in, by stage.
 #[derive(Debug, Default)]
 pub struct ReadingContexts {
-    contexts: RefCell<BTreeMap<&'static str, Context>>,
+    contexts: Mutex<BTreeMap<&'static str, Context>>,
 }
 
 /// The last reading of each stage of one document.
@@ -47,7 +46,7 @@ pub struct ReadingContext {
 impl ReadingContexts {
     /// Returns the number of a context: unchanged as long as the value is equal.
     pub fn number<T: PartialEq + Send + 'static>(&self, name: &'static str, value: T) -> u64 {
-        let mut contexts = self.contexts.borrow_mut();
+        let mut contexts = self.contexts.lock().unwrap_or_else(PoisonError::into_inner);
         let number = match contexts.get(name) {
             Some(known) if known.value.downcast_ref::<T>() == Some(&value) => return known.number,
             known => known.map_or(0, |known| known.number + 1),

@@ -3,8 +3,8 @@
 //! Read as KubeFed reads it, surprises included. A preference that runs into one gets a warning with its
 //! effect and a way to avoid it.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value as Json;
 
@@ -39,7 +39,7 @@ pub(super) struct Preference {
     /// The spec's text.
     pub(super) text: Json,
     /// Its workload was met.
-    met: Cell<bool>,
+    met: AtomicBool,
 }
 
 /// The preferences by namespace and name.
@@ -51,7 +51,7 @@ impl Preferences {
     pub(super) fn find(&self, kind: &str, namespace: &str, name: &str) -> Option<&Preference> {
         let found = self.0.get(&(namespace.to_owned(), name.to_owned()))?;
         (found.target == kind).then(|| {
-            found.met.set(true);
+            found.met.store(true, Ordering::Relaxed);
             found
         })
     }
@@ -63,7 +63,7 @@ impl Preferences {
 
     /// Warns of preferences without a workload.
     pub(super) fn report_unmet(&self, found: &mut Diagnostics) {
-        for one in self.0.values().filter(|one| !one.met.get()) {
+        for one in self.0.values().filter(|one| !one.met.load(Ordering::Relaxed)) {
             let wanted = format!("{} {}", one.target, one.key.full_name());
             let message = format!("there is no {wanted} to divide the replicas of");
             let hint =
@@ -117,7 +117,7 @@ pub(super) fn read(scope: &Scope, document: &Document, preferences: &mut Prefere
         shares: clusters,
         others,
         text,
-        met: Cell::new(false),
+        met: AtomicBool::new(false),
     };
     warn_of_floors(scope, &preference);
     preferences.0.insert((metadata.namespace, metadata.name), preference);

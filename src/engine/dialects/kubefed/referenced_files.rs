@@ -2,8 +2,8 @@
 //! in `spec.templateRef` and `spec.overridesRef`: berth's extension, so that different teams can own them.
 //! While a named file is missing or faulty, members keep the last good form of the workload.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::kinds::{OVERRIDE_LIST, TEMPLATE};
 use super::{overrides, template};
@@ -27,7 +27,7 @@ struct File<T> {
     /// `None` where it is at fault.
     content: Option<T>,
     at: Pos,
-    named: Cell<bool>,
+    named: AtomicBool,
 }
 
 /// The content of a Federated object: its own and that of the files it names.
@@ -42,8 +42,8 @@ pub(super) struct Content {
 impl Files {
     /// Warns of files that no Federated object names.
     pub(super) fn report_unnamed(&self, found: &mut Diagnostics) {
-        let templates = self.templates.values().filter(|file| !file.named.get());
-        let overrides = self.overrides.values().filter(|file| !file.named.get());
+        let templates = self.templates.values().filter(|file| !file.named.load(Ordering::Relaxed));
+        let overrides = self.overrides.values().filter(|file| !file.named.load(Ordering::Relaxed));
         let unnamed = templates.map(|file| (&file.at, TEMPLATE_REF));
         for (at, Reference { kind, field, .. }) in
             unnamed.chain(overrides.map(|file| (&file.at, OVERRIDES_REF)))
@@ -68,13 +68,13 @@ pub(super) fn read(scope: &Scope, document: &Document, files: &mut Files) {
         let content = template::read(&mut fields);
         fields.finish();
         let content = content.filter(|_| sound());
-        files.templates.insert(place, File { content, at, named: Cell::new(false) });
+        files.templates.insert(place, File { content, at, named: AtomicBool::new(false) });
     } else {
         fields.require("overrides");
         let content = overrides::read(&mut fields, document);
         fields.finish();
         let content = sound().then_some(content);
-        files.overrides.insert(place, File { content, at, named: Cell::new(false) });
+        files.overrides.insert(place, File { content, at, named: AtomicBool::new(false) });
     }
 }
 
@@ -146,7 +146,7 @@ impl Reference {
         let Some(name) = name else { return Found::NotNamed };
         match files.get(&(namespace.to_owned(), name.to_owned())) {
             Some(file) => {
-                file.named.set(true);
+                file.named.store(true, Ordering::Relaxed);
                 // A faulty one has been reported.
                 file.content.clone().map_or(Found::Lacking, Found::Content)
             }
