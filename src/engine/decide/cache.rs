@@ -63,7 +63,7 @@ pub(super) struct Rest {
 
 impl DecisionInputs {
     /// Reports whether the current state has what was decided of a placement, so that it would only be found to stand.
-    /// What was decided names only clusters of that pass, so that its picks need no look where none has left.
+    /// Picks name only clusters of the pass that made them: while none has left, all of them are there.
     fn stands(&self, placement: &Placement, decided: &Decision, any_left: bool) -> bool {
         let Some(previous) = self.previous.get(&placement.key) else { return false };
         let Source::Own(policy) = &placement.source else { return false };
