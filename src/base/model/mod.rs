@@ -19,6 +19,7 @@ pub mod key;
 pub(crate) mod label_keys;
 pub mod map;
 pub mod member;
+pub mod named;
 pub mod object;
 mod object_write;
 pub mod overrides;

@@ -1,7 +1,6 @@
 //! Placements: the rules that pick clusters, as dialects hand them to the engine.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -9,13 +8,14 @@ use serde_json::Value as Json;
 use super::cluster::WorkloadName;
 use super::decision::{Condition, Outcome};
 use super::key::Key;
+use super::named::Named;
 use super::placement_ref::PlacementRef;
 use super::selector::{Measure, Selector, Term};
 use crate::diag::Pos;
 use crate::packed::Packed;
 
 /// A placement, or a workload that follows placements.
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Placement {
     pub key: Key,
     pub origin: Pos,
@@ -33,7 +33,7 @@ impl Placement {
 }
 
 /// The origin of a placement's clusters.
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub enum Source {
     /// A policy of its own.
     Own(Box<Policy>),
@@ -42,15 +42,15 @@ pub enum Source {
 }
 
 /// Follows other placements' decisions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Follow {
     pub placements: Vec<PlacementRef>,
     pub filters: Vec<Filter>,
-    pub condition: fn(&Outcome) -> Option<Condition>,
+    pub condition: Wording,
 }
 
 /// The choice of clusters: candidates → filters → scorers → selection → groups.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Policy {
     /// The conditions on a candidate; all must pass.
     pub candidates: Vec<Filter>,
@@ -67,7 +67,7 @@ pub struct Policy {
     /// Set where nothing can be decided at all, with what then happens to an earlier decision.
     pub blocked: Option<Blocked>,
     /// The condition in the dialect's own words.
-    pub condition: fn(&Outcome) -> Option<Condition>,
+    pub condition: Wording,
     /// The policy as its author wrote it, without what may change freely: a decision made under an
     /// equal text was made under the same policy.
     pub text: Packed,
@@ -86,40 +86,19 @@ impl Policy {
         groups: None,
         division: None,
         blocked: None,
-        condition: |_| None,
+        condition: SAYS_NOTHING,
         text: Packed::NULL,
     };
 }
 
-/// Functions are left out. They follow from the kind of the placement and from the fields beside them.
-impl Hash for Policy {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let Policy {
-            candidates,
-            filters,
-            scorers,
-            ranking,
-            selection,
-            retention,
-            replace_after,
-            groups,
-            division,
-            blocked,
-            condition: _,
-            text,
-        } = self;
-        (candidates, filters, scorers, ranking, selection).hash(state);
-        (matches!(retention, Retention::SamePolicy(_)), replace_after).hash(state);
-        (groups, division, blocked, text).hash(state);
-    }
-}
+/// Tells the condition of an outcome in a dialect's own words.
+pub type Wording = Named<fn(&Outcome) -> Option<Condition>>;
 
-impl Hash for Follow {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let Follow { placements, filters, condition: _ } = self;
-        (placements, filters).hash(state);
-    }
-}
+/// Tells no condition.
+pub const SAYS_NOTHING: Wording = Named { name: "nothing", function: |_| None };
+
+/// Takes the texts of policies as they are.
+pub const AS_WRITTEN: NormalForm = Named { name: "as written", function: Clone::clone };
 
 /// A filter and who asked for it.
 #[derive(Clone, Debug, PartialEq, Hash)]
@@ -304,14 +283,17 @@ pub struct Choice {
 }
 
 /// The parts of the current decision that are reused without a new evaluation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Retention {
     /// Nothing: each decision is made from scratch.
     None,
-    /// Clusters picked under the same policy stay while they are in the fleet. The function brings the text of
-    /// an earlier policy, as its author or another version of berth wrote it, into the form of [`Policy::text`].
-    SamePolicy(fn(&Json) -> Json),
+    /// Clusters picked under the same policy stay while they are in the fleet.
+    SamePolicy(NormalForm),
 }
+
+/// Brings the text of an earlier policy, as its author or another version of berth wrote it, into the form of
+/// [`Policy::text`].
+pub type NormalForm = Named<fn(&Json) -> Json>;
 
 /// Cuts the picked clusters into ordered groups.
 #[derive(Clone, Debug, PartialEq, Hash)]

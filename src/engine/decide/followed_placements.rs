@@ -78,7 +78,7 @@ impl Following<'_> {
             picked: picks.len(),
             ..Outcome::default()
         };
-        let condition = (follow.condition)(&outcome);
+        let condition = (follow.condition.function)(&outcome);
         Followed { picks, condition, complete: union.complete }
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn decide(case: &Case<'_>, choices: &[Choice], recorder: &mut impl Re
         wanted: case.policy.selection.wanted(),
         unmet,
     };
-    let condition = (case.policy.condition)(&outcome);
+    let condition = (case.policy.condition.function)(&outcome);
     Chosen { picks: picks.into_iter().map(|(_, pick)| pick).collect(), condition }
 }
 

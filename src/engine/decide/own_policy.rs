@@ -71,7 +71,7 @@ pub(super) fn decide(case: &Case<'_>, recorder: &mut impl Recorder) -> Chosen {
         wanted: case.policy.selection.wanted(),
         unmet: passed.unmet,
     };
-    let condition = (case.policy.condition)(&outcome);
+    let condition = (case.policy.condition.function)(&outcome);
     Chosen { picks: picks.into_iter().map(|(_, pick)| pick).collect(), condition }
 }
 
@@ -150,8 +150,9 @@ fn kept(case: &Case<'_>, filters: &[&Filter]) -> Vec<Row> {
     let (Retention::SamePolicy(form), Some(previous)) = (case.policy.retention, case.previous) else {
         return Vec::new();
     };
-    let is_another =
-        |text: &Packed| *text != case.policy.text && form(&text.to_json()) != case.policy.text.to_json();
+    let is_another = |text: &Packed| {
+        *text != case.policy.text && (form.function)(&text.to_json()) != case.policy.text.to_json()
+    };
     if previous.policy.as_ref().is_some_and(is_another) {
         return Vec::new();
     }
@@ -225,7 +226,7 @@ fn stand_divided(case: &Case<'_>, then: &[Filter], recorder: &mut impl Recorder)
     recorder.checks(&checks);
     let passed = picks.len();
     let outcome = Outcome { candidates: case.candidates.len(), passed, picked: passed, ..Outcome::default() };
-    Chosen { picks, condition: (case.policy.condition)(&outcome) }
+    Chosen { picks, condition: (case.policy.condition.function)(&outcome) }
 }
 
 /// Returns the reason of the new picks: one text for all of them.

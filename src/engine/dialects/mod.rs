@@ -38,6 +38,7 @@ pub use staged_runs::{RunApproval, StagedRuns};
 pub(crate) use written_strategy::{duration, written_strategy};
 
 use berth_base::diag::{Diagnostics, Pos, Severity};
+use berth_base::model::named::Functions;
 use berth_base::model::rollout_policy::RolloutPolicy;
 use berth_base::model::staged::{Run, RunProgress, StageApproval, StageStrategy, Standing};
 use berth_base::model::{Approval, Cluster, ClusterStatus, Key, Map, Object, Placement, Shared, Workload};
@@ -141,6 +142,8 @@ pub struct Dialect {
     pub acted_on_by_hub: fn(&Key) -> Option<&'static str>,
     /// Returns the changes between two sets of files that a hub would refuse. Equal files may be left out.
     pub refused_by_hub: fn(&[FileText], &[FileText]) -> Diagnostics,
+    /// The functions that its clusters, placements and overrides name.
+    pub functions: Functions,
 }
 
 /// A file's path and bytes.
@@ -171,6 +174,7 @@ impl Dialect {
         report: |_| None,
         acted_on_by_hub: |_| None,
         refused_by_hub: |_, _| Diagnostics::new(),
+        functions: Functions::NONE,
     };
 
     /// Reports whether a key is of the kind that describes clusters.

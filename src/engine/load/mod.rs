@@ -173,8 +173,7 @@ fn adopt(fleet: &mut Fleet, earlier: &Fleet) {
     fleet.statuses.adopt(&earlier.statuses, Shared::eq);
     fleet.workloads.adopt(&earlier.workloads, Shared::eq);
     fleet.rollout_policies.adopt(&earlier.rollout_policies, Shared::eq);
-    // Placements hold functions, which cannot be compared.
-    fleet.placements.adopt(&earlier.placements, Shared::is_same);
+    fleet.placements.adopt(&earlier.placements, Shared::eq);
 }
 
 fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut FileCache) -> ReadTree {

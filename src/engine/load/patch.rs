@@ -135,8 +135,7 @@ fn makes_anything(document: &Document, fleet: &Fleet) -> bool {
 /// small one has.
 fn apply(fleet: &mut Fleet, before: &Fleet, after: &Fleet) -> Option<()> {
     let n_clusters = fleet.clusters.len();
-    // Placements hold functions, which cannot be compared.
-    replace(&mut fleet.placements, &before.placements, &after.placements, Shared::is_same)?;
+    replace(&mut fleet.placements, &before.placements, &after.placements, Shared::eq)?;
     replace(&mut fleet.workloads, &before.workloads, &after.workloads, Shared::eq)?;
     replace(&mut fleet.clusters, &before.clusters, &after.clusters, Shared::eq)?;
     for change in before.labels.changes(&after.labels) {

@@ -2,6 +2,8 @@
 
 use super::setup::*;
 use crate::decide::{Decided, decide, explain};
+use berth_base::model::decision::Outcome;
+use berth_base::model::named::Named;
 use berth_base::model::placement::{Choice, Filter, Policy, Rule, ScoreRule, Selection, Sorter};
 use berth_base::model::selector::Measure;
 use berth_base::model::{Cluster, Condition, Decision, Effect, Fleet, Key, Map};
@@ -22,13 +24,15 @@ fn in_turn(choices: Vec<Choice>) -> Policy {
     Policy {
         scorers: vec![scorer(ScoreRule::Among(sorter))],
         selection: Selection::InTurn(choices),
-        condition: |outcome| {
-            let message = outcome.unmet.join("; ");
-            let (kind, reason) = ("Scheduled".to_owned(), "Reason".to_owned());
-            Some(Condition { kind, status: outcome.unmet.is_empty(), reason, message })
-        },
+        condition: Named { name: "scheduled", function: scheduled },
         ..policy(Vec::new())
     }
+}
+
+fn scheduled(outcome: &Outcome) -> Option<Condition> {
+    let message = outcome.unmet.join("; ");
+    let (kind, reason) = ("Scheduled".to_owned(), "Reason".to_owned());
+    Some(Condition { kind, status: outcome.unmet.is_empty(), reason, message })
 }
 
 fn filters(rules: Vec<Rule>) -> Vec<Filter> {

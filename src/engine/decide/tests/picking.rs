@@ -3,7 +3,7 @@
 use super::setup::*;
 use crate::decide::decide;
 use berth_base::model::placement::{
-    Blocked, Filter, GroupSize, Grouping, Policy, Ranking, Retention, Rule, ScoreRule, Selection,
+    AS_WRITTEN, Blocked, Filter, GroupSize, Grouping, Policy, Ranking, Retention, Rule, ScoreRule, Selection,
 };
 use berth_base::model::{Condition, Effect, Map};
 use berth_base::packed::Packed;
@@ -97,7 +97,7 @@ fn what_is_kept_is_not_filtered_again_but_names_asked_for_must_pass() {
     tainted.taints = vec![taint("gone", Effect::Refuse, None)];
     let clusters = vec![tainted, cluster("b", &[]), cluster("c", &[])];
     let keep = |selection| Policy {
-        retention: Retention::SamePolicy(serde_json::Value::clone),
+        retention: Retention::SamePolicy(AS_WRITTEN),
         selection,
         ..policy(vec![Rule::Tolerates(Vec::new())])
     };

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::setup::*;
 use crate::decide::{decide, explain};
 use berth_base::model::placement::{
-    GroupSize, Grouping, Placement, Policy, Ranking, Retention, ScoreRule, Selection,
+    AS_WRITTEN, GroupSize, Grouping, Placement, Policy, Ranking, Retention, ScoreRule, Selection,
 };
 use berth_base::model::{Cluster, ClusterStatus, Decision, Effect, Map};
 use berth_base::packed::Packed;
@@ -51,7 +51,7 @@ pub(crate) fn some_policy() -> impl Strategy<Value = Policy> {
         Policy {
             scorers: if yes[3] { scorers } else { Vec::new() },
             ranking: if yes[1] { Ranking::SumThenName } else { Ranking::PartsThenNameDescending },
-            retention: if yes[2] { Retention::SamePolicy(serde_json::Value::clone) } else { Retention::None },
+            retention: if yes[2] { Retention::SamePolicy(AS_WRITTEN) } else { Retention::None },
             selection: count.map_or(Selection::All, Selection::First),
             groups: group.map(|(size, key)| Grouping {
                 size: GroupSize::Count(size),

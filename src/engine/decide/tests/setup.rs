@@ -9,7 +9,8 @@ use berth_base::diag::Pos;
 use berth_base::model::PlacementRef;
 use berth_base::model::cluster::{AddOnScore, Cluster};
 use berth_base::model::decision::{Condition, Outcome};
-use berth_base::model::placement::{Filter, Follow, Policy, Rule, ScoreRule, Scorer, Toleration};
+use berth_base::model::named::Named;
+use berth_base::model::placement::{Filter, Follow, Policy, Rule, ScoreRule, Scorer, Toleration, Wording};
 use berth_base::model::{
     Decision, Effect, Fleet, Key, Map, Pick, Placement, Requirement, Selector, Source, Taint, Term, Timestamp,
 };
@@ -91,7 +92,9 @@ pub fn names(names: &[&str]) -> std::collections::BTreeSet<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-fn condition(outcome: &Outcome) -> Option<Condition> {
+const PLACED: Wording = Named { name: "placed", function: placed };
+
+fn placed(outcome: &Outcome) -> Option<Condition> {
     Some(Condition {
         kind: "Placed".to_owned(),
         status: outcome.unmet.is_empty() && outcome.wanted.is_none_or(|wanted| outcome.picked >= wanted),
@@ -105,7 +108,7 @@ pub fn policy(rules: Vec<Rule>) -> Policy {
     let filter = |rule| Filter { rule, by: None };
     Policy {
         filters: rules.into_iter().map(filter).collect(),
-        condition,
+        condition: PLACED,
         text: Packed::of(&json!({})),
         ..Policy::BLANK
     }
@@ -127,7 +130,7 @@ pub fn follows(name: &str, followed: &[&str]) -> Placement {
     Placement {
         key: Key::new("test", "Work", "shop", name),
         origin: Pos::new("work.yaml", 1, 1),
-        source: Source::Follows(Follow { placements, filters: Vec::new(), condition }),
+        source: Source::Follows(Follow { placements, filters: Vec::new(), condition: PLACED }),
     }
 }
 

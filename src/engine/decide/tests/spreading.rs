@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::setup::*;
 use berth_base::model::cluster::{Report, Standing};
 use berth_base::model::placement::{
-    Policy, Preference, Ranking, Retention, Rule, ScoreRule, Scorer, Selection, SpreadConstraint,
+    AS_WRITTEN, Policy, Preference, Ranking, Retention, Rule, ScoreRule, Scorer, Selection, SpreadConstraint,
 };
 use berth_base::model::{Cluster, Decision, Key, Map};
 
@@ -63,7 +63,7 @@ fn pick_n(count: usize, constraints: &[SpreadConstraint]) -> Policy {
         ],
         ranking: Ranking::PartsThenNameDescending,
         selection: Selection::First(count),
-        retention: Retention::SamePolicy(serde_json::Value::clone),
+        retention: Retention::SamePolicy(AS_WRITTEN),
         ..policy(vec![Rule::Ready])
     }
 }

@@ -14,7 +14,8 @@ use crate::dialects::{Document, Lowered};
 use berth_base::diag::Diagnostic;
 use berth_base::meta::{Metadata, open};
 use berth_base::model::decision::Outcome;
-use berth_base::model::placement::{Blocked, Filter, Follow, Rule};
+use berth_base::model::named::Named;
+use berth_base::model::placement::{Blocked, Filter, Follow, Rule, Wording};
 use berth_base::model::rollout::Strategy;
 use berth_base::model::workload::ReplicasAt;
 use berth_base::model::{Condition, Key, Override, Placement, Pointer, Policy, Source, Template, Workload};
@@ -175,7 +176,7 @@ fn source_of(object: FederatedObject<'_>, federated: &FederatedType, wanted: Wan
             }
             Narrowing::NotFederated(filter) => {
                 policy.filters.push(filter);
-                policy.condition = not_federated;
+                policy.condition = NOT_FEDERATED;
             }
             Narrowing::Unreadable(key) => policy.blocked = Some(unreadable(&key)),
         }
@@ -241,6 +242,8 @@ fn unreadable(namespace: &Key) -> Blocked {
         keep_earlier: true,
     }
 }
+
+pub(super) const NOT_FEDERATED: Wording = Named { name: "NamespaceNotFederated", function: not_federated };
 
 fn not_federated(_: &Outcome) -> Option<Condition> {
     let message = "the namespace has no FederatedNamespace of its name";

@@ -143,7 +143,7 @@ fn a_namespace_narrows_what_is_in_it() {
     let alone = lowered(std::slice::from_ref(&map));
     let reason = &policy(&alone, "FederatedConfigMap").filters[1].rule;
     assert!(matches!(reason, Rule::Nowhere(reason) if reason.contains("NamespaceNotFederated")));
-    let condition = (policy(&alone, "FederatedConfigMap").condition)(&Default::default());
+    let condition = (policy(&alone, "FederatedConfigMap").condition.function)(&Default::default());
     assert_eq!(condition.map(|one| one.reason).as_deref(), Some("NamespaceNotFederated"));
 
     let own_plane = lowered(&[config("shop", json!({"scope": "Namespaced"})), map]);

@@ -13,7 +13,8 @@ use super::work_options::{self, Plurals};
 use crate::dialects::{CarriedObject, Document};
 use berth_base::model::PlacementRef;
 use berth_base::model::decision::Outcome;
-use berth_base::model::placement::Follow;
+use berth_base::model::named::Named;
+use berth_base::model::placement::{Follow, Wording};
 use berth_base::model::rollout::{Rollout, Strategy};
 use berth_base::model::{Condition, Key, Object, ObjectId, Placement, Source, Template, Workload};
 use berth_base::packed::Packed;
@@ -30,7 +31,7 @@ pub(super) fn read(scope: &Scope, document: &Document, plurals: &Plurals) -> Opt
     spec.finish();
     fields.finish();
     let key = Key::new(WORK, "ManifestWorkReplicaSet", &metadata.namespace, &metadata.name);
-    let follow = Follow { placements, filters: Vec::new(), condition };
+    let follow = Follow { placements, filters: Vec::new(), condition: VERIFIED };
     let origin = document.at.clone();
     Some((
         Placement { key: key.clone(), origin: origin.clone(), source: Source::Follows(follow) },
@@ -132,7 +133,9 @@ fn manifest(scope: &Scope, node: &Node, path: &str) -> Option<Object> {
     Some(Object { id, origin: scope.pos(node.at), content: Packed::of(&content) })
 }
 
-fn condition(outcome: &Outcome) -> Option<Condition> {
+pub(super) const VERIFIED: Wording = Named { name: "PlacementVerified", function: verified };
+
+fn verified(outcome: &Outcome) -> Option<Condition> {
     let (status, reason, message) = match outcome.picked {
         0 => (false, "PlacementDecisionEmpty", "the placements it follows pick no cluster".to_owned()),
         picked => (true, "AsExpected", format!("{picked} clusters are picked")),

@@ -13,7 +13,7 @@ use super::{History, Loaded};
 use crate::dialects::{Claim, Dialect, Document, Input, Lowered};
 use berth_base::diag::Severity;
 use berth_base::model::PlacementRef;
-use berth_base::model::placement::{Follow, Policy};
+use berth_base::model::placement::{Follow, Policy, SAYS_NOTHING};
 use berth_base::model::{Cluster, Placement, Source, Workload};
 use berth_base::source::{SourceFile, SourceTree};
 use berth_base::yaml::Scope;
@@ -60,7 +60,8 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
                     name: rule,
                     at: scope.pos(fields.place_of("rule")),
                 };
-                let follow = Follow { placements: vec![wanted], filters: Vec::new(), condition: |_| None };
+                let follow =
+                    Follow { placements: vec![wanted], filters: Vec::new(), condition: SAYS_NOTHING };
                 let workload = Workload::new(key.clone(), origin.clone(), Vec::new());
                 out.workloads.push(workload.into());
                 out.placements.push(Placement { key, origin, source: Source::Follows(follow) }.into());

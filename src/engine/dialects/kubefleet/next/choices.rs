@@ -6,12 +6,18 @@ use super::expressions;
 use crate::dialects::kubefleet::policy;
 use berth_base::model::Policy;
 use berth_base::model::decision::{Condition, Outcome};
-use berth_base::model::placement::{Choice, Ranking, Retention, ScoreRule, Scorer, Selection, Sorter};
+use berth_base::model::named::Named;
+use berth_base::model::placement::{
+    AS_WRITTEN, Choice, Ranking, Retention, ScoreRule, Scorer, Selection, Sorter, Wording,
+};
 use berth_base::model::selector::{Measure, Selector, Term};
 use berth_base::packed::Packed;
 use berth_base::text::counted;
 use berth_base::yaml::fields::Fields;
 use berth_base::yaml::node::Value;
+
+pub const ALL: Wording = Named { name: "all ClusterProfiles", function: all };
+pub const IN_TURN: Wording = Named { name: "clusterSelectors in turn", function: in_turn };
 
 const MOST: usize = 10;
 const MOST_TERMS: usize = 5;
@@ -25,9 +31,9 @@ pub fn policy(spec: &mut Fields<'_>, needed: Option<&str>) -> Policy {
     let choices = spec.node("clusterSelectors").map(|_| choices(spec));
     // Without selectors, every cluster that passes.
     let selection = choices.map_or(Selection::All, Selection::InTurn);
-    let (condition, retention): (fn(&Outcome) -> Option<Condition>, _) = match selection {
-        Selection::All => (all, Retention::SamePolicy(Clone::clone)),
-        _ => (in_turn, Retention::None),
+    let (condition, retention) = match selection {
+        Selection::All => (ALL, Retention::SamePolicy(AS_WRITTEN)),
+        _ => (IN_TURN, Retention::None),
     };
     Policy {
         selection,

@@ -2,23 +2,29 @@
 
 use berth_base::model::Condition;
 use berth_base::model::decision::Outcome;
+use berth_base::model::named::Named;
+use berth_base::model::placement::Wording;
 
 const FULFILLED: &str = "SchedulingPolicyFulfilled";
 const UNFULFILLED: &str = "SchedulingPolicyUnfulfilled";
 
+pub const PICK_ALL: Wording = Named { name: "KubeFleet's PickAll", function: pick_all };
+pub const PICK_N: Wording = Named { name: "KubeFleet's PickN", function: pick_n };
+pub const PICK_FIXED: Wording = Named { name: "KubeFleet's PickFixed", function: pick_fixed };
+
 /// Asks for nothing in particular, so it always has what it asked for.
-pub(crate) fn pick_all(outcome: &Outcome) -> Option<Condition> {
+fn pick_all(outcome: &Outcome) -> Option<Condition> {
     scheduled(true, FULFILLED, format!("found all clusters the policy allows: {}", outcome.picked))
 }
 
-pub(crate) fn pick_n(outcome: &Outcome) -> Option<Condition> {
+fn pick_n(outcome: &Outcome) -> Option<Condition> {
     let wanted = outcome.wanted.unwrap_or(0);
     let enough = outcome.picked >= wanted;
     let message = format!("found {} of the {wanted} clusters asked for", outcome.picked);
     scheduled(enough, if enough { FULFILLED } else { UNFULFILLED }, message)
 }
 
-pub(crate) fn pick_fixed(outcome: &Outcome) -> Option<Condition> {
+fn pick_fixed(outcome: &Outcome) -> Option<Condition> {
     if outcome.unmet.is_empty() {
         return scheduled(true, FULFILLED, "all clusters named are in the fleet and eligible".to_owned());
     }

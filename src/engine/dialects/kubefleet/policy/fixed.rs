@@ -43,7 +43,7 @@ pub fn policy(names: BTreeSet<String>, text: Json) -> Policy {
     Policy {
         filters: vec![plain(Rule::Eligible(LIMITS))],
         selection: Selection::Exactly(names),
-        condition: condition::pick_fixed,
+        condition: condition::PICK_FIXED,
         blocked: nothing.map(|condition| Blocked { condition, keep_earlier: true }),
         ..base(text)
     }

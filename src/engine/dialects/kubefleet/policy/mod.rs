@@ -26,9 +26,9 @@ use berth_base::packed::Packed;
 use berth_base::yaml::fields::Fields;
 
 pub use affinity::check_terms;
-pub use condition::invalid_selectors;
+pub use condition::{PICK_ALL, PICK_FIXED, PICK_N, invalid_selectors};
 pub use property::{comparison, measure};
-pub use text::normal_form;
+pub use text::{NORMAL_FORM, normal_form};
 pub use tolerations::read as tolerations;
 
 use affinity::Affinity;
@@ -137,7 +137,7 @@ fn pick_all(parts: Parts, namespace: Option<&str>, text: Json) -> Policy {
         filters: filters(&parts, namespace),
         scorers: scorers(Vec::new(), Vec::new()),
         selection: Selection::All,
-        condition: condition::pick_all,
+        condition: PICK_ALL,
         ..base(text)
     }
 }
@@ -150,13 +150,8 @@ fn pick_n(number: usize, parts: Parts, namespace: Option<&str>, text: Json) -> P
     let mut scorers = scorers(parts.constraints, preferences);
     // Among equals, what was there under another policy stays. Not a score, so it has no name.
     scorers.push(Scorer { name: String::new(), weight: 1, rule: ScoreRule::Steady });
-    let mut policy = Policy {
-        filters,
-        scorers,
-        selection: Selection::First(number),
-        condition: condition::pick_n,
-        ..base(text)
-    };
+    let mut policy =
+        Policy { filters, scorers, selection: Selection::First(number), condition: PICK_N, ..base(text) };
     if looks_at_all {
         // Domains and extremes are the whole fleet's; those who leave are refused as ineligible.
         policy.candidates.clear();
@@ -168,8 +163,8 @@ fn base(text: Json) -> Policy {
     Policy {
         candidates: vec![plain(Rule::NotLeaving)],
         ranking: Ranking::PartsThenNameDescending,
-        retention: Retention::SamePolicy(normal_form),
-        condition: condition::pick_all,
+        retention: Retention::SamePolicy(NORMAL_FORM),
+        condition: PICK_ALL,
         text: Packed::of(&text),
         ..Policy::BLANK
     }

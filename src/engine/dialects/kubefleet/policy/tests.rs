@@ -93,7 +93,8 @@ fn conditions_are_in_kubefleets_words() {
             "SchedulingPolicyUnfulfilled",
         ),
     ] {
-        let condition = (policy(&with_policy(text), "web").condition)(&outcome).expect("there is one");
+        let condition =
+            (policy(&with_policy(text), "web").condition.function)(&outcome).expect("there is one");
         assert_eq!((condition.kind.as_str(), condition.reason.as_str()), ("Scheduled", reason), "{text}");
     }
 }

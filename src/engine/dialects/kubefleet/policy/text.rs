@@ -3,6 +3,11 @@
 use serde_json::{Map, Value as Json, json};
 
 use crate::dialects::kubefleet::common_mistakes;
+use berth_base::model::named::Named;
+use berth_base::model::placement::NormalForm;
+
+/// [`normal_form`], as policies name it.
+pub const NORMAL_FORM: NormalForm = Named { name: "KubeFleet's policy", function: normal_form };
 
 /// Fills in what KubeFleet's defaults fill in and leaves out `numberOfClusters`, which may change
 /// freely: a decision made under an equal form was made under the same policy.

@@ -2,9 +2,12 @@
 
 use berth_base::model::Condition;
 use berth_base::model::decision::Outcome;
-use berth_base::model::placement::ClusterSet;
+use berth_base::model::named::Named;
+use berth_base::model::placement::{ClusterSet, Wording};
 
-pub(super) fn of(outcome: &Outcome) -> Option<Condition> {
+pub const SATISFIED: Wording = Named { name: "PlacementSatisfied", function: of };
+
+fn of(outcome: &Outcome) -> Option<Condition> {
     let picked = outcome.picked;
     Some(match outcome.wanted {
         _ if outcome.candidates == 0 => satisfied(

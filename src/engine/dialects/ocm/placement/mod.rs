@@ -8,6 +8,8 @@ mod prioritizers;
 mod spread;
 mod tolerations;
 
+pub use condition::SATISFIED;
+
 use super::Context;
 use super::groups::CLUSTER;
 use crate::dialects::Document;
@@ -31,7 +33,7 @@ pub(super) fn read(scope: &Scope, document: &Document, context: &Context) -> Opt
         blocked: bound
             .is_empty()
             .then(|| Blocked { condition: condition::no_bindings(&metadata.namespace), keep_earlier: false }),
-        condition: condition::of,
+        condition: SATISFIED,
         text,
         ..Policy::BLANK
     };

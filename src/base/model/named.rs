@@ -1,0 +1,46 @@
+//! Functions of dialects in the model, each known by a name.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use super::cluster_view::View;
+use super::placement::{NormalForm, Wording};
+
+/// A function under a name, which identifies it: no two functions of a type share one.
+#[derive(Clone, Copy)]
+pub struct Named<F> {
+    pub name: &'static str,
+    pub function: F,
+}
+
+impl<F> PartialEq for Named<F> {
+    fn eq(&self, other: &Named<F>) -> bool {
+        self.name == other.name
+    }
+}
+
+impl<F> Eq for Named<F> {}
+
+impl<F> Hash for Named<F> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl<F> fmt::Debug for Named<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// The functions that the model of one dialect names.
+#[derive(Clone, Copy, Debug)]
+pub struct Functions {
+    pub wordings: &'static [Wording],
+    pub normal_forms: &'static [NormalForm],
+    pub views: &'static [View],
+}
+
+impl Functions {
+    pub const NONE: Functions = Functions { wordings: &[], normal_forms: &[], views: &[] };
+}
