@@ -10,12 +10,13 @@ use crate::policy_tests::Side;
 use crate::release::{self, labels::ClusterLabels};
 use crate::render;
 use crate::state::State;
+use berth_base::codec::coded::Coded;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::diag::Diagnostics;
 use berth_base::model::release::RecordFormat;
 use berth_base::model::{
-    ClusterStatus, ContentError, Contents, Decision, DecisionFormat, EarlierFleet, Fleet, FleetPrints,
-    Folders, Key, Map, Shared, Timestamp,
+    ClusterStatus, ContentError, Contents, Decision, DecisionFormat, Fleet, Folders, Key, Map, Shared,
+    Timestamp,
 };
 use berth_base::source::SourceTree;
 
@@ -99,25 +100,6 @@ pub struct PipelineCache {
     decided: Option<decide::DecisionCache>,
     rendered: render::ProcessCache,
     effort: Effort,
-    /// The fingerprints of a fleet, where they are known already.
-    prints: Option<(FleetPrints, Shared<Fleet>)>,
-}
-
-/// The same, as another process left it: what the state that the build became does not tell.
-#[derive(Clone, Debug)]
-pub struct StoredPass {
-    fleet: FleetPrints,
-    decided: Option<decide::StoredDecisions>,
-    rendered: render::StoredCache,
-}
-
-/// Where a build goes on from.
-#[derive(Clone, Debug)]
-pub enum LastPass {
-    /// The last pass of this process.
-    Own(PipelineCache),
-    /// The last pass of the process before this one.
-    Earlier(StoredPass),
 }
 
 /// The parts of a fleet that a build looked at. It took everything else over from the build before.
@@ -129,71 +111,36 @@ pub struct Effort {
 }
 
 impl PipelineCache {
-    /// Encodes what another process needs to go on from this build; `current` is the state that the build became.
-    /// `None` for an uncertain fleet.
-    fn encode(&self, encoder: &mut Encoder, current: &State) -> Option<()> {
-        let PipelineCache { decided, rendered, effort: _, prints } = self;
-        let prints = match prints {
-            Some((prints, earlier)) => prints.of_later(earlier, rendered.fleet()),
-            None => FleetPrints::of(rendered.fleet()),
-        };
-        prints.encode(encoder);
+    /// Returns the fleet that was built.
+    pub fn fleet(&self) -> &Shared<Fleet> {
+        self.rendered.fleet()
+    }
+
+    /// Returns what the build looked at.
+    pub fn effort(&self) -> Effort {
+        self.effort
+    }
+
+    /// Encodes what another process needs to go on from this build, which became the state `current`. `None` for an
+    /// uncertain fleet.
+    pub fn encode(&self, encoder: &mut Encoder, current: &State) -> Option<()> {
+        let PipelineCache { decided, rendered, effort: _ } = self;
+        rendered.fleet().put(encoder);
         encoder.maybe(decided.as_ref(), |encoder, decided| decided.encode(encoder, current));
         rendered.encode(encoder, previous(current))
     }
-}
 
-impl StoredPass {
-    pub fn decode(decoder: &mut Decoder<'_>) -> Option<StoredPass> {
-        Some(StoredPass {
-            fleet: FleetPrints::decode(decoder)?,
-            decided: decoder.maybe(decide::StoredDecisions::decode)?,
-            rendered: render::StoredCache::decode(decoder)?,
-        })
-    }
-
-    /// Puts the cache together again, before a build of this fleet. All clusters that are the same and all else that is
-    /// the same is the fleet's own.
-    fn restore(&self, fleet: &Fleet, current: &State) -> PipelineCache {
-        let decisions = self.rendered.decisions(previous(current));
-        let objects = |key: &Key| decisions.get(key).map(|decision| decision.objects.clone());
-        let EarlierFleet { fleet, has_same_clusters } =
-            self.fleet.restore(fleet, |key| objects(key).unwrap_or_default());
-        let fleet = Shared::from(fleet);
-        let rendered = self.rendered.restore(&fleet, previous(current));
-        let decided = self.decided.as_ref().filter(|_| has_same_clusters);
+    pub fn decode(decoder: &mut Decoder<'_>, current: &State) -> Option<PipelineCache> {
+        let fleet = Shared::get(decoder)?;
+        let decided = decoder.maybe(decide::StoredDecisions::decode)?;
+        let rendered = render::StoredCache::decode(decoder)?.restore(&fleet, previous(current));
         let decided = decided.map(|decided| decided.restore(&fleet, rendered.decisions(), current));
-        PipelineCache {
-            decided,
-            rendered,
-            effort: Effort::default(),
-            prints: Some((self.fleet.clone(), fleet)),
-        }
-    }
-}
-
-impl LastPass {
-    /// Returns what the build looked at.
-    pub fn effort(&self) -> Effort {
-        match self {
-            LastPass::Own(cache) => cache.effort,
-            LastPass::Earlier(_) => Effort::default(),
-        }
-    }
-
-    /// Encodes what another process needs to go on from the build, which became the state `current`.
-    pub fn encode(&self, encoder: &mut Encoder, current: &State) -> Option<()> {
-        match self {
-            LastPass::Own(cache) => cache.encode(encoder, current),
-            LastPass::Earlier(_) => None,
-        }
+        Some(PipelineCache { decided, rendered, effort: Effort::default() })
     }
 
     /// Forgets rendered contents that were not published: they may be missing from the store.
     pub fn keep_published(&mut self, published: &Folders) {
-        if let LastPass::Own(cache) = self {
-            cache.rendered.keep_published(published);
-        }
+        self.rendered.keep_published(published);
     }
 }
 
@@ -226,25 +173,15 @@ pub fn build(inputs: Inputs<'_>, contents: &mut dyn Contents) -> Result<Built, C
 pub fn build_loaded(
     loaded: Loaded,
     inputs: Inputs<'_>,
-    last: Option<&LastPass>,
+    last: Option<&PipelineCache>,
     contents: &mut dyn Contents,
-) -> Result<(Built, LastPass), ContentError> {
-    let restored;
-    let cache = match last {
-        Some(LastPass::Own(cache)) => Some(cache),
-        Some(LastPass::Earlier(stored)) => {
-            restored = stored.restore(&loaded.fleet, inputs.current);
-            Some(&restored)
-        }
-        None => None,
-    };
-    let prints = cache.and_then(|cache| cache.prints.clone());
+) -> Result<(Built, PipelineCache), ContentError> {
     let (loaded, decided, mut diagnostics, decision_cache) =
-        decide_after(loaded, inputs, cache.and_then(|cache| cache.decided.as_ref()));
+        decide_after(loaded, inputs, last.and_then(|last| last.decided.as_ref()));
     let mut decisions = decided.decisions;
-    let cache = cache.map(|cache| &cache.rendered);
+    let last = last.map(|last| &last.rendered);
     let (rendered, render_cache) =
-        render::render_after(cache, &loaded.fleet, &mut decisions, previous(inputs.current), contents)?;
+        render::render_after(last, &loaded.fleet, &mut decisions, previous(inputs.current), contents)?;
     diagnostics.extend(rendered.diagnostics);
     let mut kept = BTreeMap::new();
     for (path, bytes) in loaded.kept {
@@ -261,8 +198,7 @@ pub fn build_loaded(
     diagnostics.sort();
     let next_change = decided.next_change.into_iter().chain(released.next_change).min();
     let effort = Effort { placements: decided.looked_at, paths: render_cache.made };
-    let cache =
-        LastPass::Own(PipelineCache { decided: decision_cache, rendered: render_cache, effort, prints });
+    let cache = PipelineCache { decided: decision_cache, rendered: render_cache, effort };
     let rollouts = released.traces;
     Ok((Built { fleet: loaded.fleet, state, diagnostics, next_change, rollouts }, cache))
 }

@@ -1,5 +1,6 @@
 //! A file of encoded values. A part of it can be passed over, decoded later, and copied into the next file as it is.
 
+use std::any::Any;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,6 +23,8 @@ pub struct File {
     texts: Vec<Arc<str>>,
     /// The number of texts when the file was last written without an earlier one.
     fresh: usize,
+    /// See [`Decoder::statics`].
+    pub(super) statics: &'static (dyn Any + Send + Sync),
     /// Some part could not be decoded.
     is_damaged: AtomicBool,
 }
@@ -35,6 +38,11 @@ impl fmt::Debug for File {
 impl File {
     /// Reads the texts of a file, and takes all else as it is.
     pub fn read(bytes: Vec<u8>) -> Option<Arc<File>> {
+        File::read_with(bytes, &())
+    }
+
+    /// [`File::read`], with the values that the file names in place of holding them.
+    pub fn read_with(bytes: Vec<u8>, statics: &'static (dyn Any + Send + Sync)) -> Option<Arc<File>> {
         let mut rest = bytes.as_slice();
         let mut number = || {
             let (first, others) = rest.split_first_chunk()?;
@@ -51,7 +59,7 @@ impl File {
             rest = others;
         }
         let body = bytes.len() - rest.len();
-        Some(Arc::new(File { bytes, body, texts, fresh, is_damaged: AtomicBool::new(false) }))
+        Some(Arc::new(File { bytes, body, texts, fresh, statics, is_damaged: AtomicBool::new(false) }))
     }
 
     pub fn decoder(self: &Arc<File>) -> Decoder<'_> {

@@ -1,8 +1,12 @@
-//! JSON values as bytes for digests, their numbers exact.
+//! JSON values ↔ bytes, their numbers exact.
 
 use serde_json::{Number, Value as Json};
 
-use super::Encoder;
+use super::coded::Coded;
+use super::{Decoder, Encoder};
+
+/// Values nest at most so deep where they are read back: those that were stored come from files, which nest less.
+const DEEPEST: usize = 200;
 
 impl Encoder {
     fn json_number(&mut self, number: &Number) {
@@ -42,5 +46,40 @@ impl Encoder {
                 });
             }
         }
+    }
+}
+
+impl Decoder<'_> {
+    fn json_number(&mut self) -> Option<Number> {
+        match self.number()? {
+            0 => Some(self.number()?.into()),
+            1 => Some(self.signed()?.into()),
+            2 => Number::from_f64(f64::from_le_bytes(self.raw()?)),
+            _ => None,
+        }
+    }
+
+    fn json(&mut self, depth: usize) -> Option<Json> {
+        let below = depth.checked_sub(1)?;
+        Some(match self.number()? {
+            0 => Json::Null,
+            1 => Json::Bool(false),
+            2 => Json::Bool(true),
+            3 => Json::Number(self.json_number()?),
+            4 => Json::String(self.string()?),
+            5 => Json::Array(self.list(|decoder| decoder.json(below))?),
+            6 => Json::Object(self.list(|decoder| Some((decoder.string()?, decoder.json(below)?)))?),
+            _ => return None,
+        })
+    }
+}
+
+impl Coded for Json {
+    fn put(&self, encoder: &mut Encoder) {
+        encoder.json(self);
+    }
+
+    fn get(decoder: &mut Decoder<'_>) -> Option<Json> {
+        decoder.json(DEEPEST)
     }
 }

@@ -3,12 +3,14 @@
 //! Each text is written once and named by a number from then on. No bytes make reading panic; whether they
 //! are as they were written is for a checksum beside them to say.
 //!
-//! [`file`]: bytes that are read back, and their parts, which are decoded when they are looked at first. [`later`]: such a value.
+//! [`coded`]: values with one encoding. [`file`]: bytes that are read back, and their parts, which are decoded when they are looked at first. [`later`]: such a value.
 
+pub mod coded;
 pub mod file;
 mod json;
 pub mod later;
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -118,6 +120,11 @@ impl<'f> Decoder<'f> {
     /// The file that is read.
     pub fn file(&self) -> &'f Arc<File> {
         self.file
+    }
+
+    /// Returns the values that the file names in place of holding them, if they are of this type.
+    pub fn statics<T: Any>(&self) -> Option<&'static T> {
+        self.file.statics.downcast_ref()
     }
 
     /// Reports whether everything was read.

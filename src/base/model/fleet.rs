@@ -16,7 +16,7 @@ use super::status::ClusterStatus;
 use super::workload::Workload;
 
 /// A fleet as its repository describes it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fleet {
     pub clusters: Map<String, Shared<Cluster>>,
     pub placements: Map<Key, Shared<Placement>>,

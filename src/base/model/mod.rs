@@ -9,12 +9,11 @@ pub mod applier;
 pub mod approval;
 pub mod cluster;
 pub mod cluster_view;
+mod coded;
 pub mod content;
 pub mod decision;
 pub mod encoding;
-pub mod fingerprint;
 pub mod fleet;
-pub mod fleet_prints;
 pub mod key;
 pub(crate) mod label_keys;
 pub mod map;
@@ -46,9 +45,7 @@ pub use content::{ContentError, ContentId, Contents, Folder, Folders, difference
 pub use decision::{
     Condition, Decision, DecisionFormat, Digest, Failure, Group, Pick, PickCursor, PickDetails, Refused,
 };
-pub use fingerprint::Fingerprint;
 pub use fleet::Fleet;
-pub use fleet_prints::{EarlierFleet, FleetPrints};
 pub use key::Key;
 pub use label_keys::LabelKeys;
 pub use map::Map;

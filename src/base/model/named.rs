@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use super::cluster_view::View;
-use super::placement::{NormalForm, Wording};
+use super::placement::{AS_WRITTEN, NormalForm, SAYS_NOTHING, Wording};
 
 /// A function under a name, which identifies it: no two functions of a type share one.
 #[derive(Clone, Copy)]
@@ -43,4 +43,24 @@ pub struct Functions {
 
 impl Functions {
     pub const NONE: Functions = Functions { wordings: &[], normal_forms: &[], views: &[] };
+}
+
+/// The functions of all dialects, and those that every model may name.
+#[derive(Clone, Copy, Debug)]
+pub struct AllFunctions(pub &'static [&'static Functions]);
+
+impl AllFunctions {
+    pub fn wording(&self, name: &str) -> Option<Wording> {
+        let all = self.0.iter().flat_map(|functions| functions.wordings);
+        all.chain([&SAYS_NOTHING]).find(|one| one.name == name).copied()
+    }
+
+    pub fn normal_form(&self, name: &str) -> Option<NormalForm> {
+        let all = self.0.iter().flat_map(|functions| functions.normal_forms);
+        all.chain([&AS_WRITTEN]).find(|one| one.name == name).copied()
+    }
+
+    pub fn view(&self, name: &str) -> Option<View> {
+        self.0.iter().flat_map(|functions| functions.views).find(|one| one.name == name).copied()
+    }
 }

@@ -15,7 +15,7 @@ use crate::diag::Pos;
 use crate::packed::Packed;
 
 /// A placement, or a workload that follows placements.
-#[derive(Clone, Debug, PartialEq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Hash)]
 pub struct Placement {
     pub key: Key,
     pub origin: Pos,
@@ -71,6 +71,12 @@ pub struct Policy {
     /// The policy as its author wrote it, without what may change freely: a decision made under an
     /// equal text was made under the same policy.
     pub text: Packed,
+}
+
+impl Default for Source {
+    fn default() -> Source {
+        Source::Own(Box::new(Policy::BLANK))
+    }
 }
 
 impl Policy {

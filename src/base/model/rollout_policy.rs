@@ -16,7 +16,7 @@ pub const KIND: &str = "RolloutPolicy";
 pub const ANNOTATION: &str = "berth.dev/rollout-policy";
 
 /// Orders for the rollouts of some workloads. One in a namespace is for that namespace only.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RolloutPolicy {
     pub key: Key,
     pub origin: Pos,

@@ -11,7 +11,7 @@ use super::rollout::Strategy;
 use crate::diag::Pos;
 
 /// Objects that go together to the clusters of one decision: the decision with the same key.
-#[derive(Clone, Debug, PartialEq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Hash)]
 pub struct Workload {
     pub key: Key,
     pub origin: Pos,
@@ -33,16 +33,7 @@ impl Workload {
 
     /// A workload without overrides, for all clusters at once.
     pub fn new(key: Key, origin: Pos, templates: Vec<Template>) -> Workload {
-        let overrides = Vec::new();
-        Workload {
-            key,
-            origin,
-            templates,
-            overrides,
-            replicas: None,
-            frozen: false,
-            strategy: Strategy::AtOnce,
-        }
+        Workload { key, origin, templates, ..Workload::default() }
     }
 }
 

@@ -14,7 +14,6 @@ use berth_base::model::{ClusterStatus, Decision, DecisionFormat, Fleet, Key, Map
 #[derive(Clone, Debug)]
 pub(crate) struct StoredDecisions {
     now: Timestamp,
-    of_files: Map<String, Shared<ClusterStatus>>,
     statuses: Map<String, Shared<ClusterStatus>>,
     /// Where the current decisions were others before.
     previous: Map<Key, Option<Decision>>,
@@ -29,10 +28,9 @@ impl DecisionCache {
     /// Encodes all but the fleet and the results' decisions; `current` is the state that these became.
     pub(crate) fn encode(&self, encoder: &mut Encoder, current: &State) {
         let DecisionCache { inputs, results, facts: _ } = self;
-        let DecisionInputs { fleet, previous, statuses, now, format } = inputs;
+        let DecisionInputs { fleet: _, previous, statuses, now, format } = inputs;
         let Results { decisions: _, said, flips, unsettled, old } = results;
         put_moment(encoder, *now);
-        put_statuses(encoder, &fleet.statuses);
         put_statuses(encoder, statuses);
         decision_differences::put(encoder, &current.decisions, previous);
         encoder.list(said.iter(), |encoder, (key, said)| {
@@ -53,7 +51,6 @@ impl StoredDecisions {
     pub(crate) fn decode(decoder: &mut Decoder<'_>) -> Option<StoredDecisions> {
         Some(StoredDecisions {
             now: moment(decoder)?,
-            of_files: statuses(decoder)?,
             statuses: statuses(decoder)?,
             previous: decision_differences::get(decoder)?,
             said: decoder.list(|decoder| Some((key(decoder)?, decoder.list(diagnostic)?)))?,
@@ -67,15 +64,14 @@ impl StoredDecisions {
     /// Puts the cache together again: with the fleet and the decisions of that process, and the state that they became.
     pub(crate) fn restore(
         &self,
-        fleet: &Fleet,
+        fleet: &Shared<Fleet>,
         decisions: &Map<Key, Decision>,
         current: &State,
     ) -> DecisionCache {
-        let StoredDecisions { now, of_files, statuses, previous, said, flips, unsettled, old, format } = self;
-        let fleet = Fleet { statuses: of_files.clone(), ..fleet.clone() };
+        let StoredDecisions { now, statuses, previous, said, flips, unsettled, old, format } = self;
         DecisionCache {
             inputs: DecisionInputs {
-                fleet: fleet.into(),
+                fleet: fleet.clone(),
                 previous: decision_differences::apply(&current.decisions, previous),
                 statuses: statuses.clone(),
                 now: *now,

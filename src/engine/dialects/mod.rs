@@ -38,7 +38,7 @@ pub use staged_runs::{RunApproval, StagedRuns};
 pub(crate) use written_strategy::{duration, written_strategy};
 
 use berth_base::diag::{Diagnostics, Pos, Severity};
-use berth_base::model::named::Functions;
+use berth_base::model::named::{AllFunctions, Functions};
 use berth_base::model::rollout_policy::RolloutPolicy;
 use berth_base::model::staged::{Run, RunProgress, StageApproval, StageStrategy, Standing};
 use berth_base::model::{Approval, Cluster, ClusterStatus, Key, Map, Object, Placement, Shared, Workload};
@@ -89,6 +89,10 @@ pub type Dialects = &'static [&'static Dialect];
 
 /// All dialects.
 pub const DIALECTS: Dialects = &[&kubefed::DIALECT, &kubefleet::DIALECT, &ocm::DIALECT, &inventory::DIALECT];
+
+/// The functions that a model may name.
+pub static FUNCTIONS: AllFunctions =
+    AllFunctions(&[&kubefed::DIALECT.functions, &kubefleet::DIALECT.functions, &ocm::DIALECT.functions]);
 
 /// The cluster kinds of all dialects.
 pub fn cluster_kinds() -> impl Iterator<Item = &'static ClusterKind> {

@@ -10,7 +10,7 @@ use super::Placed;
 use super::claims::{self, Claim, Groups};
 use super::inputs::RenderInputs;
 use super::warnings::Warnings;
-use berth_base::model::{ContentId, Decision, Fleet, Folder, Folders, Key, Map, differences};
+use berth_base::model::{ContentId, Decision, Fleet, Folder, Folders, Key, Map, Shared, differences};
 
 /// The inputs and results of the last rendering.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +45,7 @@ pub(super) struct Changes<'o, 'n> {
 
 impl ProcessCache {
     /// The fleet that was rendered.
-    pub(crate) fn fleet(&self) -> &Fleet {
+    pub(crate) fn fleet(&self) -> &Shared<Fleet> {
         &self.inputs.fleet
     }
 

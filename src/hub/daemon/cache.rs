@@ -105,7 +105,7 @@ impl Cache {
 
     /// Returns what the build of the last pass looked at; nothing where it left no cache.
     pub fn effort(&self) -> pipeline::Effort {
-        self.build.built.as_ref().map(pipeline::LastPass::effort).unwrap_or_default()
+        self.build.built.as_ref().map(pipeline::PipelineCache::effort).unwrap_or_default()
     }
 
     /// Writes the cache file for the next process.
@@ -142,7 +142,7 @@ impl Cache {
                 self.file = Some(file);
                 self.stored = Some(current.commit);
                 self.current = Some(current);
-                self.build.built = pass.map(pipeline::LastPass::Earlier);
+                self.build.built = pass;
                 self.cluster_refs = cluster_refs.unwrap_or_default();
                 if let Some((summary, written)) = report {
                     (self.summary, self.report) = (summary, Some(written));

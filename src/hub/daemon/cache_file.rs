@@ -8,7 +8,7 @@ use super::kept_file;
 use crate::publish::{self, ClusterRefCache, CurrentState, WrittenReport};
 use berth_base::codec::file::File;
 use berth_engine::load::FileCache;
-use berth_engine::pipeline::{LastPass, StoredPass};
+use berth_engine::pipeline::PipelineCache;
 use berth_engine::report::FleetSummary;
 use berth_git::{CommitId, Repo};
 
@@ -27,7 +27,7 @@ pub(super) struct Last {
     /// The file, from which parts are decoded when they are looked at first.
     pub file: Arc<File>,
     pub current: CurrentState,
-    pub pass: Option<StoredPass>,
+    pub pass: Option<PipelineCache>,
     pub cluster_refs: Option<ClusterRefCache>,
     pub report: Option<(FleetSummary, WrittenReport)>,
 }
@@ -37,7 +37,7 @@ pub(super) struct Last {
 pub(super) struct Left<'a> {
     pub parsed: &'a FileCache,
     pub current: &'a CurrentState,
-    pub pass: Option<&'a LastPass>,
+    pub pass: Option<&'a PipelineCache>,
     pub cluster_refs: &'a ClusterRefCache,
     pub report: Option<(&'a FleetSummary, &'a WrittenReport)>,
 }
@@ -53,7 +53,7 @@ pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<Found> {
         let current = publish::decode_current(decoder, repo, commit).ok()??;
         let last = Last {
             file: decoder.file().clone(),
-            pass: decoder.maybe(StoredPass::decode)?,
+            pass: decoder.maybe(|decoder| PipelineCache::decode(decoder, &current.state))?,
             cluster_refs: decoder.maybe(|decoder| ClusterRefCache::decode(decoder, &current))?,
             report: decoder.maybe(|decoder| {
                 let summary = FleetSummary::decode(decoder, &current.state)?;

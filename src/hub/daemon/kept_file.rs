@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use berth_base::codec::file::File;
 use berth_base::codec::{Decoder, Encoder};
+use berth_engine::dialects::FUNCTIONS;
 use berth_git::Repo;
 
 const FOLDER: &str = "berth/cache";
@@ -29,7 +30,7 @@ pub(super) fn read<T>(
     name: &str,
     decode: impl FnOnce(&mut Decoder<'_>) -> Option<T>,
 ) -> Option<T> {
-    let file = File::read(body(&path(repo, name))?)?;
+    let file = File::read_with(body(&path(repo, name))?, &FUNCTIONS)?;
     let mut decoder = file.decoder();
     if *decoder.text()? != *BUILD {
         return None;

@@ -12,7 +12,7 @@ pub struct BuildCache {
     pub(super) parsed: FileCache,
     pub(super) copies: CopyReportCache,
     /// The rendered objects of the current state, and no other.
-    pub built: Option<pipeline::LastPass>,
+    pub built: Option<pipeline::PipelineCache>,
 }
 
 impl BuildCache {

@@ -11,7 +11,7 @@ use berth_base::model::{ClusterStatus, Map, Shared, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::causes::{Causes, Edits, Effects, InputChange, InputKind, Seen, Trials, reports, trace};
 use berth_engine::load::{self, FileCache, History};
-use berth_engine::pipeline::{self, Built, Inputs, LastPass};
+use berth_engine::pipeline::{self, Built, Inputs, PipelineCache};
 use berth_engine::state::State;
 use berth_git::{self as git, BlobIds, Repo};
 
@@ -64,7 +64,7 @@ struct Step<'i> {
     edits: Edits,
     effects: Effects,
     parsed: FileCache,
-    built: Option<LastPass>,
+    built: Option<PipelineCache>,
     /// The reports that differ, by their number: the cluster, what the current state read of it, and what its source
     /// would read now.
     reports: BTreeMap<usize, (String, [ClusterStatus; 2])>,

@@ -364,7 +364,10 @@ impl PassInputs {
         Ok(self.build_after(contents)?.0)
     }
 
-    fn build_after(&self, contents: &mut dyn Contents) -> Result<(Built, pipeline::LastPass), ContentError> {
+    fn build_after(
+        &self,
+        contents: &mut dyn Contents,
+    ) -> Result<(Built, pipeline::PipelineCache), ContentError> {
         let before = self.cache.built.as_ref();
         self.inputs(|inputs| pipeline::build_loaded(self.loaded.clone(), inputs, before, contents))
     }

@@ -113,6 +113,7 @@ fn what_stands_alone_is_loaded_by_itself() {
         all.replace("fed/config-map.yaml", "clusters: [{name: f1}]", "clusterSelector: {}"),
         "a placement"
     );
+    assert!(all.replace("fed/shared.yaml", "clusters: [{name: f1}]", "clusters: []"), "reads a file");
     assert!(all.replace("fed/clusters.yaml", "size: s", "size: l"));
     assert!(all.replace("fleet/cluster.yaml", "size: s", "size: l"));
     assert!(all.replace("ocm/cluster.yaml", "clusterset: green", "clusterset: green, size: s"));
@@ -126,7 +127,6 @@ fn what_others_are_read_with_takes_a_whole_load() {
     let mut all = Repository::new();
     assert!(!all.replace("fed/namespace.yaml", "clusterSelector: {}", "clusters: []"));
     assert!(!all.replace("fed/type.yaml", "propagation: Enabled", "propagation: Disabled"));
-    assert!(!all.replace("fed/shared.yaml", "clusters: [{name: f1}]", "clusters: []"), "reads a file");
     assert!(!all.replace("shared/map.yaml", "k: v", "k: w"));
     assert!(!all.replace("fleet/placement.yaml", "name: plain", "name: other"));
     assert!(!all.replace("fleet/namespace.yaml", "name: plain", "name: plain, labels: {a: b}"));

@@ -15,7 +15,7 @@ fn a_secret_s_other_value_makes_its_copies_anew() {
     for is_stored in [true, false] {
         let mut world = World::default();
         let left = world.render_after(None, &before);
-        let left = world.left(left, is_stored, &after);
+        let left = world.left(left, is_stored);
         world.render_after(Some(left), &after);
         assert_eq!(world.object("oslo", "shop/Secret_s.yaml")["stringData"]["p"], "hunter3");
     }
@@ -61,7 +61,7 @@ fn a_cluster_s_new_label_makes_only_those_copies_anew_that_read_it() {
         let mut world = World::default();
         let left = world.render_after(None, &labelled("low"));
         let after = labelled("high");
-        let left = world.left(left, is_stored, &after);
+        let left = world.left(left, is_stored);
         let puts = world.contents.puts;
         world.render_after(Some(left), &after);
         assert_eq!(world.object("oslo", SETTINGS)["data"]["mode"], "b");
@@ -83,7 +83,7 @@ fn a_cluster_s_other_applier_makes_its_copies_anew() {
         let mut world = World::default();
         let left = world.render_after(None, &applied_by("berth"));
         let after = applied_by("flux");
-        let left = world.left(left, is_stored, &after);
+        let left = world.left(left, is_stored);
         let left = world.render_after(Some(left), &after);
         let of = |world: &World, cluster: &str, path: &str| {
             world.object(cluster, path)["metadata"]["annotations"][guard].clone()
@@ -93,7 +93,7 @@ fn a_cluster_s_other_applier_makes_its_copies_anew() {
         assert_eq!(of(&world, "oslo", SETTINGS), Json::Null);
         assert_eq!(of(&world, "turin", namespace), Json::Null);
         let after = applied_by("berth");
-        let left = world.left(left, is_stored, &after);
+        let left = world.left(left, is_stored);
         world.render_after(Some(left), &after);
         assert_eq!(of(&world, "oslo", namespace), Json::Null);
         assert_eq!(world.folders["oslo"], world.folders["turin"]);
@@ -110,12 +110,12 @@ fn a_cluster_that_joins_or_leaves_makes_no_copies_of_others_anew() {
         let mut world = World::default();
         let left = world.render_after(None, &loaded(&three));
         let (puts, joined) = (world.contents.puts, loaded(&four));
-        let left = world.left(left, is_stored, &joined);
+        let left = world.left(left, is_stored);
         let left = world.render_after(Some(left), &joined);
         assert_eq!(world.contents.puts - puts, 2, "the namespace and the settings for rome");
         assert_eq!(world.folders["rome"], world.folders["turin"]);
         let (puts, again) = (world.contents.puts, loaded(&three));
-        let left = world.left(left, is_stored, &again);
+        let left = world.left(left, is_stored);
         world.render_after(Some(left), &again);
         assert_eq!(world.contents.puts, puts);
         assert!(!world.folders.contains_key("rome"));

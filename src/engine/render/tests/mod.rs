@@ -11,10 +11,11 @@ use super::*;
 use crate::decide::decide;
 use crate::load::{History as Files, load};
 use berth_base::codec::Encoder;
+use berth_base::codec::coded::Coded as _;
 use berth_base::codec::file::File;
 use berth_base::diag::Severity;
 use berth_base::model::content::ContentId;
-use berth_base::model::{FleetPrints, Map, Shared};
+use berth_base::model::{Map, Shared};
 use berth_base::source::{SourceFile, SourceTree};
 
 /// Contents in memory, and how often something was put.
@@ -63,22 +64,20 @@ impl World {
         cache
     }
 
-    /// The cache as the next rendering gets it, of the `later` fleet: in the same process, or in another one.
-    fn left(&self, cache: ProcessCache, is_stored: bool, later: &Fleet) -> ProcessCache {
+    /// The cache as the next rendering gets it: in the same process, or in another one.
+    fn left(&self, cache: ProcessCache, is_stored: bool) -> ProcessCache {
         if !is_stored {
             return cache;
         }
         let current = Previous { decisions: &self.decisions, folders: &self.folders };
         let mut encoder = Encoder::of_file(None);
-        FleetPrints::of(cache.fleet()).encode(&mut encoder);
+        cache.fleet().put(&mut encoder);
         cache.encode(&mut encoder, current).expect("no doubt");
         let file = File::read(encoder.into_file().concat()).expect("it is a file");
         let mut decoder = file.decoder();
-        let prints = FleetPrints::decode(&mut decoder).expect("readable");
+        let fleet = Shared::get(&mut decoder).expect("readable");
         let stored = StoredCache::decode(&mut decoder).expect("readable");
-        let objects = |key: &Key| self.decisions.get(key).map(|decision| decision.objects.clone());
-        let earlier = prints.restore(later, |key| objects(key).unwrap_or_default());
-        stored.restore(&earlier.fleet.into(), current)
+        stored.restore(&fleet, current)
     }
 
     fn object(&self, cluster: &str, path: &str) -> Json {
