@@ -155,7 +155,8 @@ fn the_cost_of_a_change_does_not_follow_the_number_of_workloads() {
             [nothing_of_two, edit_of_two, joined_of_two, (.., label_of_two)],
         ) = (flat(one), flat(two));
         assert_eq!((nothing.0, nothing.1.paths, nothing.2), (0, 0, [1, 1, 1]), "{dialect:?}: nothing");
-        let looked_at = Effort { placements: usize::from(dialect != Dialect::KubeFleet), paths: 1 };
+        // The clusters are those that were picked: only the content is another one.
+        let looked_at = Effort { placements: 0, paths: 1 };
         assert_eq!((edit.0, edit.1), (1, looked_at), "{dialect:?}: one edit");
         // Everybody gets the namespaces of KubeFed and KubeFleet.
         let namespaces = if dialect == Dialect::Ocm { 0 } else { 20 };
@@ -205,6 +206,28 @@ fn a_pass_over_what_it_knows_parses_nothing_and_writes_nothing_but_its_record() 
     world.pass();
     assert_eq!(world.cache.parsed(), parsed);
     assert_eq!(kinds(&before, &world.objects()), [1, 1, 1]);
+}
+
+/// The file of another workload is gone from the repository: whoever looked at it would fail.
+#[test]
+fn a_new_process_reads_the_files_that_changed_and_no_others() {
+    for dialect in [Dialect::KubeFed, Dialect::Ocm] {
+        let shape = Shape { dialect, ..KUBEFED };
+        let mut world = World::new(shape);
+        let (other, text) = shape.workload(8, 1);
+        commit(world.folder.path(), &[(other.clone(), text)], 1);
+        world.pass();
+        world.cache.store(&Settings::of(world.folder.path()));
+        let id = world.git(&["rev-parse", &format!("HEAD:{other}")]);
+        let (folder, name) = id.trim().split_at(2);
+        let path = world.git(&["rev-parse", "--git-path", &format!("objects/{folder}/{name}")]);
+        std::fs::remove_file(world.folder.path().join(path.trim())).unwrap();
+        world.cache = Cache::default();
+        let (files, effort, _) = cost(&mut world, |world| {
+            commit(world.folder.path(), &[shape.workload(7, 1)], 2);
+        });
+        assert_eq!((files, effort), (1, Effort { placements: 0, paths: 1 }), "{dialect:?}");
+    }
 }
 
 #[test]

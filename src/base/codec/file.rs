@@ -72,6 +72,11 @@ impl File {
         self.is_damaged.load(Ordering::Relaxed)
     }
 
+    /// Notes that something that the file names cannot be had.
+    pub fn damage(&self) {
+        self.is_damaged.store(true, Ordering::Relaxed);
+    }
+
     pub(super) fn text(&self, number: u64) -> Option<&Arc<str>> {
         self.texts.get(usize::try_from(number).ok()?)
     }
@@ -109,7 +114,7 @@ impl Part {
         let mut decoder = Decoder { file: &self.file, rest: self.bytes(), end: self.place.end };
         let value = decode(&mut decoder).filter(|_| decoder.is_done());
         if value.is_none() {
-            self.file.is_damaged.store(true, Ordering::Relaxed);
+            self.file.damage();
         }
         value
     }
@@ -121,7 +126,9 @@ impl Encoder {
         let earlier = earlier.filter(|file| file.texts.len() <= file.fresh.saturating_mul(STALE) + ROOM);
         let table = earlier.map(|file| file.texts.clone()).unwrap_or_default();
         let texts = table.iter().cloned().zip(0..).collect();
-        Encoder { bytes: Vec::new(), texts, table: Some(table), earlier: earlier.cloned() }
+        // Mostly about as long as the earlier one. To grow would copy it all.
+        let bytes = Vec::with_capacity(earlier.map_or(0, |file| file.bytes.len() / 8 * 9));
+        Encoder { bytes, texts, table: Some(table), earlier: earlier.cloned() }
     }
 
     /// Returns the bytes of the file in two pieces: a copy of all would be as large again.

@@ -2,8 +2,10 @@
 //!
 //! [`dir`] reads a folder; the reader for a Git commit is in `git`. Both take the files [`wanted`] names.
 
+mod bytes;
 pub mod dir;
 mod tree;
 
+pub use bytes::{FileBytes, WeakBytes};
 pub use dir::{SourceError, read_dir};
 pub use tree::{RulesFrom, SourceFile, SourceTree, fault_of_entry, wanted, wanted_folder};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::bytes::FileBytes;
 use crate::diag::{Diagnostics, is_visible};
 use crate::model::{ContentId, Shared};
 
@@ -44,14 +45,14 @@ pub struct SourceFile {
     pub path: Arc<str>,
     /// The id of the bytes: the blob's, where they come from Git.
     pub id: ContentId,
-    pub bytes: Arc<[u8]>,
+    pub bytes: FileBytes,
 }
 
 impl SourceFile {
     /// A file that does not come from Git.
     pub fn new(path: impl Into<Arc<str>>, bytes: impl Into<Arc<[u8]>>) -> SourceFile {
         let bytes = bytes.into();
-        SourceFile { path: path.into(), id: ContentId::of(&bytes), bytes }
+        SourceFile { path: path.into(), id: ContentId::of(&bytes), bytes: bytes.into() }
     }
 }
 

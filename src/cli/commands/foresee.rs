@@ -21,8 +21,8 @@ pub(crate) fn refused_by_hubs(
 ) -> Result<Diagnostics, CommandError> {
     let Some(base) = base.filter(|base| repo.has_commit(*base)) else { return Ok(Diagnostics::new()) };
     let base = read_source(repo, base)?;
-    let before: BTreeMap<_, _> = base.files.iter().map(|file| (&file.path, &file.bytes)).collect();
-    let after: BTreeMap<_, _> = head.files.iter().map(|file| (&file.path, &file.bytes)).collect();
+    let before: BTreeMap<_, _> = base.files.iter().map(|file| (&file.path, &*file.bytes)).collect();
+    let after: BTreeMap<_, _> = head.files.iter().map(|file| (&file.path, &*file.bytes)).collect();
     let differ = |(path, _): &(&&Arc<str>, &&Arc<[u8]>)| before.get(**path) != after.get(**path);
     let only = |side: &BTreeMap<&Arc<str>, &Arc<[u8]>>| -> Vec<FileText> {
         let own = |(path, bytes): (&&Arc<str>, &&Arc<[u8]>)| ((*path).clone(), (*bytes).clone());

@@ -49,7 +49,7 @@ use berth_base::yaml::{Asked, Node, Scope};
 pub type Document = Shared<ParsedDocument>;
 
 /// A document that has an apiVersion and a kind.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ParsedDocument {
     pub key: Key,
     pub version: String,

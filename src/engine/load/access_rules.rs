@@ -14,10 +14,10 @@ use super::tree_objects::{TreeObjects, read_files};
 use crate::access::{self, Facts, Judged, Rules, World};
 use crate::dialects::{Claim, Dialects, Document, ReadingContexts};
 use berth_base::diag::{Diagnostic, Severity};
-use berth_base::model::Key;
+use berth_base::model::{Key, Shared};
 use berth_base::source::{RulesFrom, SourceTree};
 
-type Files = Vec<(Arc<str>, Arc<FileDocuments>)>;
+type Files = Vec<(Arc<str>, Shared<FileDocuments>)>;
 
 /// The rules that hold for a tree.
 pub(super) fn world(tree: &SourceTree, dialects: Dialects, cache: &mut FileCache) -> World {
@@ -72,7 +72,7 @@ pub(super) fn staying(tree: &SourceTree, judged: &Judged, cache: &mut FileCache)
         return Vec::new();
     };
     let mut found = BTreeMap::new();
-    let texts: BTreeMap<&str, &[u8]> = base.files.iter().map(|file| (&*file.path, &*file.bytes)).collect();
+    let texts: BTreeMap<&str, &[u8]> = base.files.iter().map(|file| (&*file.path, &**file.bytes)).collect();
     for (path, read) in cache.read_all(base.files.iter()) {
         let bytes = texts.get(&*path).copied().unwrap_or_default();
         for (document, slot) in read.objects.iter().filter(|(one, _)| judged.stays.contains(&one.key)) {

@@ -28,7 +28,7 @@ pub(super) struct Slot {
 }
 
 /// The content of one file.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct FileDocuments {
     pub objects: Vec<(Document, Slot)>,
     pub passed_over: usize,

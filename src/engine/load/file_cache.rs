@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use super::Loaded;
 use super::documents::{self, FileDocuments, FileKey};
-use super::file_cache_codec;
 use crate::dialects::{Document, ReadingContexts};
 use berth_base::cache::Cache;
+use berth_base::codec::coded::Coded;
 use berth_base::codec::{Decoder, Encoder};
-use berth_base::model::Key;
+use berth_base::model::{Key, Shared};
 use berth_base::parallel;
 use berth_base::source::{SourceFile, SourceTree};
 use berth_base::text::shared_texts::SharedTexts;
@@ -23,9 +23,12 @@ const REPEATS_OF_A_TREE: usize = 4_000_000;
 /// A file as parsed.
 #[derive(Clone, Debug)]
 struct Parsed {
-    /// The work that its aliases might take.
+    /// The work that its aliases might take, and the work that they took.
     repeats_allowed: usize,
-    documents: Arc<FileDocuments>,
+    repeats: usize,
+    /// There is no fault in it.
+    is_sound: bool,
+    documents: Shared<FileDocuments>,
 }
 
 /// The tree that was loaded last.
@@ -56,41 +59,55 @@ impl FileCache {
         self.count
     }
 
+    /// Returns the tree that was loaded last.
+    pub fn last_tree(&self) -> Option<&SourceTree> {
+        self.last.as_ref().map(|last| &last.tree)
+    }
+
     /// Forgets the files that were not used since the last call.
     pub fn forget_unused(&mut self) {
         self.files.forget_unused();
     }
 
-    /// Encodes the parsed files for another process.
+    /// Encodes the parsed files for another process, those without a fault.
     pub fn encode(&self, encoder: &mut Encoder) {
         let usual = Limits::default().repeats;
-        let is_usual =
-            |parsed: &Parsed| is_same_reading(parsed.repeats_allowed, parsed.documents.repeats, usual);
-        let files = self.files.iter().filter(|(_, parsed)| is_usual(parsed));
-        file_cache_codec::encode(encoder, files.map(|(key, parsed)| (key, &*parsed.documents)));
+        let counts = |parsed: &Parsed| {
+            parsed.is_sound && is_same_reading(parsed.repeats_allowed, parsed.repeats, usual)
+        };
+        let files: Vec<_> = self.files.iter().filter(|(_, parsed)| counts(parsed)).collect();
+        encoder.list(files.into_iter(), |encoder, ((id, path), parsed)| {
+            id.put(encoder);
+            path.put(encoder);
+            parsed.repeats.put(encoder);
+            parsed.documents.put(encoder);
+        });
     }
 
     /// Reads the entries that another process stored.
     pub fn decode(decoder: &mut Decoder<'_>) -> Option<FileCache> {
         let repeats_allowed = Limits::default().repeats;
-        let parsed = |(key, documents)| (key, Parsed { repeats_allowed, documents });
-        let files = file_cache_codec::decode(decoder)?.into_iter().map(parsed).collect();
+        let files = decoder.list(|decoder| {
+            let key = (Coded::get(decoder)?, Coded::get(decoder)?);
+            let (repeats, documents) = (Coded::get(decoder)?, Coded::get(decoder)?);
+            Some((key, Parsed { repeats_allowed, repeats, is_sound: true, documents }))
+        })?;
         Some(FileCache { files, ..FileCache::default() })
     }
 
     /// Returns the documents of a file that was read before.
-    pub(super) fn known(&self, file: &SourceFile) -> Option<&Arc<FileDocuments>> {
+    pub(super) fn known(&self, file: &SourceFile) -> Option<&Shared<FileDocuments>> {
         self.files.peek(&(file.id, file.path.clone())).map(|parsed| &parsed.documents)
     }
 
     /// Reads a file by itself.
-    pub(super) fn read(&mut self, file: &SourceFile) -> Arc<FileDocuments> {
+    pub(super) fn read(&mut self, file: &SourceFile) -> Shared<FileDocuments> {
         if let Some(known) = self.known(file) {
             return known.clone();
         }
         self.count += 1;
         let mut parsed = parse(file, Limits::default().repeats);
-        share_names(&mut parsed.documents, &mut self.names);
+        parsed.share_names(&mut self.names);
         self.files.keep((file.id, file.path.clone()), parsed.clone());
         parsed.documents
     }
@@ -104,7 +121,7 @@ impl FileCache {
     pub(super) fn read_all<'f>(
         &mut self,
         files: impl Iterator<Item = &'f SourceFile>,
-    ) -> Vec<(Arc<str>, Arc<FileDocuments>)> {
+    ) -> Vec<(Arc<str>, Shared<FileDocuments>)> {
         let mut files: Vec<&SourceFile> = files.collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
         files.dedup_by(|a, b| a.path == b.path);
@@ -120,17 +137,17 @@ impl FileCache {
             let allowed = Limits::default().repeats.min(left.saturating_add(HONEST_REPEATS));
             let is_new = known.is_none();
             let mut parsed = known.or_else(|| new.next()).unwrap_or_else(|| parse(file, allowed));
-            let is_other = !is_same_reading(parsed.repeats_allowed, parsed.documents.repeats, allowed);
+            let is_other = !is_same_reading(parsed.repeats_allowed, parsed.repeats, allowed);
             if is_other {
                 self.count += usize::from(!is_new);
                 parsed = parse(file, allowed);
             }
             if is_new || is_other {
                 parsed.repeats_allowed = allowed;
-                share_names(&mut parsed.documents, &mut self.names);
+                parsed.share_names(&mut self.names);
                 self.files.insert((file.id, file.path.clone()), parsed.clone());
             }
-            left = left.saturating_sub(parsed.documents.repeats.saturating_sub(HONEST_REPEATS));
+            left = left.saturating_sub(parsed.repeats.saturating_sub(HONEST_REPEATS));
             (file.path.clone(), parsed.documents)
         };
         files.into_iter().zip(known).map(&mut read).collect()
@@ -141,14 +158,16 @@ fn parse(file: &SourceFile, repeats_allowed: usize) -> Parsed {
     let limits = Limits { repeats: repeats_allowed, ..Limits::default() };
     let mut documents = documents::read(&file.path, &file.bytes, &limits);
     documents.remember();
-    Parsed { repeats_allowed, documents: documents.into() }
+    let is_sound = !documents.broken && documents.diagnostics.is_empty();
+    Parsed { repeats_allowed, repeats: documents.repeats, is_sound, documents: documents.into() }
 }
 
-fn share_names(documents: &mut Arc<FileDocuments>, names: &mut SharedTexts) {
-    let Some(documents) = Arc::get_mut(documents) else { return };
-    for (document, _) in &mut documents.objects {
-        let Key { kind, namespace, group, name: _ } = &mut document.key;
-        [kind, namespace, group].into_iter().for_each(|text| names.share(text));
+impl Parsed {
+    fn share_names(&mut self, names: &mut SharedTexts) {
+        for (document, _) in &mut self.documents.objects {
+            let Key { kind, namespace, group, name: _ } = &mut document.key;
+            [kind, namespace, group].into_iter().for_each(|text| names.share(text));
+        }
     }
 }
 

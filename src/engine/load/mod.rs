@@ -13,6 +13,7 @@ mod file_cache;
 mod file_cache_codec;
 pub mod glob;
 mod last_good;
+mod last_load_codec;
 mod merge_clusters;
 mod misspelt_groups;
 mod name_labels;

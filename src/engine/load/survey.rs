@@ -78,7 +78,7 @@ impl ReadTree {
     pub fn survey(&self, tree: &SourceTree) -> Survey {
         let ReadTree { objects, assembled, loaded, .. } = self;
         let texts: BTreeMap<&str, &[u8]> =
-            tree.files.iter().map(|file| (&*file.path, &*file.bytes)).collect();
+            tree.files.iter().map(|file| (&*file.path, &**file.bytes)).collect();
         let mut survey = Survey::default();
         for index in objects.countable(&assembled.faulty) {
             let (document, slot) = (&objects.documents[index], &objects.slots[index]);

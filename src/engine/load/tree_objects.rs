@@ -12,8 +12,8 @@ use super::last_good::{BrokenFile, History, append, chunk_of};
 use crate::access::Judged;
 use crate::dialects::{Claim, Document};
 use berth_base::diag::{Diagnostic, Severity};
-use berth_base::model::Key;
-use berth_base::source::SourceTree;
+use berth_base::model::{Key, Shared};
+use berth_base::source::{FileBytes, SourceTree};
 
 /// The tree's objects, each key once, with their places.
 #[derive(Debug, Default)]
@@ -81,14 +81,14 @@ pub(super) fn read_files(
     tree: &SourceTree,
     config: &FleetConfig,
     cache: &mut FileCache,
-) -> Vec<(Arc<str>, Arc<FileDocuments>)> {
+) -> Vec<(Arc<str>, Shared<FileDocuments>)> {
     cache.read_all(tree.files.iter().filter(|file| !config.excludes(&file.path)))
 }
 
 /// Takes the objects of files, each once. `winners` says which of several of one name counts, where that is not
 /// the first.
 pub(super) fn tree_objects(
-    files: &[(Arc<str>, Arc<FileDocuments>)],
+    files: &[(Arc<str>, Shared<FileDocuments>)],
     judged: &Judged,
     winners: Option<&BTreeMap<Key, usize>>,
     loaded: &mut Loaded,
@@ -170,11 +170,12 @@ pub(super) fn find_broken<'a>(
 ) -> Vec<BrokenFile<'a>> {
     let mut broken: BTreeMap<&str, BrokenFile<'a>> = BTreeMap::new();
     let at_fault: BTreeSet<usize> = faulty.iter().map(|index| objects.owners[*index]).collect();
-    let texts: BTreeMap<&str, &[u8]> = tree.files.iter().map(|file| (&*file.path, &*file.bytes)).collect();
+    let texts: BTreeMap<&str, &FileBytes> =
+        tree.files.iter().map(|file| (&*file.path, &file.bytes)).collect();
     for (index, (path, is_broken)) in objects.files.iter().enumerate() {
         let refused = objects.refused_in.contains(path);
         if *is_broken || refused || at_fault.contains(&index) {
-            let text = texts.get(&**path).copied().unwrap_or_default();
+            let text = texts.get(&**path).map(|bytes| &****bytes).unwrap_or_default();
             broken.insert(path, BrokenFile { path, text, good: Vec::new(), refused });
         }
     }

@@ -3,7 +3,7 @@
 //! The same files count as in a folder, and skipped files are reported in the same words.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use super::error::GitError;
 use super::id::{CommitId, TreeId, oid};
@@ -11,7 +11,9 @@ use super::repo::{EntryKind, MODE_EXECUTABLE, MODE_LINK, MODE_SUBMODULE, Repo};
 use berth_base::cache::Cache;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::ContentId;
-use berth_base::source::{SourceFile, SourceTree, fault_of_entry, wanted, wanted_folder};
+use berth_base::source::{
+    FileBytes, SourceFile, SourceTree, WeakBytes, fault_of_entry, wanted, wanted_folder,
+};
 use berth_base::yaml::Limits;
 
 /// Deeper than any fleet; a tree made to exhaust the stack ends here.
@@ -26,7 +28,7 @@ pub fn read_source(repo: &Repo, commit: CommitId) -> Result<SourceTree, GitError
 #[derive(Clone, Debug, Default)]
 pub struct SourceCache {
     /// As long as a folder has them.
-    blobs: BTreeMap<ContentId, Weak<[u8]>>,
+    blobs: BTreeMap<ContentId, WeakBytes>,
     /// The number of blobs that some folder had when they were last looked through.
     n_had: usize,
     /// By the tree and the path, which stands in the paths of its files.
@@ -43,13 +45,19 @@ struct Folder {
 }
 
 impl SourceCache {
+    /// Begins with the blobs of a tree that was read before.
+    pub fn of(tree: &SourceTree) -> SourceCache {
+        let blobs: BTreeMap<_, _> = tree.files.iter().map(|file| (file.id, file.bytes.downgrade())).collect();
+        SourceCache { n_had: blobs.len(), blobs, ..SourceCache::default() }
+    }
+
     /// Forgets what was not used since the last call.
     pub fn forget_unused(&mut self) {
         self.folders.forget_unused();
         self.trees.forget_unused();
         // A look at all of them waits until an eighth may have gone.
         if self.blobs.len() > self.n_had + self.n_had / 8 {
-            self.blobs.retain(|_, bytes| bytes.strong_count() > 0);
+            self.blobs.retain(|_, bytes| bytes.is_in_use());
             self.n_had = self.blobs.len();
         }
     }
@@ -173,7 +181,7 @@ impl Reader<'_, '_> {
 
     /// Reads a file. One that is too large is skipped, which the diagnostic says.
     fn file(&mut self, path: String, id: ContentId) -> Result<Result<SourceFile, Diagnostic>, GitError> {
-        if let Some(bytes) = self.cache.blobs.get(&id).and_then(Weak::upgrade) {
+        if let Some(bytes) = self.cache.blobs.get(&id).and_then(WeakBytes::upgrade) {
             return Ok(Ok(SourceFile { path: path.into(), id, bytes }));
         }
         let doing = || format!("reading `{path}`");
@@ -186,8 +194,8 @@ impl Reader<'_, '_> {
         }
         self.repo.flush_for(oid(id.0))?;
         let object = self.odb.read(oid(id.0)).map_err(GitError::failed(doing()))?;
-        let bytes: Arc<[u8]> = object.data().into();
-        self.cache.blobs.insert(id, Arc::downgrade(&bytes));
+        let bytes = FileBytes::from(object.data());
+        self.cache.blobs.insert(id, bytes.downgrade());
         Ok(Ok(SourceFile { path: path.into(), id, bytes }))
     }
 }

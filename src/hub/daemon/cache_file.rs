@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::earlier_files::EarlierFiles;
 use super::kept_file;
 use crate::publish::{self, ClusterRefCache, CurrentState, WrittenReport};
 use berth_base::codec::file::File;
@@ -45,15 +46,22 @@ pub(super) struct Left<'a> {
 /// Reads the cache file; `now` is the tip of the rendered branch.
 pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<Found> {
     kept_file::read(repo, FILE, |decoder| {
-        let parsed = FileCache::decode(decoder)?;
+        let mut parsed = FileCache::decode(decoder)?;
         let commit = CommitId(decoder.raw()?);
         if Some(commit) != now {
             return Some(Found { parsed, last: None });
         }
         let current = publish::decode_current(decoder, repo, commit).ok()??;
+        let files = EarlierFiles::new(repo, decoder.file());
+        let pass = decoder.maybe(|decoder| {
+            let pass = PipelineCache::decode(decoder, &current.state)?;
+            let fleet = pass.fleet().clone();
+            decoder.maybe(|decoder| parsed.decode_last(decoder, fleet, |id| files.bytes(id)))?;
+            Some(pass)
+        })?;
         let last = Last {
             file: decoder.file().clone(),
-            pass: decoder.maybe(|decoder| PipelineCache::decode(decoder, &current.state))?,
+            pass,
             cluster_refs: decoder.maybe(|decoder| ClusterRefCache::decode(decoder, &current))?,
             report: decoder.maybe(|decoder| {
                 let summary = FleetSummary::decode(decoder, &current.state)?;
@@ -73,7 +81,12 @@ pub(super) fn save(repo: &Repo, earlier: Option<&Arc<File>>, left: &Left<'_>) ->
         parsed.encode(encoder);
         encoder.raw(&current.commit.0);
         publish::encode_current(encoder, current)?;
-        encoder.optional(|encoder| (*pass)?.encode(encoder, &current.state));
+        encoder.optional(|encoder| {
+            let pass = (*pass)?;
+            pass.encode(encoder, &current.state)?;
+            encoder.optional(|encoder| parsed.encode_last(encoder, pass.fleet()));
+            Some(())
+        });
         encoder.optional(|encoder| cluster_refs.encode(encoder, current));
         encoder.optional(|encoder| {
             let (summary, written) = (*report)?;

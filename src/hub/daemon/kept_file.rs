@@ -51,6 +51,7 @@ fn body(path: &Path) -> Option<Vec<u8>> {
         return None;
     }
     let mut body = Vec::new();
+    body.try_reserve_exact(usize::try_from(length).ok()?).ok()?;
     file.take(length).read_to_end(&mut body).ok()?;
     (checksum == <[u8; 32]>::from(Sha256::digest(&body))).then_some(body)
 }

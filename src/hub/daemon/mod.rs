@@ -8,6 +8,7 @@
 mod allowance;
 mod cache;
 mod cache_file;
+mod earlier_files;
 mod error;
 mod hooks;
 mod hub_counts;

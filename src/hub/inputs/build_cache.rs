@@ -18,7 +18,8 @@ pub struct BuildCache {
 impl BuildCache {
     /// Begins with files that another process has read.
     pub(crate) fn of_files(parsed: FileCache) -> BuildCache {
-        BuildCache { parsed, ..BuildCache::default() }
+        let source = parsed.last_tree().map(git::SourceCache::of).unwrap_or_default();
+        BuildCache { source, parsed, ..BuildCache::default() }
     }
 
     /// Forgets what the last reading did not use.

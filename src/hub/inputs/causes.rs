@@ -174,7 +174,7 @@ fn with_before<T>(forms: &GoodForms, before: &SourceTree, run: impl FnOnce(Histo
     let GoodForms::Found(forms) = forms else { return forms.with(run) };
     let earlier = |path: &str| -> Option<Arc<[u8]>> {
         let place = before.files.binary_search_by(|file| (*file.path).cmp(path)).ok()?;
-        Some(before.files[place].bytes.clone())
+        Some((*before.files[place].bytes).clone())
     };
     run(History::Known(&|path| forms.get(path).cloned().or_else(|| earlier(path))))
 }
