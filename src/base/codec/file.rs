@@ -100,6 +100,10 @@ impl Part {
         Part { file: file.clone(), place }
     }
 
+    fn is_of(&self, file: Option<&Arc<File>>) -> bool {
+        file.is_some_and(|file| Arc::ptr_eq(file, &self.file))
+    }
+
     fn bytes(&self) -> &[u8] {
         self.file.bytes.get(self.place.clone()).unwrap_or_default()
     }
@@ -120,45 +124,112 @@ impl Part {
     }
 }
 
+/// A file under construction, beside the bytes of its own.
+#[derive(Debug, Default)]
+pub(super) struct NewFile {
+    /// All texts, by number.
+    texts: Vec<Arc<str>>,
+    /// The file whose parts may be copied.
+    earlier: Option<Arc<File>>,
+    copies: Vec<Copied>,
+    /// The length of all copies.
+    n_copied: usize,
+}
+
+/// A part of the earlier file, which stands between the file's own bytes.
+#[derive(Debug)]
+struct Copied {
+    /// The number of own bytes before it.
+    at: usize,
+    place: Range<usize>,
+}
+
+/// A file's bytes, in pieces. Parts of the earlier file are where they were.
+#[derive(Debug)]
+pub struct Written {
+    head: Vec<u8>,
+    own: Vec<u8>,
+    file: NewFile,
+}
+
+impl NewFile {
+    /// Adds a text, which gets the next number.
+    pub(super) fn add(&mut self, text: &Arc<str>) {
+        self.texts.push(text.clone());
+    }
+
+    /// Forgets the copies behind so many own bytes.
+    pub(super) fn truncate(&mut self, own: usize) {
+        while let Some(last) = self.copies.pop_if(|last| last.at > own) {
+            self.n_copied -= last.place.len();
+        }
+    }
+}
+
+impl Written {
+    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        let earlier = self.file.earlier.as_ref().map_or(&[][..], |file| &file.bytes);
+        let mut begin = 0;
+        let copies = self.file.copies.iter().flat_map(move |Copied { at, place }| {
+            let own = self.own.get(std::mem::replace(&mut begin, *at)..*at);
+            [own.unwrap_or_default(), earlier.get(place.clone()).unwrap_or_default()]
+        });
+        let last = self.file.copies.last().map_or(0, |copied| copied.at);
+        let rest = self.own.get(last..).unwrap_or_default();
+        [self.head.as_slice()].into_iter().chain(copies).chain([rest]).filter(|piece| !piece.is_empty())
+    }
+
+    pub fn concat(&self) -> Vec<u8> {
+        self.pieces().flatten().copied().collect()
+    }
+}
+
 impl Encoder {
     /// Begins a file. Parts of the earlier one are copied into it.
     pub fn of_file(earlier: Option<&Arc<File>>) -> Encoder {
         let earlier = earlier.filter(|file| file.texts.len() <= file.fresh.saturating_mul(STALE) + ROOM);
-        let table = earlier.map(|file| file.texts.clone()).unwrap_or_default();
-        let texts = table.iter().cloned().zip(0..).collect();
-        // Mostly about as long as the earlier one. To grow would copy it all.
-        let bytes = Vec::with_capacity(earlier.map_or(0, |file| file.bytes.len() / 8 * 9));
-        Encoder { bytes, texts, table: Some(table), earlier: earlier.cloned() }
+        let texts = earlier.map(|file| file.texts.clone()).unwrap_or_default();
+        let numbers = texts.iter().cloned().zip(0..).collect();
+        let file = NewFile { texts, earlier: earlier.cloned(), ..NewFile::default() };
+        Encoder { bytes: Vec::new(), texts: numbers, file: Some(file) }
     }
 
-    /// Returns the bytes of the file in two pieces: a copy of all would be as large again.
-    pub fn into_file(self) -> [Vec<u8>; 2] {
-        let table = self.table.unwrap_or_default();
-        let fresh = self.earlier.map_or(table.len(), |file| file.fresh);
-        let length = table.iter().map(|text| 4 + text.len()).sum::<usize>();
-        let mut bytes = Vec::with_capacity(8 + length);
+    /// Returns the bytes of the file.
+    pub fn into_file(self) -> Written {
+        let file = self.file.unwrap_or_default();
+        let fresh = file.earlier.as_ref().map_or(file.texts.len(), |file| file.fresh);
+        let length = file.texts.iter().map(|text| 4 + text.len()).sum::<usize>();
+        let mut head = Vec::with_capacity(8 + length);
         let mut put = |number: usize, rest: &[u8]| {
-            bytes.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
-            bytes.extend_from_slice(rest);
+            head.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
+            head.extend_from_slice(rest);
         };
         put(fresh, &[]);
-        put(table.len(), &[]);
-        table.iter().for_each(|text| put(text.len(), text.as_bytes()));
-        [bytes, self.bytes]
+        put(file.texts.len(), &[]);
+        file.texts.iter().for_each(|text| put(text.len(), text.as_bytes()));
+        Written { head, own: self.bytes, file }
     }
 
     /// Encodes a value that a decoder can pass over. A part of the earlier file is copied as it is.
     pub fn part(&mut self, known: Option<&Part>, encode: impl FnOnce(&mut Encoder)) {
         let start = self.bytes.len();
         self.raw(&[0; 4]);
-        let earlier = self.earlier.as_ref();
-        match known.filter(|part| earlier.is_some_and(|earlier| Arc::ptr_eq(earlier, &part.file))) {
-            Some(part) => self.bytes.extend_from_slice(part.bytes()),
+        let n_copied = self.n_copied();
+        match self.file.as_mut().zip(known).filter(|(file, part)| part.is_of(file.earlier.as_ref())) {
+            Some((file, part)) => {
+                file.n_copied += part.place.len();
+                file.copies.push(Copied { at: self.bytes.len(), place: part.place.clone() });
+            }
             None => encode(self),
         }
-        let length = u32::try_from(self.bytes.len() - start - 4).unwrap_or(u32::MAX);
+        let length = self.bytes.len() - start - 4 + self.n_copied() - n_copied;
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
         if let Some(place) = self.bytes.get_mut(start..start + 4) {
             place.copy_from_slice(&length.to_le_bytes());
         }
+    }
+
+    fn n_copied(&self) -> usize {
+        self.file.as_ref().map_or(0, |file| file.n_copied)
     }
 }

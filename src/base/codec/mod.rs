@@ -14,17 +14,15 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use file::{File, Part};
+use file::{File, NewFile, Part};
 
 /// Bytes under construction.
 #[derive(Debug, Default)]
 pub struct Encoder {
     bytes: Vec<u8>,
     texts: HashMap<Arc<str>, u64>,
-    /// Set where the bytes are for a file: texts then stand in a table of their own, in this order.
-    table: Option<Vec<Arc<str>>>,
-    /// The file whose parts may be copied.
-    earlier: Option<Arc<File>>,
+    /// Set where the bytes are for a file: texts then stand in a table of their own.
+    file: Option<NewFile>,
 }
 
 impl Encoder {
@@ -69,8 +67,8 @@ impl Encoder {
         }
         let next = self.texts.len() as u64;
         let text: Arc<str> = text.into();
-        if let Some(table) = &mut self.table {
-            table.push(text.clone());
+        if let Some(file) = &mut self.file {
+            file.add(&text);
             self.texts.insert(text, next);
             return self.number(next);
         }
@@ -93,6 +91,7 @@ impl Encoder {
         self.flag(true);
         if encode(self).is_none() {
             self.bytes.truncate(start);
+            self.file.iter_mut().for_each(|file| file.truncate(start));
             self.flag(false);
         }
     }

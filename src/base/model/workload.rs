@@ -8,16 +8,17 @@ use super::object::Object;
 use super::overrides::Override;
 use super::pointer::Pointer;
 use super::rollout::Strategy;
+use super::shared::Shared;
 use crate::diag::Pos;
 
 /// Objects that go together to the clusters of one decision: the decision with the same key.
-#[derive(Clone, Debug, Default, PartialEq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Workload {
     pub key: Key,
     pub origin: Pos,
     pub templates: Vec<Template>,
-    /// In the order they are applied.
-    pub overrides: Vec<Override>,
+    /// In the order they are applied. They are most of a workload, and few look at them.
+    pub overrides: Shared<Vec<Override>>,
     /// The place for the number of replicas decided for a cluster, and the object that asks for it.
     pub replicas: Option<ReplicasAt>,
     /// Freezes the workload: every copy stays as last rendered, whatever the templates say.

@@ -78,7 +78,7 @@ mod tests {
         });
         let clone = bytes.clone();
         assert!(count.try_recv().is_err(), "nobody looked");
-        assert_eq!((&***bytes, &***clone), (&b"k: v"[..], &b"k: v"[..]));
+        assert_eq!((&**bytes, &**clone), (&b"k: v"[..], &b"k: v"[..]));
         assert_eq!(count.iter().count(), 1);
         let weak = bytes.downgrade();
         drop((bytes, clone));

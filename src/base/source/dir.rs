@@ -168,7 +168,7 @@ mod tests {
         let tree = read_dir(root.path(), &Limits::default()).unwrap();
         let paths: Vec<&str> = tree.files.iter().map(|file| &*file.path).collect();
         assert_eq!(paths, ["a-b.yaml", "a/b/c.yaml", "a/z.yml", "b.yaml"]);
-        assert_eq!(&*tree.files[1].bytes, b"a/b/c.yaml");
+        assert_eq!(&**tree.files[1].bytes, b"a/b/c.yaml");
         assert!(tree.found.is_empty());
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::Previous;
-use berth_base::model::{Decision, Fleet, Key, Object, ObjectId, Template, Workload};
+use berth_base::model::{Decision, Fleet, Key, Object, ObjectId, Shared, Template, Workload};
 use berth_base::packed::Packed;
 
 /// Returns the frozen workloads, each with its current objects. Their contents are taken from the current
@@ -19,7 +19,7 @@ pub(super) fn workloads(fleet: &Fleet, previous: Previous<'_>) -> Vec<Workload> 
             let objects = before.map(|before| before.objects.as_slice()).unwrap_or_default();
             Workload {
                 templates: objects.iter().map(|id| template(workload, id)).collect(),
-                overrides: Vec::new(),
+                overrides: Shared::default(),
                 ..(**workload).clone()
             }
         })

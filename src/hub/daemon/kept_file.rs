@@ -4,12 +4,12 @@
 //! and where it is damaged, it counts as missing. It may be deleted at any time.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sha2::{Digest as _, Sha256};
+use crc32fast::Hasher;
 
 use berth_base::codec::file::File;
 use berth_base::codec::{Decoder, Encoder};
@@ -19,7 +19,10 @@ use berth_git::Repo;
 const FOLDER: &str = "berth/cache";
 
 /// The length of checksum and length.
-const HEADER: u64 = 32 + 8;
+const HEADER: u64 = 4 + 8;
+
+/// Bytes that are written at once: most pieces of a file are small.
+const BUFFER: usize = 1 << 18;
 
 /// The age at which nobody still writes to an unfinished file.
 const UNFINISHED: Duration = Duration::from_secs(3_600);
@@ -43,7 +46,7 @@ pub(super) fn read<T>(
 fn body(path: &Path) -> Option<Vec<u8>> {
     let about = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
     let mut file = fs::File::open(path).ok()?;
-    let (mut checksum, mut length) = ([0; 32], [0; 8]);
+    let (mut checksum, mut length) = ([0; 4], [0; 8]);
     file.read_exact(&mut checksum).ok()?;
     file.read_exact(&mut length).ok()?;
     let length = u64::from_le_bytes(length);
@@ -53,7 +56,7 @@ fn body(path: &Path) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     body.try_reserve_exact(usize::try_from(length).ok()?).ok()?;
     file.take(length).read_to_end(&mut body).ok()?;
-    (checksum == <[u8; 32]>::from(Sha256::digest(&body))).then_some(body)
+    (crc32fast::hash(&body) == u32::from_le_bytes(checksum)).then_some(body)
 }
 
 /// Replaces a file. Unchanged parts of an `earlier` one are copied as they are. Nothing depends on its success.
@@ -66,9 +69,9 @@ pub(super) fn replace(
     let mut encoder = Encoder::of_file(earlier);
     encoder.text(BUILD);
     encode(&mut encoder)?;
-    let pieces = encoder.into_file();
-    let (mut checksum, mut length) = (Sha256::new(), 0);
-    for piece in &pieces {
+    let written = encoder.into_file();
+    let (mut checksum, mut length) = (Hasher::new(), 0);
+    for piece in written.pieces() {
         checksum.update(piece);
         length += piece.len() as u64;
     }
@@ -78,10 +81,12 @@ pub(super) fn replace(
     let fresh = target.with_extension(std::process::id().to_string());
     let _ = fs::remove_file(&fresh);
     let write = || {
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&fresh)?;
-        file.write_all(&checksum.finalize())?;
+        let file = fs::OpenOptions::new().write(true).create_new(true).open(&fresh)?;
+        let mut file = BufWriter::with_capacity(BUFFER, file);
+        file.write_all(&checksum.finalize().to_le_bytes())?;
         file.write_all(&length.to_le_bytes())?;
-        pieces.iter().try_for_each(|piece| file.write_all(piece))?;
+        written.pieces().try_for_each(|piece| file.write_all(piece))?;
+        file.flush()?;
         fs::rename(&fresh, &target)
     };
     let done = write();

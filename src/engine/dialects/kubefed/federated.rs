@@ -87,7 +87,7 @@ pub(super) fn read(
         key,
         origin,
         templates: vec![template],
-        overrides: content.overrides,
+        overrides: content.overrides.into(),
         replicas,
         // What is in members stays as it is: its content as well as where it is.
         frozen: blocked || content.incomplete,

@@ -87,7 +87,7 @@ fn a_source_tree_holds_yaml_in_path_order_and_no_dot_folders() {
     let tree = read_source(&repo, commit).unwrap();
     let paths: Vec<&str> = tree.files.iter().map(|file| &*file.path).collect();
     assert_eq!(paths, ["a.yml", "b.yaml", "b/x.yaml"]);
-    assert_eq!(&*tree.files[2].bytes, b"1");
+    assert_eq!(&**tree.files[2].bytes, b"1");
     assert!(tree.found.is_empty(), "{:?}", tree.found);
     assert_eq!(read_file_at(&repo, commit, "b/x.yaml").unwrap().as_deref(), Some(&b"1"[..]));
     for absent in ["b", "b/y.yaml", "b.yaml/x", ""] {
