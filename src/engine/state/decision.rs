@@ -93,34 +93,34 @@ struct PickedForm {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     held: bool,
     #[serde(flatten)]
-    clusters: Names,
+    clusters: Names<Arc<str>>,
 }
 
 /// Names of clusters, in buckets where they are many.
-#[derive(Serialize, Deserialize, Default)]
-pub(super) struct Names {
+#[derive(Serialize, Deserialize)]
+pub(super) struct Names<Name> {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    names: Vec<String>,
+    names: Vec<Name>,
     /// Names by the first digits of their hash: a cluster that joins changes one bucket.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    buckets: BTreeMap<String, Vec<String>>,
+    buckets: BTreeMap<String, Vec<Name>>,
 }
 
-impl Names {
-    pub(super) fn of(names: Vec<&str>) -> Names {
-        let mut form = Names::default();
-        let split = names.len() > LARGEST_LIST;
-        for name in names {
-            if split {
-                form.buckets.entry(bucket(name)).or_default().push(name.to_owned());
-            } else {
-                form.names.push(name.to_owned());
-            }
+impl<Name: AsRef<str>> Names<Name> {
+    pub(super) fn of(names: Vec<Name>) -> Names<Name> {
+        if names.len() <= LARGEST_LIST {
+            return Names { names, buckets: BTreeMap::new() };
         }
-        form
+        let mut buckets: [Vec<Name>; 256] = [const { Vec::new() }; 256];
+        for name in names {
+            let [first, ..] = <[u8; 32]>::from(Sha256::digest(name.as_ref()));
+            buckets[usize::from(first)].push(name);
+        }
+        let filled = (0_u8..).zip(buckets).filter(|(_, names)| !names.is_empty());
+        Names { names: Vec::new(), buckets: filled.map(|(first, names)| (hex(&[first]), names)).collect() }
     }
 
-    pub(super) fn into_iter(self) -> impl Iterator<Item = String> {
+    pub(super) fn into_iter(self) -> impl Iterator<Item = Name> {
         self.names.into_iter().chain(self.buckets.into_values().flatten())
     }
 }
@@ -269,10 +269,12 @@ impl NameForm {
 
 fn picked(picks: &[Pick]) -> Vec<PickedForm> {
     let mut alike: BTreeMap<_, Vec<&Pick>> = BTreeMap::new();
-    for pick in picks {
+    // Most share their details with the one before them.
+    for same in picks.chunk_by(|one, other| Arc::ptr_eq(&one.details, &other.details)) {
+        let [pick, ..] = same else { continue };
         let group = pick.group.as_ref().map(|group| (group.index, &group.name));
         let turn = (pick.pending, pick.leaving, pick.held);
-        alike.entry((group, &pick.reason, pick.replicas, &pick.scores, turn)).or_default().push(pick);
+        alike.entry((group, &pick.reason, pick.replicas, &pick.scores, turn)).or_default().extend(same);
     }
     let form = |picks: Vec<&Pick>| {
         let first = picks.first()?;
@@ -287,7 +289,7 @@ fn picked(picks: &[Pick]) -> Vec<PickedForm> {
             pending: first.pending,
             leaving: first.leaving,
             held: first.held,
-            clusters: Names::of(picks.iter().map(|pick| &*pick.cluster).collect()),
+            clusters: Names::of(picks.iter().map(|pick| pick.cluster.clone()).collect()),
         })
     };
     alike.into_values().filter_map(form).collect()
@@ -317,8 +319,4 @@ pub(super) fn sorted(mut picks: Vec<Pick>) -> Result<Vec<Pick>, String> {
         Some(pair) => Err(format!("cluster `{}` is picked twice", pair[0].cluster)),
         None => Ok(picks),
     }
-}
-
-fn bucket(cluster: &str) -> String {
-    hex(&Sha256::digest(cluster.as_bytes())[..1])
 }

@@ -60,7 +60,7 @@ struct ToldForm {
     release: u64,
     at: Timestamp,
     #[serde(flatten)]
-    clusters: Names,
+    clusters: Names<String>,
 }
 
 /// The clusters that have one release without being told of it.
@@ -70,7 +70,7 @@ struct StaysForm {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pinned: bool,
     #[serde(flatten)]
-    clusters: Names,
+    clusters: Names<String>,
 }
 
 /// The clusters that lost or got their copies at one moment.
@@ -78,7 +78,7 @@ struct StaysForm {
 struct SinceForm {
     at: Timestamp,
     #[serde(flatten)]
-    clusters: Names,
+    clusters: Names<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -209,10 +209,10 @@ pub fn write(releases: &Releases) -> String {
 }
 
 /// The clusters by what they have in common.
-fn alike<T: Copy + Ord>(clusters: &BTreeMap<String, T>) -> BTreeMap<T, Vec<&str>> {
-    let mut alike: BTreeMap<T, Vec<&str>> = BTreeMap::new();
+fn alike<T: Copy + Ord>(clusters: &BTreeMap<String, T>) -> BTreeMap<T, Vec<String>> {
+    let mut alike: BTreeMap<T, Vec<String>> = BTreeMap::new();
     for (cluster, one) in clusters {
-        alike.entry(*one).or_default().push(cluster);
+        alike.entry(*one).or_default().push(cluster.clone());
     }
     alike
 }
