@@ -58,14 +58,14 @@ pub type Folders = Map<String, Folder>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference<'f> {
     pub path: &'f Arc<str>,
-    pub before: Option<ContentId>,
-    pub after: Option<ContentId>,
+    pub before: Option<&'f ContentId>,
+    pub after: Option<&'f ContentId>,
 }
 
 /// Returns the differences between two folders, by path.
 pub fn differences<'f>(before: &'f Folder, after: &'f Folder) -> impl Iterator<Item = Difference<'f>> {
     let changes = before.changes(after);
-    changes.map(|one| Difference { path: one.key, before: one.before.copied(), after: one.after.copied() })
+    changes.map(|one| Difference { path: one.key, before: one.before, after: one.after })
 }
 
 #[cfg(test)]

@@ -135,19 +135,20 @@ pub(crate) fn object_diff(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use berth_engine::plan::ChangeDetails;
 
     #[test]
     fn a_secret_nobody_accounts_for_is_not_shown_either() {
         let ui = Ui::new(true, super::super::ui::ColourChoice::Never);
         let diff = |path: &str| {
-            let change = ObjectChange {
+            let details = ChangeDetails {
                 change: Change::Removed,
-                cluster: "a".into(),
                 path: path.into(),
                 object: None,
                 before: None,
                 after: None,
             };
+            let change = ObjectChange { cluster: "a".into(), details: details.into() };
             object_diff(&change, Some(b"data: hunter2\n".to_vec()), None, &ui)
         };
         assert!(!diff("shop/Secret_x.yaml").contains("hunter2"), "{}", diff("shop/Secret_x.yaml"));

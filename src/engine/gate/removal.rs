@@ -49,7 +49,7 @@ impl Cause {
 pub(super) fn by_workload<'a>(states: &Comparison<'a>) -> BTreeMap<&'a Key, Pairs> {
     let mut removals: BTreeMap<&Key, Pairs> = BTreeMap::new();
     for file in states.removed() {
-        for owner in states.owners.holders(file.cluster, &file.path) {
+        for owner in states.owners.holders(file.cluster, file.path) {
             removals.entry(owner.key()).or_default().insert((file.cluster.to_owned(), owner.object.clone()));
         }
     }

@@ -5,6 +5,7 @@
 mod mentions;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::sync::Arc;
 
 pub use mentions::{Mention, mentions};
@@ -25,13 +26,19 @@ pub struct Plan {
     pub clusters: ClusterChange,
 }
 
-/// The change of one object in one cluster.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The change of one object in one cluster. Its details read like fields of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectChange {
-    pub change: Change,
-    /// Shared by the changes of one cluster, as the object is by those of one object: a first publication has a
-    /// change for each copy.
+    /// Shared by the changes of one cluster: a first publication has a change for each copy.
     pub cluster: Arc<str>,
+    /// Shared by the equal changes of one object.
+    pub details: Arc<ChangeDetails>,
+}
+
+/// All that a plan says of a change, but for the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangeDetails {
+    pub change: Change,
     /// Within the cluster's folder.
     pub path: Arc<str>,
     pub object: Option<Arc<ObjectId>>,
@@ -45,6 +52,14 @@ pub enum Change {
     Removed,
     Changed,
     Added,
+}
+
+impl Deref for ObjectChange {
+    type Target = ChangeDetails;
+
+    fn deref(&self) -> &ChangeDetails {
+        &self.details
+    }
 }
 
 /// Clusters that came and went.
@@ -155,9 +170,9 @@ pub fn plan(current: &State, next: &State) -> Plan {
 /// The differences of two states that were compared already, as a plan.
 pub fn plan_of(states: &Comparison<'_>) -> Plan {
     let (current, next) = (states.current, states.next);
-    let mut by_path: BTreeMap<&str, Vec<&FileDifference<'_>>> = BTreeMap::new();
-    for file in &states.files {
-        by_path.entry(&file.path).or_default().push(file);
+    let mut by_path: BTreeMap<&str, Vec<FileDifference<'_>>> = BTreeMap::new();
+    for file in states.files() {
+        by_path.entry(file.path).or_default().push(file);
     }
     let there_after = by_path.iter().filter(|(_, files)| files.iter().any(|file| file.after.is_some()));
     let owners_after = PlaceOwners::at(&next.decisions, there_after.map(|(path, _)| *path));
@@ -166,6 +181,7 @@ pub fn plan_of(states: &Comparison<'_>) -> Plan {
     for (path, files) in by_path {
         let mut after = Claimants::of(&owners_after, path);
         let mut before = None;
+        let mut known = BTreeMap::new();
         for file in files {
             let (change, owner) = match (file.before, file.after) {
                 (Some(_), Some(_)) => (Change::Changed, after.first(file.cluster)),
@@ -175,21 +191,27 @@ pub fn plan_of(states: &Comparison<'_>) -> Plan {
                 }
                 _ => (Change::Added, after.first(file.cluster)),
             };
-            let list = match &owner {
-                Some(owner) => workloads.entry(owner.key).or_default(),
-                None => &mut unaccounted,
-            };
+            let key = owner.as_ref().map(|owner| owner.key);
+            let details = known.entry((key, file.before, file.after)).or_insert_with(|| {
+                Arc::new(ChangeDetails {
+                    change,
+                    path: file.path.clone(),
+                    object: owner.as_ref().map(|owner| owner.object.clone()),
+                    before: file.before.copied(),
+                    after: file.after.copied(),
+                })
+            });
+            let list = key.map_or(&mut unaccounted, |key| workloads.entry(key).or_default());
             list.push(ObjectChange {
-                change,
-                cluster: owner.as_ref().map_or_else(|| file.cluster.into(), |owner| owner.cluster.clone()),
-                path: file.path.clone(),
-                object: owner.map(|owner| owner.object),
-                before: file.before,
-                after: file.after,
+                cluster: owner.map_or_else(|| file.cluster.into(), |owner| owner.cluster),
+                details: details.clone(),
             });
         }
     }
-    workloads.values_mut().chain([&mut unaccounted]).for_each(|changes| changes.sort());
+    for changes in workloads.values_mut().chain([&mut unaccounted]) {
+        changes.sort_by(|a, b| (a.change, &a.cluster, &a.path).cmp(&(b.change, &b.cluster, &b.path)));
+        changes.shrink_to_fit();
+    }
     Plan {
         workloads: workloads.into_iter().map(|(key, changes)| (key.clone(), changes)).collect(),
         unaccounted,

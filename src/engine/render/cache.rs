@@ -63,7 +63,7 @@ impl ProcessCache {
             let [there, made] = [one.before, one.after].map(|folder| folder.unwrap_or(&nothing));
             for one in differences(there, made) {
                 if let Some(id) = one.after {
-                    lost.entry(one.path).or_default().insert(id);
+                    lost.entry(one.path).or_default().insert(*id);
                 }
             }
         }

@@ -46,7 +46,7 @@ impl ProcessCache {
                 let changes: Vec<_> = differences(one.before.unwrap_or(&nothing), after).collect();
                 encoder.list(changes.into_iter(), |encoder, one| {
                     encoder.text(one.path);
-                    encoder.maybe(one.after, |encoder, ContentId(id)| encoder.raw(&id));
+                    encoder.maybe(one.after, |encoder, ContentId(id)| encoder.raw(id));
                 });
             });
         });

@@ -7,24 +7,24 @@ use std::sync::Arc;
 use super::State;
 use berth_base::model::{ContentId, Decision, Folder, Key, Map, ObjectId, differences, path};
 
-/// The current state and the next, with all files that differ.
+/// The current state and the next.
 #[derive(Debug)]
 pub struct Comparison<'a> {
     pub current: &'a State,
     pub next: &'a State,
-    /// By cluster and path.
-    pub files: Vec<FileDifference<'a>>,
     /// The owners of places in the current state.
     pub owners: PlaceOwners<'a>,
+    /// The folder of a cluster that a state does not have.
+    nothing: Folder,
 }
 
 /// A file of a cluster's folder whose content is not the same in both states.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileDifference<'a> {
     pub cluster: &'a str,
-    pub path: Arc<str>,
-    pub before: Option<ContentId>,
-    pub after: Option<ContentId>,
+    pub path: &'a Arc<str>,
+    pub before: Option<&'a ContentId>,
+    pub after: Option<&'a ContentId>,
 }
 
 /// The workloads that own each place.
@@ -47,23 +47,26 @@ pub struct Owner<'a> {
 
 impl<'a> Comparison<'a> {
     pub fn of(current: &'a State, next: &'a State) -> Comparison<'a> {
-        let empty = Folder::new();
-        let mut files = Vec::new();
-        for folder in current.folders.changes(&next.folders) {
-            let [before, after] = [folder.before, folder.after].map(|side| side.unwrap_or(&empty));
-            files.extend(differences(before, after).map(|one| FileDifference {
+        Comparison { current, next, owners: PlaceOwners::of(&current.decisions), nothing: Folder::new() }
+    }
+
+    /// Returns all files that differ, by cluster and path. They are found anew: a first publication has one for each
+    /// copy, too many to be kept.
+    pub fn files(&self) -> impl Iterator<Item = FileDifference<'_>> {
+        self.current.folders.changes(&self.next.folders).flat_map(|folder| {
+            let [before, after] = [folder.before, folder.after].map(|side| side.unwrap_or(&self.nothing));
+            differences(before, after).map(|one| FileDifference {
                 cluster: folder.key,
-                path: one.path.clone(),
+                path: one.path,
                 before: one.before,
                 after: one.after,
-            }));
-        }
-        Comparison { current, next, files, owners: PlaceOwners::of(&current.decisions) }
+            })
+        })
     }
 
     /// Returns the files that the next state no longer has.
-    pub fn removed(&self) -> impl Iterator<Item = &FileDifference<'a>> {
-        self.files.iter().filter(|file| file.after.is_none())
+    pub fn removed(&self) -> impl Iterator<Item = FileDifference<'_>> {
+        self.files().filter(|file| file.after.is_none())
     }
 }
 

@@ -70,7 +70,7 @@ fn clusters(
         writer.progress().add(1);
         let old = trees.get(one.key).copied().unwrap_or(TreeId::EMPTY);
         let (from, to) = (one.before.unwrap_or(&empty), one.after.unwrap_or(&empty));
-        let files = differences(from, to).map(|one| (&**one.path, one.after.map(EntryKind::File)));
+        let files = differences(from, to).map(|one| (&**one.path, one.after.copied().map(EntryKind::File)));
         let tree = writer.edited(old, files)?;
         let tree = Some(tree).filter(|tree| *tree != TreeId::EMPTY);
         match tree {

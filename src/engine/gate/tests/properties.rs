@@ -104,7 +104,7 @@ proptest! {
         let held: BTreeSet<&Key> = verdict.held.iter().map(|held| &held.key).collect();
         let step = Comparison::of(&case.previous, &published);
         for FileDifference { cluster, path, .. } in step.removed() {
-            prop_assert!(!case.next.folders.get(*cluster).is_some_and(|folder| folder.contains_key(path)),
+            prop_assert!(!case.next.folders.get(cluster).is_some_and(|folder| folder.contains_key(path)),
                 "{cluster} {path} goes only where the next state has it no more");
             prop_assert!(step.owners.holders(cluster, path).iter().all(|owner| !held.contains(owner.key())));
         }
