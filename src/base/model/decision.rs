@@ -62,7 +62,7 @@ pub struct Decision {
 }
 
 /// A picked cluster. Its details read like fields of its own.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pick {
     /// Shared with the cluster's other picks.
     pub cluster: Arc<str>,
@@ -286,6 +286,7 @@ impl Decision {
     /// Makes picks share their details, and takes equal picks of an earlier decision over: comparing these costs nothing.
     pub fn share_picks(&mut self, earlier: Option<&Decision>) {
         Pick::share_details(&mut self.picks);
+        self.picks.shrink_to_fit();
         if let Some(earlier) = earlier.filter(|earlier| earlier.picks == self.picks) {
             self.picks = earlier.picks.clone();
         }

@@ -35,6 +35,8 @@ pub(super) struct Pass<'f, 't> {
     load: Load,
     /// A policy reads the load; otherwise nothing counts it.
     balances: bool,
+    /// The new picks so far. Many placements pick the same clusters for the same reasons, and share the list.
+    picks: BTreeSet<Shared<Vec<Pick>>>,
     /// The placements to trace.
     watched: BTreeSet<&'f Key>,
     pub(super) results: Results,
@@ -73,6 +75,7 @@ impl<'f, 't> Pass<'f, 't> {
             digests: Digests::default(),
             load: Load::new(table.len()),
             balances,
+            picks: BTreeSet::new(),
             watched: BTreeSet::new(),
             results: Results::default(),
             decided: 0,
@@ -124,6 +127,12 @@ impl<'f, 't> Pass<'f, 't> {
         let (key, results) = (&placement.key, &mut self.results);
         self.decided += usize::from(is_new);
         forget_turns(&mut decision);
+        if is_new {
+            match self.picks.get(&decision.picks) {
+                Some(known) => decision.picks = known.clone(),
+                None => drop(self.picks.insert(decision.picks.clone())),
+            }
+        }
         results.decisions.insert(key.clone(), decision);
         if !said.is_empty() {
             results.said.insert(key.clone(), said.into_iter().collect());
