@@ -24,6 +24,9 @@ pub use cursor::Cursor;
 /// fleet.
 const FULL: usize = 64;
 
+/// The entries by which a chunk grows that has as many. Doubling would leave room for many that never come.
+const STEP: usize = 8;
+
 type Chunk<K, V> = Arc<Vec<(K, V)>>;
 
 /// A map in the order of its keys.
@@ -231,11 +234,15 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
             chunks.push(vec![(key, value)].into());
             return At { chunk: chunks.len() - 1, place: 0 };
         };
+        if entries.len() == entries.capacity() && entries.len() >= STEP {
+            entries.reserve_exact(STEP);
+        }
         entries.insert(place, (key, value));
         if entries.len() <= FULL {
             return At { chunk, place };
         }
         let upper = entries.split_off(FULL / 2);
+        entries.shrink_to_fit();
         chunks.insert(chunk + 1, upper.into());
         match place.checked_sub(FULL / 2) {
             Some(place) => At { chunk: chunk + 1, place },
