@@ -1,5 +1,7 @@
 //! Overrides: the differences of one cluster's copy of an object.
 
+use std::sync::Arc;
+
 use serde_json::Value as Json;
 
 use super::cluster::Cluster;
@@ -12,12 +14,12 @@ use crate::diag::Pos;
 /// An override for some clusters and some of a workload's objects.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Override {
-    /// The object that holds it, for messages and for `explain`.
-    pub by: Key,
+    /// The object that holds it, for messages and for `explain`. Shared by all of its overrides.
+    pub by: Arc<Key>,
     pub origin: Pos,
     pub clusters: Applies,
     /// The workload's objects that the override changes; `None` means all of them.
-    pub objects: Option<Vec<ObjectId>>,
+    pub objects: Option<Arc<[ObjectId]>>,
     pub action: Action,
 }
 
@@ -59,7 +61,7 @@ impl Applies {
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub enum Action {
     /// An RFC 6902 patch, all or nothing.
-    Patch(Vec<Operation>),
+    Patch(Arc<[Operation]>),
     /// The cluster gets no copy of the object.
     Delete,
 }

@@ -1,10 +1,11 @@
 //! JSON pointers (RFC 6901), parsed once.
 
 use std::fmt;
+use std::sync::Arc;
 
-/// A place in an object: keys and list indexes, from the outside in. None stand for the whole object.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Pointer(Vec<String>);
+/// A place in an object: keys and list indexes, from the outside in. None stand for the whole object. Clones share them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pointer(Arc<[String]>);
 
 /// The fault of a text that is no pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]

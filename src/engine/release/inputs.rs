@@ -132,7 +132,8 @@ pub(super) fn read(bytes: &[u8], key: &Key) -> Result<Workload, String> {
     }
     let origin = Pos::file(format!("the last good release of {key}"));
     let templates = form.templates.into_iter().map(|one| one.read(&origin)).collect::<Result<_, _>>()?;
-    let overrides = form.overrides.into_iter().map(|one| one.read(key, &origin)).collect::<Result<_, _>>()?;
+    let by = Arc::new(key.clone());
+    let overrides = form.overrides.into_iter().map(|one| one.read(&by, &origin)).collect::<Result<_, _>>()?;
     let replicas = match form.replicas_at {
         Some(path) => Some(ReplicasAt { path: pointer(&path)?, by: key.clone(), origin: origin.clone() }),
         None => None,
@@ -188,7 +189,7 @@ impl OverrideForm {
         OverrideForm { cluster, terms, objects, patch }
     }
 
-    fn read(self, by: &Key, origin: &Pos) -> Result<Override, String> {
+    fn read(self, by: &Arc<Key>, origin: &Pos) -> Result<Override, String> {
         let clusters = match self.cluster {
             Some(name) => Applies::To(name),
             None => Applies::AnyOf(self.terms.into_iter().map(TermForm::read).collect()),

@@ -57,7 +57,7 @@ pub fn touched(
             let mut by = Vec::new();
             for one in &overrides {
                 let touch = |at: &berth_base::diag::Pos, operation| AppliedOverride {
-                    by: one.by.clone(),
+                    by: (*one.by).clone(),
                     at: at.clone(),
                     operation,
                 };

@@ -4,6 +4,7 @@
 //! all others. The member does not keep a field that an override or a number sets.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use berth_base::model::{Action, Operation, Override, Pointer, Template, Verb, Workload};
 
@@ -26,7 +27,8 @@ pub(super) fn with_replicas<'a>(
         }
         there = true;
         if let Action::Patch(operations) = &mut one.to_mut().action {
-            let ours = operations.iter_mut().filter(|operation| sets_number(operation, &at.path));
+            let ours =
+                Arc::make_mut(operations).iter_mut().filter(|operation| sets_number(operation, &at.path));
             ours.for_each(|operation| operation.value = Some(replicas.into()));
         }
     }
@@ -42,11 +44,11 @@ pub(super) fn with_replicas<'a>(
             at: at.origin.clone(),
         };
         all.push(Cow::Owned(Override {
-            by: at.by.clone(),
+            by: Arc::new(at.by.clone()),
             origin: at.origin.clone(),
             clusters: berth_base::model::Applies::AnyOf(Vec::new()),
             objects: None,
-            action: Action::Patch(vec![operation]),
+            action: Action::Patch([operation].into()),
         }));
     }
     all

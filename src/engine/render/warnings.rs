@@ -251,7 +251,7 @@ impl<'a> Labelled<'a> {
     fn rules(&self, workload: &Workload, decision: &Decision) -> Vec<Rule> {
         let rule = |one: &Override| {
             let is_met = terms(one).iter().any(|term| self.is_met(term, decision));
-            Rule { at: one.origin.clone(), by: one.by.clone(), is_met }
+            Rule { at: one.origin.clone(), by: (*one.by).clone(), is_met }
         };
         workload.overrides.iter().filter(|one| !terms(one).is_empty()).map(rule).collect()
     }

@@ -3,7 +3,8 @@
 //!
 //! berth's extension: `clusterSelector` in place of `clusterName`, for all clusters with these labels.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::dialects::Document;
 use berth_base::diag::Diagnostic;
@@ -19,31 +20,42 @@ pub(super) fn read(fields: &mut Fields<'_>, document: &Document) -> Vec<Override
     let scope = fields.scope();
     let path_of_list = fields.path_of("overrides");
     let mut named = BTreeMap::new();
+    let by = Arc::new(document.key.clone());
+    let mut paths = BTreeSet::new();
     let mut overrides = Vec::new();
     for mut entry in fields.each("overrides") {
         let clusters = read_clusters(scope, &mut entry, &path_of_list, &mut named);
         let path = entry.path_of("clusterOverrides");
         let list = entry.list("clusterOverrides").unwrap_or_default();
-        let operations = patch::operations(scope, list, &path, Style::KubeFed);
+        let mut operations = patch::operations(scope, list, &path, Style::KubeFed);
         let is_fixed = |path: &Pointer| FIXED.iter().any(|fixed| path.parts() == *fixed);
         for operation in operations.iter().filter(|operation| is_fixed(&operation.path)) {
             let message = format!("{path}: `{}` cannot be overridden", operation.path);
             scope.report(Diagnostic::error(operation.at.clone(), message));
         }
+        operations.iter_mut().for_each(|operation| share(&mut paths, &mut operation.path));
         let at = entry.at();
         entry.finish();
         if let (Some(clusters), false) = (clusters, operations.is_empty()) {
             overrides.push(Override {
-                by: document.key.clone(),
+                by: by.clone(),
                 origin: scope.pos(at),
                 clusters,
                 objects: None,
-                action: Action::Patch(operations),
+                action: Action::Patch(operations.into()),
             });
         }
     }
     overrides.shrink_to_fit();
     overrides
+}
+
+/// Puts the one copy of a path in place of another: most overrides of an object are for the same fields.
+fn share(paths: &mut BTreeSet<Pointer>, path: &mut Pointer) {
+    match paths.get(path) {
+        Some(known) => path.clone_from(known),
+        None => drop(paths.insert(path.clone())),
+    }
 }
 
 fn read_clusters<'a>(

@@ -5,6 +5,7 @@
 //! ResourceOverride wins. An override of a Namespace also applies to objects placed from it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::read::{OverrideSpec, PlacementName, Target};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
@@ -116,12 +117,13 @@ fn key_of(wanted: &PlacementName, by: &Key) -> Key {
 
 fn overrides(spec: &OverrideSpec, objects: &[ObjectId]) -> Vec<Override> {
     let rules = spec.rules.iter().filter(|rule| !rule.clusters.is_empty());
+    let (by, objects) = (Arc::new(spec.key.clone()), Arc::from(objects));
     rules
         .map(|rule| Override {
-            by: spec.key.clone(),
+            by: Arc::clone(&by),
             origin: rule.at.clone(),
             clusters: Applies::AnyOf(rule.clusters.clone()),
-            objects: Some(objects.to_vec()),
+            objects: Some(Arc::clone(&objects)),
             action: rule.action.clone(),
         })
         .collect()

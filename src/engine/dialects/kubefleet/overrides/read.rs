@@ -154,7 +154,7 @@ fn rule(mut fields: Fields<'_>) -> Option<Rule> {
         fields.error_at("jsonPatchOverrides", message);
     }
     fields.finish();
-    let action = if delete { Action::Delete } else { Action::Patch(patch) };
+    let action = if delete { Action::Delete } else { Action::Patch(patch.into()) };
     Some(Rule { at, clusters, action })
 }
 

@@ -46,7 +46,8 @@ fn a_resource_override_has_the_last_word_and_namespaces_reach_their_contents() {
     let overrides = &workload(&lowered, "web").overrides;
     let by: Vec<_> = overrides.iter().map(|one| &*one.by.name).collect();
     assert_eq!(by, ["z", "a"]);
-    let ids: Vec<_> = overrides[0].objects.iter().flatten().map(ToString::to_string).collect();
+    let ids: Vec<_> =
+        overrides[0].objects.iter().flat_map(|ids| ids.iter()).map(ToString::to_string).collect();
     assert_eq!(ids, ["ConfigMap shop/settings", "Namespace shop"]);
     assert_eq!(overrides[0].action, Action::Delete);
     assert!(matches!(&overrides[1].action, Action::Patch(patch) if patch[0].variables));
