@@ -50,10 +50,11 @@ pub struct ReplicasAt {
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Template {
     pub object: Arc<Object>,
-    /// Labels set after all overrides, so that none can remove them.
-    pub final_labels: BTreeMap<String, String>,
+    /// Labels set after all overrides, so that none can remove them. Shared by templates, as the annotations are: most
+    /// of them have the same.
+    pub final_labels: Arc<BTreeMap<String, String>>,
     /// `berth.dev/` annotations for the syncer: take-over, retention and the like.
-    pub sync_annotations: BTreeMap<String, String>,
+    pub sync_annotations: Arc<BTreeMap<String, String>>,
     /// The fields that the member's own object keeps.
     pub retained: Vec<Retained>,
 }

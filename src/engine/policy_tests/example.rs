@@ -3,7 +3,7 @@
 //! A fleet is given in the form that rules see, or as a folder of the repository with a fleet's own documents.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -222,8 +222,8 @@ fn workload(scope: &Scope, fields: &mut Fields<'_>, clusters: &BTreeSet<String>,
         fields.finish();
         Template {
             object: object.into(),
-            final_labels: BTreeMap::new(),
-            sync_annotations: BTreeMap::new(),
+            final_labels: Arc::default(),
+            sync_annotations: Arc::default(),
             retained: Vec::new(),
         }
     });

@@ -154,8 +154,8 @@ impl TemplateForm {
             .collect();
         TemplateForm {
             object: object.content.to_json(),
-            labels: final_labels.clone(),
-            annotations: sync_annotations.clone(),
+            labels: (**final_labels).clone(),
+            annotations: (**sync_annotations).clone(),
             retained,
         }
     }
@@ -167,8 +167,8 @@ impl TemplateForm {
             self.retained.into_iter().map(|one| Retained { path: one.path, clusters: one.clusters });
         Ok(Template {
             object: Arc::new(object),
-            final_labels: self.labels,
-            sync_annotations: self.annotations,
+            final_labels: self.labels.into(),
+            sync_annotations: self.annotations.into(),
             retained: retained.collect(),
         })
     }

@@ -1,6 +1,5 @@
 //! Frozen workloads: no new copy may be rendered of them, so their last copies stand in.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -30,8 +29,8 @@ fn template(workload: &Workload, id: &ObjectId) -> Template {
     let object = Object { id: id.clone(), origin: workload.origin.clone(), content: Packed::of(&Json::Null) };
     Template {
         object: Arc::new(object),
-        final_labels: BTreeMap::new(),
-        sync_annotations: BTreeMap::new(),
+        final_labels: Arc::default(),
+        sync_annotations: Arc::default(),
         retained: Vec::new(),
     }
 }

@@ -140,8 +140,8 @@ fn read_freight(scope: &Scope, document: &Document, flags: bool) -> Option<(Plac
     let template = Template {
         object: Object { id: ObjectId::of(&content)?, origin: origin.clone(), content: Packed::of(&content) }
             .into(),
-        final_labels: BTreeMap::from_iter(flags.then(|| ("flag".to_owned(), "red".to_owned()))),
-        sync_annotations: BTreeMap::new(),
+        final_labels: BTreeMap::from_iter(flags.then(|| ("flag".to_owned(), "red".to_owned()))).into(),
+        sync_annotations: Default::default(),
         retained: Vec::new(),
     };
     let filter = |rule| Filter { rule, by: None };

@@ -1,6 +1,7 @@
 //! A Federated* object → one placement and one workload under the same key.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value as Json, json};
 
@@ -21,6 +22,10 @@ use berth_base::model::workload::ReplicasAt;
 use berth_base::model::{Condition, Key, Override, Placement, Pointer, Policy, Source, Template, Workload};
 use berth_base::packed::{Packed, View};
 use berth_base::yaml::Scope;
+
+/// The labels of all copies.
+static FINAL_LABELS: LazyLock<Arc<BTreeMap<String, String>>> =
+    LazyLock::new(|| BTreeMap::from([("kubefed.io/managed".to_owned(), "true".to_owned())]).into());
 
 /// Reads one; a FederatedNamespace goes into `namespaces` as well.
 pub(super) fn read(
@@ -70,7 +75,7 @@ pub(super) fn read(
     let template = Template {
         retained: lifecycle::retained(&object, &retains),
         object: Arc::new(object),
-        final_labels: [("kubefed.io/managed".to_owned(), "true".to_owned())].into(),
+        final_labels: FINAL_LABELS.clone(),
         sync_annotations,
     };
     let object = FederatedObject { scope, document, metadata: &metadata, context };

@@ -3,6 +3,7 @@
 //! object.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
 
 use serde_json::Value as Json;
 
@@ -31,24 +32,27 @@ const OPTIONS: [&str; 7] = [
     "propagationPolicy",
 ];
 
+/// The annotations of objects that members take over, and of which nothing else is said.
+static TAKE_OVER: LazyLock<Arc<BTreeMap<String, String>>> =
+    LazyLock::new(|| BTreeMap::from([("berth.dev/take-over".to_owned(), "true".to_owned())]).into());
+
 /// The syncer's annotations for every copy of an object.
 pub(super) fn annotations(
     scope: &Scope,
     document: &Document,
     metadata: &Metadata,
     adopts: bool,
-) -> BTreeMap<String, String> {
-    let mut annotations = BTreeMap::new();
-    let mut set = |name: &str, value: String| annotations.insert(format!("berth.dev/{name}"), value);
-    if adopts {
-        set("take-over", "true".to_owned());
-    }
+) -> Arc<BTreeMap<String, String>> {
+    let mut annotations = if adopts { TAKE_OVER.clone() } else { Arc::default() };
+    let mut set = |name: &str, value: String| {
+        Arc::make_mut(&mut annotations).insert(format!("berth.dev/{name}"), value);
+    };
     if metadata.annotations.get(ORPHAN).map(String::as_str) == Some("true") {
         set("orphan", "true".to_owned());
     }
     if let Some(written) = metadata.annotations.get(DELETE_OPTIONS) {
         match delete_options(written) {
-            Ok(options) => drop(set("delete-options", options)),
+            Ok(options) => set("delete-options", options),
             Err((message, hint)) => {
                 let message = format!("metadata.annotations.{DELETE_OPTIONS} {message}");
                 let at = scope.pos(annotation_at(document, metadata, DELETE_OPTIONS));

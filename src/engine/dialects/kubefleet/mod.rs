@@ -268,10 +268,11 @@ fn templates(
         }
         objects.insert(id, object);
     }
+    let sync_annotations = Arc::new(spec.sync_annotations.clone());
     let template = |object: Arc<_>| Template {
         object,
-        final_labels: BTreeMap::new(),
-        sync_annotations: spec.sync_annotations.clone(),
+        final_labels: Arc::default(),
+        sync_annotations: sync_annotations.clone(),
         retained: Vec::new(),
     };
     objects.into_values().map(template).collect()

@@ -102,7 +102,7 @@ pub(super) fn templates(scope: &Scope, mut template: Fields<'_>, plurals: &Plura
     let ids: Vec<ObjectId> = templates.iter().map(|one| one.object.id.clone()).collect();
     let options = work_options::read(&mut template, &ids, plurals);
     for one in &mut templates {
-        one.sync_annotations = options.of(&one.object.id, plurals);
+        one.sync_annotations = options.of(&one.object.id, plurals).into();
     }
     if template.node("executor").is_some() {
         let message =

@@ -140,8 +140,8 @@ impl World {
         let id = ObjectId::of(&content).expect("an object");
         let template = Template {
             object: Arc::new(Object { id, origin: Pos::file("web.yaml"), content: Packed::of(&content) }),
-            final_labels: BTreeMap::new(),
-            sync_annotations: BTreeMap::new(),
+            final_labels: Arc::default(),
+            sync_annotations: Arc::default(),
             retained: Vec::new(),
         };
         let before = self.fleet.workloads[key].clone();

@@ -63,8 +63,8 @@ fn the_sync_strategy_becomes_what_members_read() {
     let annotations = |strategy: &str| {
         let lowered = whole(&format!("syncStrategy: {{{strategy}}}"));
         assert_eq!(messages(&lowered), Vec::<String>::new());
-        let made = workload(&lowered, "web").templates[0].sync_annotations.clone();
-        made.into_iter().map(|(name, value)| format!("{}={value}", &name[10..])).collect::<Vec<_>>()
+        let made = &workload(&lowered, "web").templates[0].sync_annotations;
+        made.iter().map(|(name, value)| format!("{}={value}", &name[10..])).collect::<Vec<_>>()
     };
     assert_eq!(annotations(""), ["co-owners=refused", "on-conflict=force", "take-over=never"]);
     let all = "applyMethod: ServerSideApply, whenOwnedByOthers: ShareOwnership, whenDrifted: ReportError, \
