@@ -74,6 +74,8 @@ impl ParsedDocument {
             |one: &ReadingContext| (one.stage, one.unknown_fields) != (against.stage, against.unknown_fields);
         let mut kept = kept();
         kept.retain(|(one, _)| is_other(one));
+        // Most documents have one reading.
+        kept.reserve_exact(1);
         kept.push((against, made.clone()));
         made
     }

@@ -8,7 +8,7 @@ use berth_base::packed::{Content, View};
 
 use crate::dialects::{Document, ReadingContext};
 
-/// Labels and the named policy of a document, in case that it describes a workload.
+/// Labels and the named policy of a document that describes a workload.
 struct Metadata {
     labels: Option<Labels>,
     policy: Option<PolicyName>,
@@ -18,12 +18,12 @@ struct Metadata {
 pub(super) fn give(fleet: &mut Fleet, documents: &[Document]) {
     let against = ReadingContext { stage: "metadata", context: 0, unknown_fields: Severity::Error };
     for document in documents {
-        let metadata = document.recall(against, || read(document));
-        let Some(Metadata { labels, policy }) = metadata.as_deref() else { continue };
         let key = fleet.key_of(&document.key);
         if !fleet.workloads.contains_key(key) {
             continue;
         }
+        let metadata = document.recall(against, || read(document));
+        let Some(Metadata { labels, policy }) = metadata.as_deref() else { continue };
         let key = key.clone();
         if let Some(policy) = policy {
             fleet.named_policies.insert(key.clone(), policy.clone());
