@@ -152,6 +152,8 @@ impl FleetSummary {
                 paths.for_each(|path| stale.extend(readers.of_path(&path).cloned()));
             }
         }
+        // An index of nothing would grow with all that is new, and perhaps nobody asks for it again.
+        self.readers.take_if(|_| before.decisions.is_empty());
         let decided = before.decisions.changes(&self.inputs.decisions);
         for one in decided {
             if let Some(readers) = &mut self.readers {
