@@ -292,6 +292,15 @@ impl Decision {
         }
     }
 
+    /// Forgets which clusters wait for their turn or only keep a copy: a step decides that later.
+    pub fn forget_turns(&mut self) {
+        if self.picks.iter().any(|pick| pick.pending || pick.leaving) {
+            let picked = self.picked().cloned();
+            self.picks = picked.map(|pick| pick.with(|details| details.pending = false)).collect();
+            Pick::share_details(&mut self.picks);
+        }
+    }
+
     /// The picks without the clusters that only keep a copy.
     pub fn picked(&self) -> impl Iterator<Item = &Pick> {
         self.picks.iter().filter(|pick| !pick.leaving)

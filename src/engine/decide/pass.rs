@@ -126,7 +126,7 @@ impl<'f, 't> Pass<'f, 't> {
         let Result { mut decision, said, is_new, is_old, is_unsettled, flips } = result;
         let (key, results) = (&placement.key, &mut self.results);
         self.decided += usize::from(is_new);
-        forget_turns(&mut decision);
+        decision.forget_turns();
         if is_new {
             match self.picks.get(&decision.picks) {
                 Some(known) => decision.picks = known.clone(),
@@ -155,7 +155,7 @@ impl<'f, 't> Pass<'f, 't> {
                 && uncertain::may_have_moved(&self.fleet.doubt, previous)
             {
                 let mut decision = Decision { digest: None, ..previous.clone() };
-                forget_turns(&mut decision);
+                decision.forget_turns();
                 self.results.decisions.insert(key.clone(), decision);
             }
         }
@@ -327,19 +327,10 @@ impl<'f, 't> Pass<'f, 't> {
         warnings::about(placement, &decision, &mut said);
         let is_new = previous.is_none_or(|previous| {
             let mut previous = stand(placement, previous);
-            forget_turns(&mut previous);
+            previous.forget_turns();
             previous != decision
         });
         Result { decision, said, is_new, is_old: false, is_unsettled: false, flips }
-    }
-}
-
-/// Forgets which clusters wait for their turn or only keep a copy: a step decides that later.
-fn forget_turns(decision: &mut Decision) {
-    if decision.picks.iter().any(|pick| pick.pending || pick.leaving) {
-        let picked = decision.picked().cloned();
-        decision.picks = picked.map(|pick| pick.with(|details| details.pending = false)).collect();
-        Pick::share_details(&mut decision.picks);
     }
 }
 
