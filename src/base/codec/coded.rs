@@ -178,6 +178,16 @@ impl<T: Coded> Coded for Arc<T> {
     }
 }
 
+impl<T: Coded> Coded for Arc<[T]> {
+    fn put(&self, encoder: &mut Encoder) {
+        encoder.list(self.iter(), |encoder, item| item.put(encoder));
+    }
+
+    fn get(decoder: &mut Decoder<'_>) -> Option<Arc<[T]>> {
+        decoder.list(T::get)
+    }
+}
+
 impl<T: Coded> Coded for Vec<T> {
     fn put(&self, encoder: &mut Encoder) {
         encoder.list(self.iter(), |encoder, item| item.put(encoder));
