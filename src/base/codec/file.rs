@@ -1,8 +1,12 @@
 //! A file of encoded values. A part of it can be passed over, decoded later, and copied into the next file as it is.
+//!
+//! The values come first, then the texts that they name, and then the length of the values.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::fmt;
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,10 +19,13 @@ const STALE: usize = 2;
 /// Texts that a file may gain in any case.
 const ROOM: usize = 4_096;
 
+/// So many bytes are handed over at once.
+const CHUNK: usize = 1 << 16;
+
 /// The bytes of a file, and the texts that they name.
 pub struct File {
     bytes: Vec<u8>,
-    /// The place where the values begin.
+    /// The length of the values.
     body: usize,
     texts: Vec<Arc<str>>,
     /// The number of texts when the file was last written without an earlier one.
@@ -43,7 +50,9 @@ impl File {
 
     /// [`File::read`], with the values that the file names in place of holding them.
     pub fn read_with(bytes: Vec<u8>, statics: &'static (dyn Any + Send + Sync)) -> Option<Arc<File>> {
-        let mut rest = bytes.as_slice();
+        let (before, length) = bytes.split_last_chunk()?;
+        let body = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        let (_, mut rest) = before.split_at_checked(body)?;
         let mut number = || {
             let (first, others) = rest.split_first_chunk()?;
             rest = others;
@@ -58,13 +67,11 @@ impl File {
             texts.push(std::str::from_utf8(text).ok()?.into());
             rest = others;
         }
-        let body = bytes.len() - rest.len();
         Some(Arc::new(File { bytes, body, texts, fresh, statics, is_damaged: AtomicBool::new(false) }))
     }
 
     pub fn decoder(self: &Arc<File>) -> Decoder<'_> {
-        let end = self.bytes.len();
-        Decoder { file: self, rest: self.bytes.get(self.body..).unwrap_or_default(), end }
+        Decoder { file: self, rest: self.bytes.get(..self.body).unwrap_or_default(), end: self.body }
     }
 
     /// Reports whether some part could not be decoded so far. What was made of it is worth nothing.
@@ -124,32 +131,36 @@ impl Part {
     }
 }
 
-/// A file under construction, beside the bytes of its own.
-#[derive(Debug, Default)]
+/// Takes the bytes of a file as they are made.
+pub type Sink = Box<dyn FnMut(&[u8])>;
+
+/// A file under construction, beside those bytes of its own that wait.
 pub(super) struct NewFile {
+    sink: Sink,
     /// All texts, by number.
     texts: Vec<Arc<str>>,
     /// The file whose parts may be copied.
     earlier: Option<Arc<File>>,
+    /// The copies that wait, and their length.
     copies: Vec<Copied>,
-    /// The length of all copies.
     n_copied: usize,
+    /// The number of bytes that were handed over.
+    n_done: usize,
+    /// The values under construction that may still change their beginning or go: what is in them waits.
+    n_open: usize,
 }
 
 /// A part of the earlier file, which stands between the file's own bytes.
-#[derive(Debug)]
 struct Copied {
     /// The number of own bytes before it.
     at: usize,
     place: Range<usize>,
 }
 
-/// A file's bytes, in pieces. Parts of the earlier file are where they were.
-#[derive(Debug)]
-pub struct Written {
-    head: Vec<u8>,
-    own: Vec<u8>,
-    file: NewFile,
+impl fmt::Debug for NewFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewFile").field("done", &self.n_done).finish_non_exhaustive()
+    }
 }
 
 impl NewFile {
@@ -159,59 +170,69 @@ impl NewFile {
     }
 
     /// Forgets the copies behind so many own bytes.
-    pub(super) fn truncate(&mut self, own: usize) {
+    fn truncate(&mut self, own: usize) {
         while let Some(last) = self.copies.pop_if(|last| last.at > own) {
             self.n_copied -= last.place.len();
         }
     }
+
+    fn hand_over(&mut self, own: &mut Vec<u8>) {
+        let earlier = self.earlier.as_ref().map_or(&[][..], |file| &file.bytes);
+        let mut begin = 0;
+        for Copied { at, place } in self.copies.drain(..) {
+            (self.sink)(own.get(begin..at).unwrap_or_default());
+            (self.sink)(earlier.get(place).unwrap_or_default());
+            begin = at;
+        }
+        (self.sink)(own.get(begin..).unwrap_or_default());
+        self.n_done += own.len() + std::mem::take(&mut self.n_copied);
+        own.clear();
+    }
 }
 
-impl Written {
-    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
-        let earlier = self.file.earlier.as_ref().map_or(&[][..], |file| &file.bytes);
-        let mut begin = 0;
-        let copies = self.file.copies.iter().flat_map(move |Copied { at, place }| {
-            let own = self.own.get(std::mem::replace(&mut begin, *at)..*at);
-            [own.unwrap_or_default(), earlier.get(place.clone()).unwrap_or_default()]
-        });
-        let last = self.file.copies.last().map_or(0, |copied| copied.at);
-        let rest = self.own.get(last..).unwrap_or_default();
-        [self.head.as_slice()].into_iter().chain(copies).chain([rest]).filter(|piece| !piece.is_empty())
-    }
-
-    pub fn concat(&self) -> Vec<u8> {
-        self.pieces().flatten().copied().collect()
-    }
+/// Returns the bytes of a file with these values. Parts of the earlier file are copied into it.
+pub fn to_bytes(earlier: Option<&Arc<File>>, encode: impl FnOnce(&mut Encoder)) -> Vec<u8> {
+    let bytes = Rc::new(RefCell::new(Vec::new()));
+    let sink = bytes.clone();
+    let sink = Box::new(move |piece: &[u8]| sink.borrow_mut().extend_from_slice(piece));
+    let mut encoder = Encoder::of_file(earlier, sink);
+    encode(&mut encoder);
+    encoder.finish();
+    bytes.take()
 }
 
 impl Encoder {
-    /// Begins a file. Parts of the earlier one are copied into it.
-    pub fn of_file(earlier: Option<&Arc<File>>) -> Encoder {
+    /// Begins a file, whose bytes are handed over as they are made. Parts of the earlier one are copied into it.
+    pub fn of_file(earlier: Option<&Arc<File>>, sink: Sink) -> Encoder {
         let earlier = earlier.filter(|file| file.texts.len() <= file.fresh.saturating_mul(STALE) + ROOM);
         let texts = earlier.map(|file| file.texts.clone()).unwrap_or_default();
         let numbers = texts.iter().cloned().zip(0..).collect();
-        let file = NewFile { texts, earlier: earlier.cloned(), ..NewFile::default() };
+        let earlier = earlier.cloned();
+        let file = NewFile { sink, texts, earlier, copies: Vec::new(), n_copied: 0, n_done: 0, n_open: 0 };
         Encoder { bytes: Vec::new(), texts: numbers, file: Some(file) }
     }
 
-    /// Returns the bytes of the file.
-    pub fn into_file(self) -> Written {
-        let file = self.file.unwrap_or_default();
+    /// Hands the rest of the file over.
+    pub fn finish(mut self) {
+        let Some(mut file) = self.file.take() else { return };
+        file.hand_over(&mut self.bytes);
         let fresh = file.earlier.as_ref().map_or(file.texts.len(), |file| file.fresh);
         let length = file.texts.iter().map(|text| 4 + text.len()).sum::<usize>();
-        let mut head = Vec::with_capacity(8 + length);
-        let mut put = |number: usize, rest: &[u8]| {
-            head.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
-            head.extend_from_slice(rest);
+        let mut end = Vec::with_capacity(16 + length);
+        let mut put = |number: usize, text: &str| {
+            end.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
+            end.extend_from_slice(text.as_bytes());
         };
-        put(fresh, &[]);
-        put(file.texts.len(), &[]);
-        file.texts.iter().for_each(|text| put(text.len(), text.as_bytes()));
-        Written { head, own: self.bytes, file }
+        put(fresh, "");
+        put(file.texts.len(), "");
+        file.texts.iter().for_each(|text| put(text.len(), text));
+        end.extend_from_slice(&(file.n_done as u64).to_le_bytes());
+        (file.sink)(&end);
     }
 
     /// Encodes a value that a decoder can pass over. A part of the earlier file is copied as it is.
     pub fn part(&mut self, known: Option<&Part>, encode: impl FnOnce(&mut Encoder)) {
+        self.open();
         let start = self.bytes.len();
         self.raw(&[0; 4]);
         let n_copied = self.n_copied();
@@ -226,6 +247,38 @@ impl Encoder {
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         if let Some(place) = self.bytes.get_mut(start..start + 4) {
             place.copy_from_slice(&length.to_le_bytes());
+        }
+        self.close();
+    }
+
+    /// Encodes a value that turns out to be missing or not: then nothing of it stays.
+    pub fn optional(&mut self, encode: impl FnOnce(&mut Encoder) -> Option<()>) {
+        self.open();
+        let start = self.bytes.len();
+        self.flag(true);
+        if encode(self).is_none() {
+            self.bytes.truncate(start);
+            self.file.iter_mut().for_each(|file| file.truncate(start));
+            self.flag(false);
+        }
+        self.close();
+    }
+
+    fn open(&mut self) {
+        self.file.iter_mut().for_each(|file| file.n_open += 1);
+    }
+
+    fn close(&mut self) {
+        self.file.iter_mut().for_each(|file| file.n_open -= 1);
+        self.hand_over();
+    }
+
+    /// Hands over what was made, if it is much and nothing of it may change.
+    pub(super) fn hand_over(&mut self) {
+        if let Some(file) = self.file.as_mut().filter(|file| file.n_open == 0)
+            && self.bytes.len() + file.n_copied >= CHUNK
+        {
+            file.hand_over(&mut self.bytes);
         }
     }
 

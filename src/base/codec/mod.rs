@@ -85,24 +85,16 @@ impl Encoder {
         }
     }
 
-    /// Encodes a value that turns out to be missing or not: then nothing of it stays.
-    pub fn optional(&mut self, encode: impl FnOnce(&mut Encoder) -> Option<()>) {
-        let start = self.bytes.len();
-        self.flag(true);
-        if encode(self).is_none() {
-            self.bytes.truncate(start);
-            self.file.iter_mut().for_each(|file| file.truncate(start));
-            self.flag(false);
-        }
-    }
-
     pub fn list<T>(
         &mut self,
         items: impl ExactSizeIterator<Item = T>,
         mut encode: impl FnMut(&mut Encoder, T),
     ) {
         self.count(items.len());
-        items.for_each(|item| encode(self, item));
+        items.for_each(|item| {
+            encode(self, item);
+            self.hand_over();
+        });
     }
 }
 
@@ -218,11 +210,11 @@ mod tests {
         earlier: Option<&Arc<File>>,
         part: Option<&Part>,
     ) -> Vec<u8> {
-        let mut encoder = Encoder::of_file(earlier);
-        encoder.list(numbers.iter(), |encoder, number| encoder.number(*number));
-        encoder.part(part, |encoder| encoder.list(texts.iter(), |encoder, text| encoder.text(text)));
-        encoder.maybe(numbers.first(), |encoder, number| encoder.signed(number.cast_signed()));
-        encoder.into_file().concat()
+        file::to_bytes(earlier, |encoder| {
+            encoder.list(numbers.iter(), |encoder, number| encoder.number(*number));
+            encoder.part(part, |encoder| encoder.list(texts.iter(), |encoder, text| encoder.text(text)));
+            encoder.maybe(numbers.first(), |encoder, number| encoder.signed(number.cast_signed()));
+        })
     }
 
     type All = (Vec<u64>, Part, Option<i64>);

@@ -146,7 +146,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::file::File;
+    use crate::codec::file::{File, to_bytes};
 
     #[test]
     fn a_clone_shares_until_it_is_changed() {
@@ -165,11 +165,12 @@ mod tests {
             decoder.list(Decoder::number)
         }
         let put = |value: &Shared<Vec<u64>>, earlier: Option<&Arc<File>>| {
-            let mut encoder = Encoder::of_file(earlier);
-            value.encode(&mut encoder, |encoder, all| {
-                encoder.list(all.iter(), |encoder, one| encoder.number(*one));
+            let bytes = to_bytes(earlier, |encoder| {
+                value.encode(encoder, |encoder, all| {
+                    encoder.list(all.iter(), |encoder, one| encoder.number(*one));
+                });
             });
-            File::read(encoder.into_file().concat()).expect("it is a file")
+            File::read(bytes).expect("it is a file")
         };
         let get = |file: &Arc<File>| Shared::stored(file.decoder().part().expect("a part"), list);
         let file = put(&vec![1, 2].into(), None);

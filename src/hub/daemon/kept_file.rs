@@ -3,9 +3,11 @@
 //! It begins with a checksum, the length of what follows, and the build of berth that wrote it. For any other build,
 //! and where it is damaged, it counts as missing. It may be deleted at any time.
 
+use std::cell::RefCell;
 use std::fs;
-use std::io::{BufWriter, Read as _, Write as _};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,34 +68,79 @@ pub(super) fn replace(
     earlier: Option<&Arc<File>>,
     encode: impl FnOnce(&mut Encoder) -> Option<()>,
 ) -> Option<()> {
-    let mut encoder = Encoder::of_file(earlier);
-    encoder.text(BUILD);
-    encode(&mut encoder)?;
-    let written = encoder.into_file();
-    let (mut checksum, mut length) = (Hasher::new(), 0);
-    for piece in written.pieces() {
-        checksum.update(piece);
-        length += piece.len() as u64;
-    }
     let target = path(repo, name);
     fs::create_dir_all(target.parent()?).ok()?;
     sweep(target.parent()?);
     let fresh = target.with_extension(std::process::id().to_string());
     let _ = fs::remove_file(&fresh);
-    let write = || {
-        let file = fs::OpenOptions::new().write(true).create_new(true).open(&fresh)?;
-        let mut file = BufWriter::with_capacity(BUFFER, file);
-        file.write_all(&checksum.finalize().to_le_bytes())?;
-        file.write_all(&length.to_le_bytes())?;
-        written.pieces().try_for_each(|piece| file.write_all(piece))?;
-        file.flush()?;
-        fs::rename(&fresh, &target)
-    };
-    let done = write();
-    if done.is_err() {
+    let file = fs::OpenOptions::new().write(true).create_new(true).open(&fresh).ok()?;
+    let done = write(file, earlier, encode).and_then(|()| fs::rename(&fresh, &target).ok());
+    if done.is_none() {
         let _ = fs::remove_file(&fresh);
     }
-    done.ok()
+    done
+}
+
+/// Writes a file as it is made: what is in it is never in memory as a whole.
+fn write(
+    mut file: fs::File,
+    earlier: Option<&Arc<File>>,
+    encode: impl FnOnce(&mut Encoder) -> Option<()>,
+) -> Option<()> {
+    file.write_all(&header(0, 0)).ok()?;
+    let body = Rc::new(RefCell::new(Body {
+        file,
+        checksum: Hasher::new(),
+        length: 0,
+        buffer: Vec::new(),
+        failed: false,
+    }));
+    let sink = body.clone();
+    let mut encoder = Encoder::of_file(earlier, Box::new(move |bytes| sink.borrow_mut().take(bytes)));
+    encoder.text(BUILD);
+    encode(&mut encoder)?;
+    encoder.finish();
+    let mut body = body.borrow_mut();
+    body.flush();
+    let header = header(body.checksum.clone().finalize(), body.length);
+    let Body { file, failed, .. } = &mut *body;
+    file.seek(SeekFrom::Start(0)).ok()?;
+    file.write_all(&header).ok()?;
+    (!*failed).then_some(())
+}
+
+fn header(checksum: u32, length: u64) -> [u8; 12] {
+    let mut header = [0; 12];
+    let (first, rest) = header.split_at_mut(4);
+    first.copy_from_slice(&checksum.to_le_bytes());
+    rest.copy_from_slice(&length.to_le_bytes());
+    header
+}
+
+/// The bytes after the header, as far as they are made.
+struct Body {
+    file: fs::File,
+    checksum: Hasher,
+    length: u64,
+    /// Most pieces are small, and written together.
+    buffer: Vec<u8>,
+    failed: bool,
+}
+
+impl Body {
+    fn take(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= BUFFER {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        self.checksum.update(&self.buffer);
+        self.length += self.buffer.len() as u64;
+        self.failed |= self.file.write_all(&self.buffer).is_err();
+        self.buffer.clear();
+    }
 }
 
 /// Removes unfinished files of processes that were killed.

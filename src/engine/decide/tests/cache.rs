@@ -7,8 +7,7 @@ use super::properties::{some_cluster, some_fleet, some_policy, some_status};
 use super::setup::*;
 use crate::decide::{DecisionCache, StoredDecisions, decide, decide_after};
 use crate::state::{State, decision_differences};
-use berth_base::codec::Encoder;
-use berth_base::codec::file::File;
+use berth_base::codec::file::{File, to_bytes};
 use berth_base::model::{Cluster, ClusterStatus, Decision, DecisionFormat, Fleet, Key, Map, Policy, Shared};
 
 /// A change between two passes.
@@ -59,10 +58,11 @@ fn in_another_process(
         ..State::default()
     };
     let bare = decision_differences::without_objects(&current.decisions);
-    let mut encoder = Encoder::of_file(None);
-    decision_differences::put(&mut encoder, &bare, &cache.results.decisions);
-    cache.encode(&mut encoder, &current);
-    let file = File::read(encoder.into_file().concat()).expect("it is a file");
+    let bytes = to_bytes(None, |encoder| {
+        decision_differences::put(encoder, &bare, &cache.results.decisions);
+        cache.encode(encoder, &current);
+    });
+    let file = File::read(bytes).expect("it is a file");
     let mut decoder = file.decoder();
     let differences = decision_differences::get(&mut decoder).expect("it is readable");
     let stored = StoredDecisions::decode(&mut decoder).expect("it is readable");

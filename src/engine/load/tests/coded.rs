@@ -5,9 +5,8 @@ use std::path::Path;
 
 use crate::dialects::FUNCTIONS;
 use crate::load::{History, load};
-use berth_base::codec::Encoder;
 use berth_base::codec::coded::Coded as _;
-use berth_base::codec::file::File;
+use berth_base::codec::file::{File, to_bytes};
 use berth_base::model::{Fleet, Shared};
 use berth_base::source::{SourceFile, SourceTree, read_dir};
 use berth_base::yaml::Limits;
@@ -43,9 +42,8 @@ fn a_stored_fleet_reads_as_it_was() {
     let mut some = Fleet::default();
     for tree in &trees {
         let fleet = load(tree, History::None).fleet;
-        let mut encoder = Encoder::of_file(None);
-        fleet.put(&mut encoder);
-        let file = File::read_with(encoder.into_file().concat(), &FUNCTIONS).expect("a file");
+        let bytes = to_bytes(None, |encoder| fleet.put(encoder));
+        let file = File::read_with(bytes, &FUNCTIONS).expect("a file");
         let stored: Shared<Fleet> = Shared::get(&mut file.decoder()).expect("readable");
         assert_eq!(*stored, *fleet);
         assert!(!file.is_damaged());

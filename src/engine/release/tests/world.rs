@@ -18,8 +18,7 @@ use crate::release::labels::ClusterLabels;
 use crate::release::{self, Given, copies};
 use crate::render::{self, MemoryContents, Previous};
 use crate::state::{State, codec};
-use berth_base::codec::Encoder;
-use berth_base::codec::file::File;
+use berth_base::codec::file::{File, to_bytes};
 use berth_base::packed::Packed;
 
 pub(super) struct World {
@@ -305,8 +304,7 @@ fn path_of(key: &Key) -> String {
 
 /// A state as the next process reads it from its stored form.
 fn stored(state: &State) -> State {
-    let mut encoder = Encoder::of_file(None);
-    codec::encode(&mut encoder, state);
-    let file = File::read(encoder.into_file().concat()).expect("it is a file");
+    let bytes = to_bytes(None, |encoder| codec::encode(encoder, state));
+    let file = File::read(bytes).expect("it is a file");
     codec::decode(&mut file.decoder()).expect("what is written is read back")
 }

@@ -10,9 +10,8 @@ use serde_json::{Value as Json, json};
 use super::*;
 use crate::decide::decide;
 use crate::load::{History as Files, load};
-use berth_base::codec::Encoder;
 use berth_base::codec::coded::Coded as _;
-use berth_base::codec::file::File;
+use berth_base::codec::file::{File, to_bytes};
 use berth_base::diag::Severity;
 use berth_base::model::content::ContentId;
 use berth_base::model::{Map, Shared};
@@ -70,10 +69,11 @@ impl World {
             return cache;
         }
         let current = Previous { decisions: &self.decisions, folders: &self.folders };
-        let mut encoder = Encoder::of_file(None);
-        cache.fleet().put(&mut encoder);
-        cache.encode(&mut encoder, current).expect("no doubt");
-        let file = File::read(encoder.into_file().concat()).expect("it is a file");
+        let bytes = to_bytes(None, |encoder| {
+            cache.fleet().put(encoder);
+            cache.encode(encoder, current).expect("no doubt");
+        });
+        let file = File::read(bytes).expect("it is a file");
         let mut decoder = file.decoder();
         let fleet = Shared::get(&mut decoder).expect("readable");
         let stored = StoredCache::decode(&mut decoder).expect("readable");
