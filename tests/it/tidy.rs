@@ -29,7 +29,7 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("source", &["diag", "model", "parallel", "yaml"]),
             ("meta", &["diag", "model", "yaml"]),
             ("patch", &["diag", "model", "yaml"]),
-            ("status", &["diag", "model", "yaml"]),
+            ("status", &["codec", "diag", "model", "yaml"]),
         ],
     ),
     (
