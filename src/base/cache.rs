@@ -45,6 +45,11 @@ impl<K: Ord, V: Clone> Cache<K, V> {
         self.entries.insert(key, Entry { result, used: false });
     }
 
+    /// Returns all results, to change how they are kept. They stay what they are.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.entries.values_mut().map(|entry| &mut entry.result)
+    }
+
     pub fn forget(&mut self, key: &K) {
         self.entries.remove(key);
     }

@@ -30,6 +30,14 @@ impl<T> Shared<T> {
         Shared(Arc::new(Later::stored(part, decode)))
     }
 
+    /// Decodes the value, and lets go of the file that holds it.
+    pub fn detach(&mut self)
+    where
+        T: Clone,
+    {
+        _ = &mut **self;
+    }
+
     /// Encodes the value as a part of a file. One that the earlier file holds is copied from there.
     pub fn encode(&self, encoder: &mut Encoder, encode: impl FnOnce(&mut Encoder, &T)) {
         encoder.part(self.0.part(), |encoder| encode(encoder, self));

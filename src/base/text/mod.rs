@@ -4,7 +4,7 @@ use std::fmt::{Display, Write as _};
 
 pub mod base64;
 mod pattern;
-pub mod shared_texts;
+pub mod shared_values;
 
 pub use pattern::fits;
 

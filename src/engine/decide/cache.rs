@@ -123,7 +123,7 @@ impl DecisionCache {
         let is_due = |flips: Timestamp| now.now != inputs.now && now.now.as_second() + 1 >= flips.as_second();
         let mut keys: BTreeSet<Key> = results.unsettled.clone();
         keys.extend(results.flips.iter().filter(|(_, flips)| is_due(**flips)).map(|(key, _)| key.clone()));
-        let any_left = inputs.fleet.clusters.changes(&fleet.clusters).any(|one| one.after.is_none());
+        let any_left = moved.any_left(fleet);
         let stands = |key: &Key| {
             let decided = fleet.placements.get(key).zip(results.decisions.get(key));
             decided.is_some_and(|(placement, decided)| now.stands(placement, decided, any_left))

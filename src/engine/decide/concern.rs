@@ -42,6 +42,11 @@ impl<'i> Moved<'i> {
         Some(Moved { names, before, after })
     }
 
+    /// Reports whether a cluster of the pass before may be gone in a later fleet.
+    pub(super) fn any_left(&self, later: &Fleet) -> bool {
+        self.names.iter().any(|name| !later.clusters.contains_key(*name))
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.names.is_empty()
     }

@@ -20,6 +20,7 @@ use super::warnings;
 use berth_base::diag::Diagnostics;
 use berth_base::model::placement::{Follow, Placement, Policy, Retention, ScoreRule, Source};
 use berth_base::model::{Decision, DecisionFormat, Fleet, Key, Map, Pick, Shared, Timestamp};
+use berth_base::text::shared_values::SharedValues;
 
 const IN_DOUBT: &str = "kept: a file that it depends on cannot be read";
 const UNRESOLVED: &str = "kept: a placement that is followed cannot be found";
@@ -36,7 +37,7 @@ pub(super) struct Pass<'f, 't> {
     /// A policy reads the load; otherwise nothing counts it.
     balances: bool,
     /// The new picks so far. Many placements pick the same clusters for the same reasons, and share the list.
-    picks: BTreeSet<Shared<Vec<Pick>>>,
+    picks: SharedValues<Shared<Vec<Pick>>>,
     /// The placements to trace.
     watched: BTreeSet<&'f Key>,
     pub(super) results: Results,
@@ -75,7 +76,7 @@ impl<'f, 't> Pass<'f, 't> {
             digests: Digests::default(),
             load: Load::new(table.len()),
             balances,
-            picks: BTreeSet::new(),
+            picks: SharedValues::default(),
             watched: BTreeSet::new(),
             results: Results::default(),
             decided: 0,
@@ -128,10 +129,7 @@ impl<'f, 't> Pass<'f, 't> {
         self.decided += usize::from(is_new);
         decision.forget_turns();
         if is_new {
-            match self.picks.get(&decision.picks) {
-                Some(known) => decision.picks = known.clone(),
-                None => drop(self.picks.insert(decision.picks.clone())),
-            }
+            self.picks.share(&mut decision.picks);
         }
         results.decisions.insert(key.clone(), decision);
         if !said.is_empty() {

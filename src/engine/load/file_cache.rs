@@ -14,7 +14,7 @@ use berth_base::codec::{Decoder, Encoder};
 use berth_base::model::{Key, Shared};
 use berth_base::parallel;
 use berth_base::source::{SourceFile, SourceTree};
-use berth_base::text::shared_texts::SharedTexts;
+use berth_base::text::shared_values::SharedTexts;
 use berth_base::yaml::{HONEST_REPEATS, Limits};
 
 /// The work that aliases may cause in all files of a tree together, beyond the share of each file.
@@ -93,6 +93,14 @@ impl FileCache {
             Some((key, Parsed { repeats_allowed, repeats, is_sound: true, documents }))
         })?;
         Some(FileCache { files, ..FileCache::default() })
+    }
+
+    /// Decodes all entries that another process stored, so that its file need not be kept for them.
+    pub fn decode_all(&mut self) {
+        for parsed in self.files.values_mut() {
+            parsed.documents.detach();
+            parsed.documents.objects.iter_mut().for_each(|(document, _)| document.detach());
+        }
     }
 
     /// Returns the documents of a file that was read before.

@@ -49,6 +49,7 @@ pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<Found> {
         let mut parsed = FileCache::decode(decoder)?;
         let commit = CommitId(decoder.raw()?);
         if Some(commit) != now {
+            parsed.decode_all();
             return Some(Found { parsed, last: None });
         }
         let current = publish::decode_current(decoder, repo, commit).ok()??;

@@ -10,8 +10,8 @@ use super::error::PublishError;
 use super::owned;
 use super::trailers::Trailers;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
-use berth_base::model::{ContentId, DecisionFormat, Folder, Map, path};
-use berth_base::text::shared_texts::SharedTexts;
+use berth_base::model::{ContentId, DecisionFormat, Folder, Map, Pick, Shared, path};
+use berth_base::text::shared_values::{SharedTexts, SharedValues};
 use berth_engine::state::{State, decision_file, layout, placement_decision, releases_file};
 use berth_git::{CommitId, CommitInfo, Entry, EntryKind, PathChange, Repo, TreeId};
 
@@ -133,6 +133,7 @@ pub fn read_state(repo: &Repo, commit: CommitId) -> Result<StateRead, PublishErr
         read: StateRead::default(),
         known: BTreeMap::new(),
         texts: SharedTexts::default(),
+        picks: SharedValues::default(),
         beside: Vec::new(),
     };
     let mut folders = BTreeMap::new();
@@ -184,6 +185,8 @@ struct Reader<'r> {
     known: BTreeMap<(Arc<str>, TreeId), Manifests>,
     /// The paths and clusters' names that were read. Many clusters have the same paths, many decisions the same clusters.
     texts: SharedTexts,
+    /// The picks that were read.
+    picks: SharedValues<Shared<Vec<Pick>>>,
     /// Objects beside decisions. They repeat the decisions' content.
     beside: Vec<String>,
 }
@@ -233,6 +236,7 @@ impl<'r> Reader<'r> {
         for pick in &mut *decision.picks {
             self.texts.share(&mut pick.cluster);
         }
+        self.picks.share(&mut decision.picks);
         self.read.state.decisions.insert(key, decision);
         Ok(true)
     }

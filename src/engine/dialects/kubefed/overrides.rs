@@ -3,7 +3,7 @@
 //!
 //! berth's extension: `clusterSelector` in place of `clusterName`, for all clusters with these labels.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::dialects::Document;
@@ -11,6 +11,7 @@ use berth_base::diag::Diagnostic;
 use berth_base::meta::label_selector;
 use berth_base::model::{Action, Applies, Override, Pointer, Term};
 use berth_base::patch::{self, Style};
+use berth_base::text::shared_values::SharedValues;
 use berth_base::yaml::{Fields, Mark, Scope};
 
 const FIXED: [&[&str]; 4] =
@@ -21,7 +22,8 @@ pub(super) fn read(fields: &mut Fields<'_>, document: &Document) -> Vec<Override
     let path_of_list = fields.path_of("overrides");
     let mut named = BTreeMap::new();
     let by = Arc::new(document.key.clone());
-    let mut paths = BTreeSet::new();
+    // Most overrides of an object are for the same fields.
+    let mut paths = SharedValues::default();
     let mut overrides = Vec::new();
     for mut entry in fields.each("overrides") {
         let clusters = read_clusters(scope, &mut entry, &path_of_list, &mut named);
@@ -33,7 +35,7 @@ pub(super) fn read(fields: &mut Fields<'_>, document: &Document) -> Vec<Override
             let message = format!("{path}: `{}` cannot be overridden", operation.path);
             scope.report(Diagnostic::error(operation.at.clone(), message));
         }
-        operations.iter_mut().for_each(|operation| share(&mut paths, &mut operation.path));
+        operations.iter_mut().for_each(|operation| paths.share(&mut operation.path));
         let at = entry.at();
         entry.finish();
         if let (Some(clusters), false) = (clusters, operations.is_empty()) {
@@ -48,14 +50,6 @@ pub(super) fn read(fields: &mut Fields<'_>, document: &Document) -> Vec<Override
     }
     overrides.shrink_to_fit();
     overrides
-}
-
-/// Puts the one copy of a path in place of another: most overrides of an object are for the same fields.
-fn share(paths: &mut BTreeSet<Pointer>, path: &mut Pointer) {
-    match paths.get(path) {
-        Some(known) => path.clone_from(known),
-        None => drop(paths.insert(path.clone())),
-    }
 }
 
 fn read_clusters<'a>(

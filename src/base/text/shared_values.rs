@@ -1,11 +1,19 @@
-//! Texts of which each is kept once.
+//! Texts and other values of which each is kept once.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The texts so far.
-#[derive(Debug, Default)]
-pub struct SharedTexts(BTreeSet<Arc<str>>);
+/// The values so far, which are cheap to clone.
+#[derive(Debug)]
+pub struct SharedValues<T>(BTreeSet<T>);
+
+pub type SharedTexts = SharedValues<Arc<str>>;
+
+impl<T> Default for SharedValues<T> {
+    fn default() -> SharedValues<T> {
+        SharedValues(BTreeSet::new())
+    }
+}
 
 impl SharedTexts {
     /// Returns the one copy of a text.
@@ -17,12 +25,14 @@ impl SharedTexts {
         self.0.insert(text.clone());
         text
     }
+}
 
+impl<T: Ord + Clone> SharedValues<T> {
     /// Puts the one copy in place of another.
-    pub fn share(&mut self, text: &mut Arc<str>) {
-        match self.0.get(text) {
-            Some(known) => text.clone_from(known),
-            None => drop(self.0.insert(text.clone())),
+    pub fn share(&mut self, value: &mut T) {
+        match self.0.get(value) {
+            Some(known) => value.clone_from(known),
+            None => drop(self.0.insert(value.clone())),
         }
     }
 }
