@@ -13,7 +13,7 @@ pub use harmless::{harmless_line, harmless_lines, is_harmless, is_visible};
 pub use suggest::{did_you_mean, nearest, nearest_within};
 
 /// A place in a file of the fleet repository. Lines and columns count from 1; 0 means the file as a whole.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pos {
     pub file: Arc<str>,
     pub line: u32,

@@ -1,8 +1,6 @@
 //! The programs that may apply a cluster's folder, and the annotations by which each of them does what berth's own
 //! annotations ask. All that rendering knows of such a program is its row in [`APPLIERS`].
 
-use std::hash::{Hash, Hasher};
-
 use serde_json::{Map, Value as Json};
 
 use super::annotation::{APPLY, DELETE_OPTIONS, ORPHAN, PRUNE, RECREATE, SUSPEND, SUSPEND_UNTIL, WAVE};
@@ -28,12 +26,6 @@ impl PartialEq for Applier {
 }
 
 impl Eq for Applier {}
-
-impl Hash for Applier {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.name.hash(state);
-    }
-}
 
 /// berth's own member, which reads berth's annotations.
 pub static BERTH: Applier = Applier { name: "berth", decrypts: false, annotations: |_| Vec::new() };

@@ -13,7 +13,7 @@ use super::selector::{Labels, Measure, Term};
 use crate::diag::Pos;
 
 /// A cluster as files and reports describe it. Several files may describe one cluster under one name.
-#[derive(Clone, Debug, Default, PartialEq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cluster {
     /// Shared with the picks of the cluster.
     pub name: Arc<str>,
@@ -70,7 +70,7 @@ impl Cluster {
 }
 
 /// An add-on's score, and the time until which it counts: for ever where the add-on names none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AddOnScore {
     pub value: i64,
     /// Position in the list it was read from: expressions see scores in that order.
@@ -79,7 +79,7 @@ pub struct AddOnScore {
 }
 
 /// A workload by the kind, namespace and name of the object in the fleet repository.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WorkloadName {
     pub kind: String,
     pub namespace: String,
@@ -94,14 +94,14 @@ impl WorkloadName {
 }
 
 /// A member's report on one workload.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkloadReport {
     /// The number of replicas that the member has room for, where that is limited.
     pub capacity: Option<i64>,
 }
 
 /// The known fitness of a cluster to take work.
-#[derive(Clone, Debug, Default, PartialEq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Standing {
     /// No status at all: an inventory written by people, so taken as ready.
     #[default]
@@ -110,7 +110,7 @@ pub enum Standing {
 }
 
 /// The report in a file's status.
-#[derive(Clone, Debug, Default, PartialEq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// The dialect's own word for ready; absent where the status has none.
     pub ready: Option<bool>,
@@ -119,7 +119,7 @@ pub struct Report {
 }
 
 /// A member agent's account of itself.
-#[derive(Clone, Debug, Default, PartialEq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Agent {
     pub joined: Option<bool>,
     /// Healthy or not, and since when.
@@ -128,7 +128,7 @@ pub struct Agent {
 }
 
 /// A mark that keeps work away unless tolerated.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Taint {
     pub key: String,
     pub value: String,
@@ -141,7 +141,7 @@ pub struct Taint {
 }
 
 /// A silence of a cluster's member: its last report is overdue for long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silence {
     pub since: Timestamp,
     /// Since when nothing more is moved away for it.
@@ -158,7 +158,7 @@ impl Silence {
 }
 
 /// The effect of an untolerated taint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
     /// Nothing may be here.
     Refuse,

@@ -4,14 +4,13 @@
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::hash::{Hash, Hasher};
 
 use serde_json::Value as Json;
 
 use super::cluster::Cluster;
 
 /// An expression over a cluster that must give true.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Expression {
     pub text: String,
     pub view: View,
@@ -37,12 +36,6 @@ impl PartialEq for View {
 }
 
 impl Eq for View {}
-
-impl Hash for View {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.name.hash(state);
-    }
-}
 
 impl PartialOrd for View {
     fn partial_cmp(&self, other: &View) -> Option<Ordering> {

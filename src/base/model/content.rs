@@ -10,7 +10,7 @@ use super::shared::Shared;
 use crate::text::hex;
 
 /// The id of some bytes. Equal ids mean equal bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ContentId(pub [u8; 20]);
 
 impl ContentId {

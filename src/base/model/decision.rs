@@ -148,7 +148,7 @@ pub struct Refused {
 }
 
 /// A condition in the dialect's own words.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     pub kind: String,
     pub status: bool,
@@ -179,7 +179,7 @@ pub struct Outcome {
 }
 
 /// A SHA-256, cut to 16 bytes: enough to tell inputs apart, short enough to read.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Digest(pub [u8; 16]);
 
 impl fmt::Display for Digest {

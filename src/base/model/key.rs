@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// The identity of an object in the fleet repository. Keys are ordered by kind, namespace and name, the order in
 /// which ties are broken. The version is not part of the key: `v1` and `v1beta1` of an object are the same object.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Key {
     pub kind: Arc<str>,
     /// Empty for cluster-scoped objects.

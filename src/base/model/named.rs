@@ -1,7 +1,6 @@
 //! Functions of dialects in the model, each known by a name.
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
 
 use super::cluster_view::View;
 use super::placement::{AS_WRITTEN, NormalForm, SAYS_NOTHING, Wording};
@@ -20,12 +19,6 @@ impl<F> PartialEq for Named<F> {
 }
 
 impl<F> Eq for Named<F> {}
-
-impl<F> Hash for Named<F> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.name.hash(state);
-    }
-}
 
 impl<F> fmt::Debug for Named<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,7 +9,7 @@ use crate::diag::Pos;
 use crate::packed::Packed;
 
 /// The identity of an object in a cluster. Versions of one group are one identity.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectId {
     pub group: Arc<str>,
     pub kind: Arc<str>,
@@ -63,7 +63,7 @@ impl fmt::Display for ObjectId {
 }
 
 /// A plain Kubernetes object of the source tree or of a template.
-#[derive(Clone, PartialEq, Hash)]
+#[derive(Clone, PartialEq)]
 pub struct Object {
     pub id: ObjectId,
     pub origin: Pos,

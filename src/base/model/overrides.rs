@@ -12,7 +12,7 @@ use super::selector::Term;
 use crate::diag::Pos;
 
 /// An override for some clusters and some of a workload's objects.
-#[derive(Clone, Debug, PartialEq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Override {
     /// The object that holds it, for messages and for `explain`. Shared by all of its overrides.
     pub by: Arc<Key>,
@@ -40,7 +40,7 @@ impl Override {
 }
 
 /// The clusters that an override is for.
-#[derive(Clone, Debug, PartialEq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Applies {
     To(String),
     /// Clusters that match one of these terms.
@@ -58,7 +58,7 @@ impl Applies {
 }
 
 /// The effect of an override on the object.
-#[derive(Clone, Debug, PartialEq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// An RFC 6902 patch, all or nothing.
     Patch(Arc<[Operation]>),
@@ -67,7 +67,7 @@ pub enum Action {
 }
 
 /// An operation of a patch.
-#[derive(Clone, Debug, PartialEq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Operation {
     pub verb: Verb,
     pub path: Pointer,
@@ -85,7 +85,7 @@ pub struct Operation {
 }
 
 /// The operations of RFC 6902.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     Add,
     Remove,

@@ -15,7 +15,7 @@ use crate::diag::Pos;
 use crate::packed::Packed;
 
 /// A placement, or a workload that follows placements.
-#[derive(Clone, Debug, Default, PartialEq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Placement {
     pub key: Key,
     pub origin: Pos,
@@ -33,7 +33,7 @@ impl Placement {
 }
 
 /// The origin of a placement's clusters.
-#[derive(Clone, Debug, PartialEq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// A policy of its own.
     Own(Box<Policy>),
@@ -42,7 +42,7 @@ pub enum Source {
 }
 
 /// Follows other placements' decisions.
-#[derive(Clone, Debug, PartialEq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Follow {
     pub placements: Vec<PlacementRef>,
     pub filters: Vec<Filter>,
@@ -50,7 +50,7 @@ pub struct Follow {
 }
 
 /// The choice of clusters: candidates → filters → scorers → selection → groups.
-#[derive(Clone, Debug, PartialEq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
     /// The conditions on a candidate; all must pass.
     pub candidates: Vec<Filter>,
@@ -107,7 +107,7 @@ pub const SAYS_NOTHING: Wording = Named { name: "nothing", function: |_| None };
 pub const AS_WRITTEN: NormalForm = Named { name: "as written", function: Clone::clone };
 
 /// A filter and who asked for it.
-#[derive(Clone, Debug, PartialEq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Filter {
     pub rule: Rule,
     /// The object that asks, where that is not the placement itself: shown by `explain`.
@@ -115,7 +115,7 @@ pub struct Filter {
 }
 
 /// A condition on a cluster.
-#[derive(Clone, Debug, PartialEq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
     /// No cluster passes; says why.
     Nowhere(String),
@@ -142,7 +142,7 @@ pub enum Rule {
 }
 
 /// The clusters that a folder may place into.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reach {
     /// As messages name it.
     pub folder: String,
@@ -150,7 +150,7 @@ pub struct Reach {
 }
 
 /// A named set of clusters.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClusterSet {
     pub name: String,
     /// `None` holds no cluster.
@@ -158,14 +158,14 @@ pub struct ClusterSet {
 }
 
 /// The ages, in seconds, beyond which a report is too old and its cluster counts as gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AgentLimits {
     pub heartbeat_seconds: i64,
     pub unhealthy_seconds: i64,
 }
 
 /// Lets a taint pass.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Toleration {
     /// `None` fits every key.
     pub key: Option<String>,
@@ -178,7 +178,7 @@ pub struct Toleration {
 }
 
 /// A named part of a score.
-#[derive(Clone, Debug, PartialEq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Scorer {
     pub name: String,
     pub weight: i64,
@@ -186,7 +186,7 @@ pub struct Scorer {
 }
 
 /// The measure of a scorer.
-#[derive(Clone, Debug, PartialEq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ScoreRule {
     /// 100 where the current decision has the cluster, else 0.
     Steady,
@@ -207,7 +207,7 @@ pub enum ScoreRule {
 }
 
 /// Adds its weight to the score of clusters that match.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preference {
     pub weight: i64,
     pub term: Term,
@@ -216,7 +216,7 @@ pub struct Preference {
 }
 
 /// The share a cluster gets of a weight, by where its measurement lies between the smallest and largest ones.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sorter {
     pub measure: Measure,
     /// The smallest gets the whole weight.
@@ -224,7 +224,7 @@ pub struct Sorter {
 }
 
 /// Keeps the numbers of picks with each value of a label within `max_skew` of each other.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpreadConstraint {
     pub key: String,
     pub max_skew: i64,
@@ -233,7 +233,7 @@ pub struct SpreadConstraint {
 }
 
 /// Lets no value of a label or claim have more than `max_skew` picks above the one with the fewest.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvenConstraint {
     pub key: String,
     pub of_claims: bool,
@@ -243,7 +243,7 @@ pub struct EvenConstraint {
 }
 
 /// The order that the parts of a score give.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ranking {
     /// By the weighted sum, then by name ascending.
     SumThenName,
@@ -252,7 +252,7 @@ pub enum Ranking {
 }
 
 /// The number of ranked clusters to pick.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
     All,
     /// The first so many.
@@ -276,7 +276,7 @@ impl Selection {
 }
 
 /// One of several choices of clusters.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// As messages name it.
     pub name: String,
@@ -289,7 +289,7 @@ pub struct Choice {
 }
 
 /// The parts of the current decision that are reused without a new evaluation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retention {
     /// Nothing: each decision is made from scratch.
     None,
@@ -302,14 +302,14 @@ pub enum Retention {
 pub type NormalForm = Named<fn(&Json) -> Json>;
 
 /// Cuts the picked clusters into ordered groups.
-#[derive(Clone, Debug, PartialEq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Grouping {
     pub size: GroupSize,
     /// Named groups, taken in this order before the rest.
     pub named: Vec<(String, Term)>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupSize {
     Count(usize),
     Percent(u32),
@@ -319,7 +319,7 @@ pub enum GroupSize {
 ///
 /// Those who take part are found by rules of their own, in place of the policy's filters. Where nobody
 /// takes part, nothing is divided and the policy's filters stand.
-#[derive(Clone, Debug, PartialEq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Division {
     /// The object that asks for it, and where it stands.
     pub by: Key,
@@ -342,7 +342,7 @@ pub struct Division {
 }
 
 /// The limits of a cluster's share of the replicas.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     pub floor: i64,
     /// `None` for as many as there are.
@@ -351,7 +351,7 @@ pub struct Share {
 }
 
 /// Nothing can be decided.
-#[derive(Clone, Debug, PartialEq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Blocked {
     pub condition: Condition,
     /// Leave an earlier decision as it is, rather than deciding for no cluster.

@@ -4,7 +4,7 @@ use super::key::Key;
 use crate::diag::Pos;
 
 /// Names a placement of any dialect, as its users do: by kind and name, without the group.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementRef {
     pub kind: String,
     /// Empty for cluster-scoped placements.

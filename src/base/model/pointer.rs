@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A place in an object: keys and list indexes, from the outside in. None stand for the whole object. Clones share them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pointer(Arc<[String]>);
 
 /// The fault of a text that is no pointer.

@@ -9,7 +9,7 @@ use std::str::FromStr;
 const NANOS: i128 = 1_000_000_000;
 
 /// An amount, in billionths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Quantity {
     nanos: i128,
 }

@@ -4,7 +4,7 @@ use super::placement_ref::PlacementRef;
 use super::selector::Selector;
 
 /// How a workload's changes reach its clusters.
-#[derive(Clone, Debug, Default, PartialEq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Strategy {
     /// To all clusters at once.
     #[default]
@@ -20,7 +20,7 @@ pub enum Strategy {
 }
 
 /// Waves for the clusters of one placement.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rollout {
     /// `None` for all clusters of the workload.
     pub placement: Option<PlacementRef>,
@@ -56,7 +56,7 @@ impl Rollout {
 }
 
 /// The order in which clusters are served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
     /// All clusters at once.
     Together,
@@ -67,14 +67,14 @@ pub enum Pace {
 }
 
 /// A decision group by its name, which may be that of several, or by its index.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupRef {
     Name(String),
     Index(usize),
 }
 
 /// Budgets of clusters that may lack the workload, and of copies beyond the wanted number.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rolling {
     pub max_unavailable: Amount,
     pub max_surge: Amount,
@@ -87,7 +87,7 @@ pub struct Rolling {
 }
 
 /// One stage of a staged rollout.
-#[derive(Clone, Debug, PartialEq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
     pub name: String,
     /// `None` takes no cluster, as the system has it.
@@ -101,7 +101,7 @@ pub struct Stage {
 }
 
 /// A condition of the step into a stage, or to the next one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StageTask {
     /// A person approves it.
     Approval,
@@ -110,7 +110,7 @@ pub enum StageTask {
 }
 
 /// A number, or a share of all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
     Count(usize),
     Percent(u32),

@@ -10,13 +10,13 @@ use super::quantity::Quantity;
 pub type Labels = BTreeMap<String, String>;
 
 /// All requirements must hold; without any, everything matches.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Selector {
     pub requirements: Vec<Requirement>,
 }
 
 /// A condition on a single key, with Kubernetes' meaning: `NotIn` and `DoesNotExist` accept a missing key.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Requirement {
     Is(String, String),
     In(String, Vec<String>),
@@ -26,7 +26,7 @@ pub enum Requirement {
 }
 
 /// An alternative in a list of them; all its parts must hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Term {
     pub labels: Selector,
     pub claims: Selector,
@@ -35,7 +35,7 @@ pub struct Term {
 }
 
 /// A bound on something measured. A cluster without the measurement never meets it, whatever the comparison.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PropertyRequirement {
     pub measure: Measure,
     pub comparison: Comparison,
@@ -43,7 +43,7 @@ pub struct PropertyRequirement {
 }
 
 /// Something a cluster reports as a quantity.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Measure {
     /// A named property.
     Property(String),
@@ -54,7 +54,7 @@ pub enum Measure {
 }
 
 /// The comparison of a measurement with a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Comparison {
     Greater,
     GreaterOrEqual,

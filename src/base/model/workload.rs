@@ -39,7 +39,7 @@ impl Workload {
 }
 
 /// The field that holds an object's number of replicas.
-#[derive(Clone, Debug, PartialEq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ReplicasAt {
     pub path: Pointer,
     pub by: Key,
@@ -47,7 +47,7 @@ pub struct ReplicasAt {
 }
 
 /// An object before overrides.
-#[derive(Clone, Debug, PartialEq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Template {
     pub object: Arc<Object>,
     /// Labels set after all overrides, so that none can remove them. Shared by templates, as the annotations are: most
@@ -60,7 +60,7 @@ pub struct Template {
 }
 
 /// A field that belongs to the member: what is there stays, unless an override or a decided number sets it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retained {
     /// A JSON pointer; `*` stands for every item of a list.
     pub path: String,

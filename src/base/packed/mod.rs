@@ -23,7 +23,7 @@ pub struct Mark {
 }
 
 /// A value as compact bytes. Equal bytes are equal values in equal places.
-#[derive(Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Packed {
     /// `None` for a null without a place.
     bytes: Option<Arc<[u8]>>,

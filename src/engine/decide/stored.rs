@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::cache::{DecisionCache, DecisionInputs, Results};
-use crate::state::codec::{put_statuses, statuses};
 use crate::state::{State, decision_differences};
+use berth_base::codec::coded::Coded;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::diag::Diagnostic;
 use berth_base::model::encoding::{diagnostic, key, moment, put_diagnostic, put_key, put_moment};
@@ -31,7 +31,7 @@ impl DecisionCache {
         let DecisionInputs { fleet: _, previous, statuses, now, format } = inputs;
         let Results { decisions: _, said, flips, unsettled, old } = results;
         put_moment(encoder, *now);
-        put_statuses(encoder, statuses);
+        statuses.put(encoder);
         decision_differences::put(encoder, &current.decisions, previous);
         encoder.list(said.iter(), |encoder, (key, said)| {
             put_key(encoder, key);
@@ -51,7 +51,7 @@ impl StoredDecisions {
     pub(crate) fn decode(decoder: &mut Decoder<'_>) -> Option<StoredDecisions> {
         Some(StoredDecisions {
             now: moment(decoder)?,
-            statuses: statuses(decoder)?,
+            statuses: Coded::get(decoder)?,
             previous: decision_differences::get(decoder)?,
             said: decoder.list(|decoder| Some((key(decoder)?, decoder.list(diagnostic)?)))?,
             flips: decoder.list(|decoder| Some((key(decoder)?, moment(decoder)?)))?,

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{State, releases_file};
+use berth_base::codec::coded::Coded;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::model::encoding::{key, put_key};
 use berth_base::model::release::Releases;
 use berth_base::model::{
-    ClusterStatus, Condition, ContentId, Decision, DecisionFormat, Digest, Failure, Folder, Group, Map,
-    ObjectId, Pick, PickDetails, Refused, Shared,
+    Condition, ContentId, Decision, DecisionFormat, Digest, Failure, Folder, Group, Map, Pick, PickDetails,
+    Refused, Shared,
 };
 use berth_base::packed::Packed;
 
@@ -19,7 +20,7 @@ pub fn encode(encoder: &mut Encoder, state: &State) {
         encoder.text(cluster);
         folder.encode(encoder, put_folder);
     });
-    put_statuses(encoder, &state.facts);
+    state.facts.put(encoder);
     encoder.list(state.releases.values(), |encoder, releases| {
         encoder.bytes(releases_file::write(releases).as_bytes());
         let all: Vec<_> = releases.all().collect();
@@ -39,7 +40,7 @@ pub fn decode(decoder: &mut Decoder<'_>) -> Option<State> {
     let decisions: Vec<Decision> = decoder.list(decision)?;
     let folders =
         decoder.list(|decoder| Some((decoder.string()?, Folder::stored(decoder.part()?, folder))))?;
-    let facts = statuses(decoder)?;
+    let facts = Coded::get(decoder)?;
     let releases: Vec<Releases> = decoder.list(|decoder| {
         let text = decoder.bytes()?;
         let inputs: BTreeMap<_, _> = decoder
@@ -69,30 +70,6 @@ fn folder(decoder: &mut Decoder<'_>) -> Option<Map<Arc<str>, ContentId>> {
     decoder.list(|decoder| Some((decoder.text()?, ContentId(decoder.raw()?))))
 }
 
-/// Encodes statuses or facts by cluster.
-pub fn put_statuses(encoder: &mut Encoder, statuses: &Map<String, Shared<ClusterStatus>>) {
-    encoder.list(statuses.iter(), |encoder, (cluster, status)| {
-        encoder.text(cluster);
-        status.encode(encoder, |encoder, status| {
-            encoder.bytes(berth_base::status::write_status(status).as_bytes());
-        });
-    });
-}
-
-pub fn statuses(decoder: &mut Decoder<'_>) -> Option<Map<String, Shared<ClusterStatus>>> {
-    let status = |decoder: &mut Decoder<'_>| berth_base::status::read_status(decoder.bytes()?).ok();
-    decoder.list(|decoder| Some((decoder.string()?, Shared::stored(decoder.part()?, status))))
-}
-
-pub fn put_object(encoder: &mut Encoder, id: &ObjectId) {
-    [&id.group, &id.kind, &id.namespace, &id.name].into_iter().for_each(|text| encoder.text(text));
-}
-
-pub fn object(decoder: &mut Decoder<'_>) -> Option<ObjectId> {
-    let (group, kind) = (decoder.text()?, decoder.text()?);
-    Some(ObjectId { group, kind, namespace: decoder.text()?, name: decoder.text()? })
-}
-
 pub fn put_decision(encoder: &mut Encoder, decision: &Decision) {
     put_key(encoder, &decision.key);
     encoder.text(&decision.source);
@@ -109,10 +86,10 @@ pub fn put_decision(encoder: &mut Encoder, decision: &Decision) {
     });
     encoder.maybe(decision.digest, |encoder, digest| encoder.raw(&digest.0));
     encoder.maybe(decision.policy.as_ref(), |encoder, policy| encoder.bytes(policy.bytes()));
-    encoder.list(decision.objects.iter(), put_object);
+    decision.objects.put(encoder);
     encoder.list(decision.failures.iter(), |encoder, failure| {
         encoder.text(&failure.cluster);
-        put_object(encoder, &failure.object);
+        failure.object.put(encoder);
         encoder.text(&failure.reason);
     });
 }
@@ -132,10 +109,10 @@ pub fn decision(decoder: &mut Decoder<'_>) -> Option<Decision> {
         })?,
         digest: decoder.maybe(|decoder| Some(Digest(decoder.raw()?)))?,
         policy: decoder.maybe(|decoder| decoder.bytes().map(Packed::stored))?,
-        objects: decoder.list(object)?,
+        objects: Coded::get(decoder)?,
         failures: decoder.list(|decoder| {
             let cluster = decoder.string()?;
-            Some(Failure { cluster, object: object(decoder)?, reason: decoder.string()? })
+            Some(Failure { cluster, object: Coded::get(decoder)?, reason: decoder.string()? })
         })?,
     })
 }

@@ -6,7 +6,7 @@ use super::lines::{ClusterLine, WorkloadLine};
 use super::{FleetSummary, SummaryInputs, replace_line};
 use crate::dialects::Detail;
 use crate::state::State;
-use crate::state::codec::{object, put_object, put_statuses, statuses};
+use berth_base::codec::coded::Coded;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::model::encoding::{key, moment, put_key, put_moment};
 use berth_base::model::{Map, MemberState, Published, Shared};
@@ -20,7 +20,7 @@ impl FleetSummary {
         if *decisions != current.decisions || *releases != current.releases {
             return None;
         }
-        put_statuses(encoder, statuses);
+        statuses.put(encoder);
         encoder.list(published.iter(), |encoder, (cluster, Published { sequence, tree })| {
             encoder.text(cluster);
             encoder.number(*sequence);
@@ -34,7 +34,7 @@ impl FleetSummary {
         });
         put_moment(encoder, *now);
         encoder.list(troubled.iter(), |encoder, (of, clusters)| {
-            put_object(encoder, of);
+            of.put(encoder);
             encoder.list(clusters.iter(), |encoder, cluster| encoder.text(cluster));
         });
         encoder.list(clusters.values(), put_cluster);
@@ -48,7 +48,7 @@ impl FleetSummary {
     /// Decodes the summary of a state.
     pub fn decode(decoder: &mut Decoder<'_>, current: &State) -> Option<FleetSummary> {
         let inputs = SummaryInputs {
-            statuses: statuses(decoder)?,
+            statuses: Coded::get(decoder)?,
             published: decoder.list(|decoder| {
                 let (cluster, sequence) = (decoder.string()?, decoder.number()?);
                 let tree = std::str::from_utf8(decoder.bytes()?).ok()?.to_owned();
@@ -62,7 +62,8 @@ impl FleetSummary {
             releases: current.releases.clone(),
             now: moment(decoder)?,
         };
-        let troubled = decoder.list(|decoder| Some((object(decoder)?, decoder.list(Decoder::string)?)))?;
+        let troubled =
+            decoder.list(|decoder| Some((Coded::get(decoder)?, decoder.list(Decoder::string)?)))?;
         let (mut clusters, mut totals) = (Map::new(), Default::default());
         let lines: Vec<ClusterLine> = decoder.list(cluster)?;
         for line in lines {
