@@ -116,7 +116,7 @@ impl<Name: AsRef<str>> Names<Name> {
             let [first, ..] = <[u8; 32]>::from(Sha256::digest(name.as_ref()));
             buckets[usize::from(first)].push(name);
         }
-        let filled = (0_u8..).zip(buckets).filter(|(_, names)| !names.is_empty());
+        let filled = (0..=u8::MAX).zip(buckets).filter(|(_, names)| !names.is_empty());
         Names { names: Vec::new(), buckets: filled.map(|(first, names)| (hex(&[first]), names)).collect() }
     }
 
