@@ -7,7 +7,6 @@ use crate::state::{State, decision_differences};
 use berth_base::codec::coded::Coded;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::diag::Diagnostic;
-use berth_base::model::encoding::{diagnostic, key, moment, put_diagnostic, put_key, put_moment};
 use berth_base::model::{ClusterStatus, Decision, DecisionFormat, Fleet, Key, Map, Shared, Timestamp};
 
 /// The cache that another process left, without its fleet and its decisions.
@@ -30,19 +29,13 @@ impl DecisionCache {
         let DecisionCache { inputs, results, facts: _ } = self;
         let DecisionInputs { fleet: _, previous, statuses, now, format } = inputs;
         let Results { decisions: _, said, flips, unsettled, old } = results;
-        put_moment(encoder, *now);
+        now.put(encoder);
         statuses.put(encoder);
         decision_differences::put(encoder, &current.decisions, previous);
-        encoder.list(said.iter(), |encoder, (key, said)| {
-            put_key(encoder, key);
-            encoder.list(said.iter(), put_diagnostic);
-        });
-        encoder.list(flips.iter(), |encoder, (key, flips)| {
-            put_key(encoder, key);
-            put_moment(encoder, *flips);
-        });
-        encoder.list(unsettled.iter(), put_key);
-        encoder.list(old.iter(), put_key);
+        said.put(encoder);
+        flips.put(encoder);
+        unsettled.put(encoder);
+        old.put(encoder);
         encoder.number(format.number());
     }
 }
@@ -50,13 +43,13 @@ impl DecisionCache {
 impl StoredDecisions {
     pub(crate) fn decode(decoder: &mut Decoder<'_>) -> Option<StoredDecisions> {
         Some(StoredDecisions {
-            now: moment(decoder)?,
+            now: Coded::get(decoder)?,
             statuses: Coded::get(decoder)?,
             previous: decision_differences::get(decoder)?,
-            said: decoder.list(|decoder| Some((key(decoder)?, decoder.list(diagnostic)?)))?,
-            flips: decoder.list(|decoder| Some((key(decoder)?, moment(decoder)?)))?,
-            unsettled: decoder.list(key)?,
-            old: decoder.list(key)?,
+            said: Coded::get(decoder)?,
+            flips: Coded::get(decoder)?,
+            unsettled: Coded::get(decoder)?,
+            old: Coded::get(decoder)?,
             format: DecisionFormat::of_number(decoder.number()?)?,
         })
     }

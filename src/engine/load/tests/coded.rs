@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use super::rollout_policies::{WHOLE, policy};
 use crate::dialects::FUNCTIONS;
 use crate::load::{History, load};
 use berth_base::codec::coded::Coded as _;
@@ -11,31 +12,13 @@ use berth_base::model::{Fleet, Shared};
 use berth_base::source::{SourceFile, SourceTree, read_dir};
 use berth_base::yaml::Limits;
 
-/// A rollout policy with all that one can say.
-const POLICY: &str = "apiVersion: berth.dev/v1alpha1
-kind: RolloutPolicy
-metadata: {name: rings}
-spec:
-  workloads: [{kind: App, name: web}, {kind: App, name: database}]
-  strategy: {rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 2, minSuccessTime: 5m}}}
-  onFailure: RollBack
-  freeze: [{schedule: 0 14 * * FRI, for: 66h, timeZone: Europe/Berlin, reason: weekend}]
-  paused: {reason: waiting for legal}
-  pins: [{clusters: [eu-*], selector: {matchLabels: {ring: lts}}, release: 12, reason: until the audit}]
-  after: [{kind: Ap*, name: database}]
-  together: true
-  approved: [{workload: {kind: App, name: web}, release: 12, stage: eu, task: after}]
-  aborted: [{workload: {kind: App, name: web}, release: 12, reason: broken}]
-  restarted: [{workload: {kind: App, name: web}, release: 12, times: 2}]
-";
-
 #[test]
 fn a_stored_fleet_reads_as_it_was() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     let mut trees = vec![read_dir(&folder, &Limits::default()).expect("a folder")];
     archives(&folder, &mut trees);
     trees.push(SourceTree {
-        files: vec![SourceFile::new("policy.yaml", POLICY.as_bytes())].into(),
+        files: vec![SourceFile::new("policy.yaml", policy(WHOLE).as_bytes())].into(),
         ..SourceTree::default()
     });
     assert!(trees.len() > 50, "only {} trees", trees.len());

@@ -2,21 +2,8 @@ use super::*;
 
 const HEAD: &str = "apiVersion: berth.dev/v1alpha1\nkind: RolloutPolicy\n";
 
-/// Apps `web` and `database`, and a policy with this specification, whose first line is the fifth.
-fn with_policy(spec: &str) -> Loaded {
-    let policy = format!("{HEAD}metadata: {{name: rings}}\nspec:\n{spec}");
-    let apps = format!("{}{}{}", doc("Rule", "all", ""), doc("App", "web", ""), doc("App", "database", ""));
-    load(&[("apps.yaml", &apps), ("rollouts/rings.yaml", &policy)])
-}
-
-fn found(spec: &str) -> Vec<String> {
-    said(&with_policy(spec)).into_iter().filter(|one| one.starts_with("rollouts/")).collect()
-}
-
-#[test]
-fn a_policy_is_read_in_full() {
-    let loaded = with_policy(
-        "  workloads: [{kind: App, name: web}, {kind: App, name: database}]
+/// The specification of a policy with all that one can say.
+pub(super) const WHOLE: &str = "  workloads: [{kind: App, name: web}, {kind: App, name: database}]
   strategy: {rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 2, minSuccessTime: 5m}}}
   onFailure: RollBack
   freeze: [{schedule: 0 14 * * FRI, for: 66h, timeZone: Europe/Berlin, reason: weekend}]
@@ -27,8 +14,25 @@ fn a_policy_is_read_in_full() {
   approved: [{workload: {kind: App, name: web}, release: 12, stage: eu, task: after}]
   aborted: [{workload: {kind: App, name: web}, release: 12, reason: broken}]
   restarted: [{workload: {kind: App, name: web}, release: 12, times: 2}]
-",
-    );
+";
+
+pub(super) fn policy(spec: &str) -> String {
+    format!("{HEAD}metadata: {{name: rings}}\nspec:\n{spec}")
+}
+
+/// Apps `web` and `database`, and a policy with this specification, whose first line is the fifth.
+fn with_policy(spec: &str) -> Loaded {
+    let apps = format!("{}{}{}", doc("Rule", "all", ""), doc("App", "web", ""), doc("App", "database", ""));
+    load(&[("apps.yaml", &apps), ("rollouts/rings.yaml", &policy(spec))])
+}
+
+fn found(spec: &str) -> Vec<String> {
+    said(&with_policy(spec)).into_iter().filter(|one| one.starts_with("rollouts/")).collect()
+}
+
+#[test]
+fn a_policy_is_read_in_full() {
+    let loaded = with_policy(WHOLE);
     assert!(errors(&loaded).is_empty(), "{:?}", errors(&loaded));
     let policy = loaded.fleet.rollout_policies.values().next().expect("a policy");
     assert_eq!(policy.workloads.as_ref().map(Vec::len), Some(2));
