@@ -83,9 +83,10 @@ impl Place {
     /// Waits until Flux applied what the tag `current` has.
     #[track_caller]
     fn until_applied(&self) {
-        let wanted = format!("current@{}", self.current());
+        // Flux may leave `lastAppliedRevision` as it is where a tag goes away and comes back.
+        let wanted = format!("Applied revision: current@{}", self.current());
         self.bed.flux.until(&self.bed.plane, "kustomization", "berth-oslo", |object| {
-            object["status"]["lastAppliedRevision"] == *wanted
+            condition(object, "Ready").is_some_and(|it| it["status"] == "True" && it["message"] == *wanted)
         });
     }
 
@@ -147,6 +148,7 @@ fn flux_refuses_another_key_and_follows_a_moved_tag_until_berth_puts_it_back() {
     assert_eq!(place.current(), newest);
     bed.set_status("3", true);
     place.until_applied();
+    bed.until_reported(is_well);
 }
 
 const ACCEPT: (&str, &str) = ("accept", "application/vnd.oci.image.manifest.v1+json");

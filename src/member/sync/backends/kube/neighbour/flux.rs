@@ -48,7 +48,11 @@ impl Neighbour for Flux {
         let revision = |at: &str| record.pointer(at).and_then(Json::as_str).unwrap_or_default();
         let is_wanted = |at: &str| has_revision(revision(at), revisions);
         let ready = condition(record, "Ready").unwrap_or_default();
-        if ready.status == "True" && is_wanted("/status/lastAppliedRevision") {
+        // Flux writes what differs from the status it read, which can be an old one. A folder that comes back soon after
+        // another one then keeps the other one's `lastAppliedRevision`, while `Ready` names the folder.
+        let attempted = revision("/status/lastAttemptedRevision");
+        let is_named = is_wanted("/status/lastAttemptedRevision") && ready.message.ends_with(attempted);
+        if ready.status == "True" && (is_named || is_wanted("/status/lastAppliedRevision")) {
             return Standing::Applied;
         }
         if ready.status == "False" && is_wanted("/status/lastAttemptedRevision") {
@@ -65,7 +69,7 @@ impl Neighbour for Flux {
         if let Some(fault) = source.and_then(source_fault) {
             return Standing::Stuck(fault);
         }
-        let there = match revision("/status/lastAttemptedRevision") {
+        let there = match attempted {
             "" => "no revision".to_owned(),
             revision => format!("`{revision}`"),
         };
@@ -182,6 +186,16 @@ mod tests {
         }
         let old = standing(&record("True", "ReconciliationSucceeded", "main@sha1:aa", "main@sha1:00"));
         assert!(matches!(old, Standing::Pending(_)), "{old:?}");
+    }
+
+    #[test]
+    fn a_folder_that_comes_back_counts_as_applied_though_flux_names_the_one_between() {
+        let mut record = record("True", "ReconciliationSucceeded", "current@sha256:bb", "current@sha256:00");
+        assert!(matches!(standing(&record), Standing::Pending(_)));
+        record["status"]["conditions"][0]["message"] = "Applied revision: current@sha256:bb".into();
+        assert_eq!(standing(&record), Standing::Applied);
+        record["status"]["conditions"][0]["status"] = "Unknown".into();
+        assert!(matches!(standing(&record), Standing::Pending(_)));
     }
 
     #[test]
