@@ -1,5 +1,6 @@
 //! The decision for a placement, with its reasons.
 
+use std::cmp::Ordering::{self, Equal};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -7,6 +8,7 @@ use std::sync::Arc;
 
 use super::key::Key;
 use super::object::ObjectId;
+use super::pick_cursor::PickCursor;
 use super::shared::Shared;
 use crate::packed::Packed;
 use crate::text::hex;
@@ -62,7 +64,7 @@ pub struct Decision {
 }
 
 /// A picked cluster. Its details read like fields of its own.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug)]
 pub struct Pick {
     /// Shared with the cluster's other picks.
     pub cluster: Arc<str>,
@@ -118,6 +120,32 @@ impl Pick {
         }
     }
 }
+
+impl Ord for Pick {
+    /// By cluster, then by details. Most picks that are compared share both, which costs no look at either.
+    fn cmp(&self, other: &Pick) -> Ordering {
+        let Pick { cluster, details } = self;
+        let by_cluster =
+            || if Arc::ptr_eq(cluster, &other.cluster) { Equal } else { cluster.cmp(&other.cluster) };
+        let by_details =
+            || if Arc::ptr_eq(details, &other.details) { Equal } else { details.cmp(&other.details) };
+        by_cluster().then_with(by_details)
+    }
+}
+
+impl PartialOrd for Pick {
+    fn partial_cmp(&self, other: &Pick) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Pick {
+    fn eq(&self, other: &Pick) -> bool {
+        self.cmp(other) == Equal
+    }
+}
+
+impl Eq for Pick {}
 
 impl Deref for Pick {
     type Target = PickDetails;
@@ -209,64 +237,6 @@ impl std::str::FromStr for Digest {
     }
 }
 
-/// Looks clusters up among picks, fast for those asked for in their names' order.
-#[derive(Clone, Copy, Debug)]
-pub struct PickCursor<'d> {
-    picks: &'d [Pick],
-    at: usize,
-}
-
-impl PickCursor<'_> {
-    /// Reports whether a cluster was picked.
-    pub fn has(&mut self, cluster: &str) -> bool {
-        self.pick(cluster).is_some()
-    }
-
-    pub fn pick(&mut self, cluster: &str) -> Option<&Pick> {
-        let before = |pick: &Pick| &*pick.cluster < cluster;
-        if self.at > 0 && self.picks.get(self.at - 1).is_none_or(|pick| !before(pick)) {
-            self.at = self.picks.partition_point(before);
-        }
-        // In growing steps: few clusters may be asked about among many.
-        let mut step = 1;
-        while self.picks.get(self.at + step).is_some_and(before) {
-            self.at += step;
-            step *= 2;
-        }
-        let near = self.picks.get(self.at..self.picks.len().min(self.at + step + 1)).unwrap_or_default();
-        self.at += near.partition_point(before);
-        self.picks.get(self.at).filter(|pick| *pick.cluster == *cluster)
-    }
-}
-
-/// Each pick's place among `len` names in ascending order; none for a missing name.
-pub fn rows_among<'n>(
-    picks: &[Pick],
-    len: usize,
-    name: impl Fn(usize) -> &'n str,
-) -> impl Iterator<Item = Option<usize>> {
-    let mut from = 0;
-    picks.iter().map(move |pick| {
-        // Both sides ascend, so each search starts where the last one ended, in growing steps.
-        let wanted = &*pick.cluster;
-        if from > 0 && name(from - 1) >= wanted {
-            from = 0;
-        }
-        let before = |at: usize| at < len && name(at) < wanted;
-        let mut step = 1;
-        while before(from + step) {
-            from += step;
-            step *= 2;
-        }
-        let mut end = from.saturating_add(step + 1).min(len);
-        while from < end {
-            let middle = from + (end - from) / 2;
-            if name(middle) < wanted { from = middle + 1 } else { end = middle }
-        }
-        (from < len && name(from) == wanted).then_some(from)
-    })
-}
-
 impl Decision {
     /// A decision that picks no cluster. `source` is the file of the placement.
     pub fn new(key: Key, source: impl Into<String>) -> Decision {
@@ -308,7 +278,7 @@ impl Decision {
 
     /// For asking about many clusters.
     pub fn cursor(&self) -> PickCursor<'_> {
-        PickCursor { picks: &self.picks, at: 0 }
+        PickCursor::of(&self.picks)
     }
 
     /// Reports whether a cluster was picked.
@@ -323,29 +293,5 @@ impl Decision {
 
     pub fn pick(&self, cluster: &str) -> Option<&Pick> {
         self.picks.binary_search_by(|pick| (*pick.cluster).cmp(cluster)).ok().map(|index| &self.picks[index])
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_are_found_in_any_order() {
-        let names: Vec<String> = (0..40).map(|n| format!("c{n:02}")).collect();
-        let picks = ["a", "c00", "c07", "c08", "c39", "d", "c03", "c03", "c38", "c001"];
-        let picks = picks.map(Pick::of);
-        let rows: Vec<Option<usize>> = rows_among(&picks, names.len(), |row| &names[row]).collect();
-        let wanted = picks.map(|pick| names.iter().position(|name| **name == *pick.cluster));
-        assert_eq!(rows, wanted);
-    }
-
-    #[test]
-    fn a_cursor_finds_what_was_picked_in_any_order() {
-        let picks = ["b", "d", "f"].map(Pick::of);
-        let mut cursor = PickCursor { picks: &picks, at: 0 };
-        for name in ["a", "b", "b", "c", "f", "g", "d", "a", "b", "e", "d"] {
-            assert_eq!(cursor.has(name), ["b", "d", "f"].contains(&name), "{name}");
-        }
     }
 }

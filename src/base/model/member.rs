@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::decision::rows_among;
 use super::map::{Cursor, Map};
+use super::pick_cursor::rows_among;
 use super::shared::Shared;
 use super::status::Problem;
 use super::{ClusterStatus, Decision, ObjectId, Timestamp, path};

@@ -23,6 +23,7 @@ pub mod object;
 mod object_write;
 pub mod overrides;
 pub mod path;
+mod pick_cursor;
 pub mod placement;
 mod placement_ref;
 pub mod pointer;
@@ -42,9 +43,7 @@ pub use approval::Approval;
 pub use cluster::{Cluster, Effect, Taint};
 pub use cluster_view::{Expression, View};
 pub use content::{ContentError, ContentId, Contents, Folder, Folders, differences};
-pub use decision::{
-    Condition, Decision, DecisionFormat, Digest, Failure, Group, Pick, PickCursor, PickDetails, Refused,
-};
+pub use decision::{Condition, Decision, DecisionFormat, Digest, Failure, Group, Pick, PickDetails, Refused};
 pub use fleet::Fleet;
 pub use key::Key;
 pub use label_keys::LabelKeys;
@@ -53,6 +52,7 @@ pub use member::{Member, MemberCursor, MemberState, MemberView, Observed, Publis
 pub use object::{Object, ObjectId};
 pub use object_write::{ObjectWrite, WriteChain};
 pub use overrides::{Action, Applies, Operation, Override, Verb};
+pub use pick_cursor::{PickCursor, rows_among};
 pub use placement::{Placement, Policy, Source};
 pub use placement_ref::PlacementRef;
 pub use pointer::Pointer;

@@ -111,7 +111,7 @@ impl<T: PartialOrd> PartialOrd for Shared<T> {
 
 impl<T: Ord> Ord for Shared<T> {
     fn cmp(&self, other: &Shared<T>) -> Ordering {
-        (**self).cmp(other)
+        if self.is_same(other) { Ordering::Equal } else { (**self).cmp(other) }
     }
 }
 

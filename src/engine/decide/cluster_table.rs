@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::expression_verdicts::{Column, Ran};
-use berth_base::model::decision::rows_among;
+use berth_base::model::rows_among;
 use berth_base::model::selector::{Labels, Measure};
 use berth_base::model::{Cluster, Expression, Pick, PickDetails, Quantity, Taint, Timestamp};
 

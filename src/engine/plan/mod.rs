@@ -4,7 +4,7 @@
 
 mod mentions;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -102,16 +102,14 @@ impl ClusterChange {
         self.lost.is_empty() && self.gained.is_empty()
     }
 
-    fn between<'a>(
-        before: impl IntoIterator<Item = &'a Arc<str>>,
-        after: impl IntoIterator<Item = &'a Arc<str>>,
-    ) -> ClusterChange {
-        let (before, after): (BTreeSet<&Arc<str>>, BTreeSet<&Arc<str>>) =
-            (before.into_iter().collect(), after.into_iter().collect());
-        ClusterChange {
-            lost: before.difference(&after).copied().cloned().collect(),
-            gained: after.difference(&before).copied().cloned().collect(),
-        }
+    fn between(before: Option<&Decision>, after: Option<&Decision>) -> ClusterChange {
+        let only_in = |one: Option<&Decision>, other: Option<&Decision>| {
+            let mut others = other.map(Decision::cursor);
+            let is_other = |pick: &&Pick| !others.as_mut().is_some_and(|others| others.has(&pick.cluster));
+            let picks = one.into_iter().flat_map(|one| one.picks.iter());
+            picks.filter(is_other).map(|pick| pick.cluster.clone()).collect()
+        };
+        ClusterChange { lost: only_in(before, after), gained: only_in(after, before) }
     }
 }
 
@@ -270,22 +268,15 @@ fn changed_clusters(current: &State, next: &State) -> ClusterChange {
 }
 
 fn changed_placements(current: &State, next: &State) -> BTreeMap<Key, ClusterChange> {
-    let picks = |decision: Option<&Decision>| decision.map(|one| one.picks.clone()).unwrap_or_default();
     let change = |one: map::Change<'_, Key, Decision>| {
-        let (before, after) = (picks(one.before), picks(one.after));
-        let is_same = before == after;
-        let change = if is_same {
-            ClusterChange::default()
-        } else {
-            ClusterChange::between(names(&before), names(&after))
+        let is_same = one.before.zip(one.after).is_some_and(|(before, after)| before.picks == after.picks);
+        let change = match is_same {
+            true => ClusterChange::default(),
+            false => ClusterChange::between(one.before, one.after),
         };
         (!change.is_empty()).then(|| (one.key.clone(), change))
     };
     current.decisions.changes(&next.decisions).filter_map(change).collect()
-}
-
-fn names(picks: &[Pick]) -> impl Iterator<Item = &Arc<str>> {
-    picks.iter().map(|pick| &pick.cluster)
 }
 
 #[cfg(test)]

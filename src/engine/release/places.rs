@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use berth_base::model::decision::PickCursor;
+use berth_base::model::PickCursor;
 use berth_base::model::map::Cursor;
 use berth_base::model::{ContentId, Decision, Folder, Key, path};
 

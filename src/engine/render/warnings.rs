@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::inputs::RenderInputs;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::diag::{Diagnostic, Pos, did_you_mean};
-use berth_base::model::decision::PickCursor;
+use berth_base::model::PickCursor;
 use berth_base::model::encoding::{diagnostic, key, pos, put_diagnostic, put_key, put_pos};
 use berth_base::model::{
     Applies, Decision, Fleet, Key, Map, Object, Override, Requirement, Shared, Term, Workload,

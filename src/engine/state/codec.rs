@@ -73,7 +73,7 @@ fn folder(decoder: &mut Decoder<'_>) -> Option<Map<Arc<str>, ContentId>> {
 pub fn put_decision(encoder: &mut Encoder, decision: &Decision) {
     put_key(encoder, &decision.key);
     encoder.text(&decision.source);
-    decision.picks.encode(encoder, |encoder, picks| encoder.list(picks.iter(), put_pick));
+    decision.picks.encode(encoder, put_picks);
     encoder.list(decision.refused.iter(), |encoder, refused| {
         encoder.text(&refused.reason);
         encoder.count(refused.clusters);
@@ -117,32 +117,47 @@ pub fn decision(decoder: &mut Decoder<'_>) -> Option<Decision> {
     })
 }
 
+/// Most picks say the same as the one before them.
+fn put_picks(encoder: &mut Encoder, picks: &Vec<Pick>) {
+    let mut last: Option<&Pick> = None;
+    encoder.list(picks.iter(), |encoder, pick| {
+        encoder.text(&pick.cluster);
+        let is_new = last.is_none_or(|last| last.details != pick.details);
+        encoder.maybe(is_new.then_some(&*pick.details), put_details);
+        last = Some(pick);
+    });
+}
+
 fn picks(decoder: &mut Decoder<'_>) -> Option<Vec<Pick>> {
-    let mut picks: Vec<Pick> = decoder.list(pick)?;
+    let mut last: Option<Arc<PickDetails>> = None;
+    let mut picks: Vec<Pick> = decoder.list(|decoder| {
+        let cluster = decoder.text()?;
+        if let Some(new) = decoder.maybe(details)? {
+            last = Some(new.into());
+        }
+        Some(Pick::new(cluster, last.clone()?))
+    })?;
     Pick::share_details(&mut picks);
     Some(picks)
 }
 
-fn put_pick(encoder: &mut Encoder, pick: &Pick) {
-    encoder.text(&pick.cluster);
-    encoder.text(&pick.reason);
-    encoder.maybe(pick.replicas, Encoder::signed);
-    encoder.list(pick.scores.iter(), |encoder, (name, score)| {
+fn put_details(encoder: &mut Encoder, details: &PickDetails) {
+    let PickDetails { reason, replicas, scores, group, pending, leaving, held } = details;
+    encoder.text(reason);
+    encoder.maybe(*replicas, Encoder::signed);
+    encoder.list(scores.iter(), |encoder, (name, score)| {
         encoder.text(name);
         encoder.signed(*score);
     });
-    encoder.maybe(pick.group.as_ref(), |encoder, group| {
+    encoder.maybe(group.as_ref(), |encoder, group| {
         encoder.count(group.index);
         encoder.text(&group.name);
     });
-    encoder.flag(pick.pending);
-    encoder.flag(pick.leaving);
-    encoder.flag(pick.held);
+    [pending, leaving, held].into_iter().for_each(|flag| encoder.flag(*flag));
 }
 
-fn pick(decoder: &mut Decoder<'_>) -> Option<Pick> {
-    let cluster = decoder.text()?;
-    let details = PickDetails {
+fn details(decoder: &mut Decoder<'_>) -> Option<PickDetails> {
+    Some(PickDetails {
         reason: decoder.string()?,
         replicas: decoder.maybe(Decoder::signed)?,
         scores: decoder.list(|decoder| Some((decoder.string()?, decoder.signed()?)))?,
@@ -152,6 +167,5 @@ fn pick(decoder: &mut Decoder<'_>) -> Option<Pick> {
         pending: decoder.flag()?,
         leaving: decoder.flag()?,
         held: decoder.flag()?,
-    };
-    Some(Pick::new(cluster, details))
+    })
 }

@@ -47,16 +47,13 @@ impl Settled {
         rendered: &CurrentState,
     ) -> Option<BTreeSet<String>> {
         let is_as_before = self.refs == now.refs
-            && self
-                .clusters
-                .changes_by(&now.clusters, |one, other| one.applier == other.applier)
-                .next()
-                .is_none()
             && (&self.key, &self.fleet, self.alive) == (&now.key, &now.fleet, now.alive)
             && rendered.foreign.is_empty();
         let follows = || repo.commit(now.rendered).is_ok_and(|commit| commit.parents == [self.rendered]);
         let is_near = is_as_before && (self.rendered == now.rendered || follows());
-        is_near.then(|| self.trees.changes(&now.trees).map(|one| one.key.clone()).collect())
+        let moved = self.trees.changes(&now.trees).map(|one| one.key);
+        let told = self.clusters.changes_by(&now.clusters, |one, other| one.applier == other.applier);
+        is_near.then(|| moved.chain(told.map(|one| one.key)).cloned().collect())
     }
 }
 

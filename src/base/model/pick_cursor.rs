@@ -1,0 +1,115 @@
+//! Finding clusters among picks, and picks among clusters: both ascend, and mostly share their names.
+
+use super::decision::Pick;
+
+/// Looks clusters up among picks, fast for those asked for in their names' order.
+#[derive(Clone, Copy, Debug)]
+pub struct PickCursor<'d> {
+    picks: &'d [Pick],
+    at: usize,
+}
+
+impl<'d> PickCursor<'d> {
+    pub(super) fn of(picks: &'d [Pick]) -> PickCursor<'d> {
+        PickCursor { picks, at: 0 }
+    }
+
+    /// Reports whether a cluster was picked.
+    pub fn has(&mut self, cluster: &str) -> bool {
+        self.pick(cluster).is_some()
+    }
+
+    pub fn pick(&mut self, cluster: &str) -> Option<&Pick> {
+        let shares = |at: &usize| self.picks.get(*at).is_some_and(|pick| is_shared(&pick.cluster, cluster));
+        if let Some(at) = [self.at, self.at + 1].into_iter().find(shares) {
+            self.at = at;
+            return self.picks.get(at);
+        }
+        let before = |pick: &Pick| &*pick.cluster < cluster;
+        if self.at > 0 && self.picks.get(self.at - 1).is_none_or(|pick| !before(pick)) {
+            self.at = self.picks.partition_point(before);
+        }
+        // In growing steps: few clusters may be asked about among many.
+        let mut step = 1;
+        while self.picks.get(self.at + step).is_some_and(before) {
+            self.at += step;
+            step *= 2;
+        }
+        let near = self.picks.get(self.at..self.picks.len().min(self.at + step + 1)).unwrap_or_default();
+        self.at += near.partition_point(before);
+        self.picks.get(self.at).filter(|pick| *pick.cluster == *cluster)
+    }
+}
+
+/// Reports whether two names are one text in memory. Most names are: they are found without a look at their letters.
+fn is_shared(one: &str, other: &str) -> bool {
+    std::ptr::eq(one, other)
+}
+
+/// Each pick's place among `len` names in ascending order; none for a missing name.
+pub fn rows_among<'n>(
+    picks: &[Pick],
+    len: usize,
+    name: impl Fn(usize) -> &'n str,
+) -> impl Iterator<Item = Option<usize>> {
+    let mut from = 0;
+    picks.iter().map(move |pick| {
+        // Both sides ascend, so each search starts where the last one ended, in growing steps.
+        let wanted = &*pick.cluster;
+        if let Some(at) = [from, from + 1].into_iter().find(|at| *at < len && is_shared(name(*at), wanted)) {
+            from = at;
+            return Some(at);
+        }
+        if from > 0 && name(from - 1) >= wanted {
+            from = 0;
+        }
+        let before = |at: usize| at < len && name(at) < wanted;
+        let mut step = 1;
+        while before(from + step) {
+            from += step;
+            step *= 2;
+        }
+        let mut end = from.saturating_add(step + 1).min(len);
+        while from < end {
+            let middle = from + (end - from) / 2;
+            if name(middle) < wanted { from = middle + 1 } else { end = middle }
+        }
+        (from < len && name(from) == wanted).then_some(from)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn rows_are_found_in_any_order() {
+        let names: Vec<Arc<str>> = (0..40).map(|n| format!("c{n:02}").into()).collect();
+        let picks = ["a", "c00", "c07", "c08", "c39", "d", "c03", "c03", "c38", "c001"];
+        // Picks with names of their own, and with those of the rows.
+        let shared = |pick: Pick| match names.iter().find(|name| **name == pick.cluster) {
+            Some(name) => Pick::of(name.clone()),
+            None => pick,
+        };
+        for picks in [picks.map(Pick::of), picks.map(Pick::of).map(shared)] {
+            let rows: Vec<Option<usize>> = rows_among(&picks, names.len(), |row| &names[row]).collect();
+            let wanted = picks.map(|pick| names.iter().position(|name| *name == pick.cluster));
+            assert_eq!(rows, wanted);
+        }
+    }
+
+    #[test]
+    fn a_cursor_finds_what_was_picked_in_any_order() {
+        let picks = ["b", "d", "f"].map(Pick::of);
+        let mut cursor = PickCursor::of(&picks);
+        for name in ["a", "b", "b", "c", "f", "g", "d", "a", "b", "e", "d"] {
+            assert_eq!(cursor.has(name), ["b", "d", "f"].contains(&name), "{name}");
+        }
+        for index in [0, 1, 2, 2, 0, 2, 1, 1, 0] {
+            let found = cursor.pick(&picks[index].cluster).expect("it was picked");
+            assert!(Arc::ptr_eq(&found.cluster, &picks[index].cluster));
+        }
+    }
+}
