@@ -1,6 +1,6 @@
 //! A file of encoded values. A part of it can be passed over, decoded later, and copied into the next file as it is.
 //!
-//! The values come first, then the texts that they name, and then the length of the values.
+//! The values come first, then the ids and the texts that they name, and then the length of the values.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -10,25 +10,28 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use indexmap::IndexSet;
+
 use super::{Decoder, Encoder};
 
-/// Files that have more than this many times the texts of their first one are written anew, without those that nobody
-/// names any more.
+/// Files that have more than this many times the texts and ids of their first one are written anew, without those that
+/// nobody names any more.
 const STALE: usize = 2;
 
-/// Texts that a file may gain in any case.
+/// Texts and ids that a file may gain in any case.
 const ROOM: usize = 4_096;
 
 /// So many bytes are handed over at once.
 const CHUNK: usize = 1 << 16;
 
-/// The bytes of a file, and the texts that they name.
+/// The bytes of a file, and the texts and ids that they name.
 pub struct File {
     bytes: Vec<u8>,
     /// The length of the values.
     body: usize,
     texts: Vec<Arc<str>>,
-    /// The number of texts when the file was last written without an earlier one.
+    ids: Vec<[u8; 20]>,
+    /// The number of texts and ids when the file was last written without an earlier one.
     fresh: usize,
     /// See [`Decoder::statics`].
     pub(super) statics: &'static (dyn Any + Send + Sync),
@@ -58,7 +61,10 @@ impl File {
             rest = others;
             usize::try_from(u32::from_le_bytes(*first)).ok()
         };
-        let (fresh, count) = (number()?, number()?);
+        let (fresh, n_ids, count) = (number()?, number()?, number()?);
+        let (ids, mut rest) = rest.split_at_checked(n_ids.checked_mul(20)?)?;
+        let (ids, _) = ids.as_chunks();
+        let ids = ids.to_vec();
         let mut texts = Vec::with_capacity(count.min(bytes.len() / 4));
         for _ in 0..count {
             let (length, others) = rest.split_first_chunk()?;
@@ -67,7 +73,7 @@ impl File {
             texts.push(std::str::from_utf8(text).ok()?.into());
             rest = others;
         }
-        Some(Arc::new(File { bytes, body, texts, fresh, statics, is_damaged: AtomicBool::new(false) }))
+        Some(Arc::new(File { bytes, body, texts, ids, fresh, statics, is_damaged: AtomicBool::new(false) }))
     }
 
     pub fn decoder(self: &Arc<File>) -> Decoder<'_> {
@@ -86,6 +92,14 @@ impl File {
 
     pub(super) fn text(&self, number: u64) -> Option<&Arc<str>> {
         self.texts.get(usize::try_from(number).ok()?)
+    }
+
+    pub(super) fn id(&self, number: u64) -> Option<[u8; 20]> {
+        self.ids.get(usize::try_from(number).ok()?).copied()
+    }
+
+    fn is_stale(&self) -> bool {
+        self.texts.len() + self.ids.len() > self.fresh.saturating_mul(STALE) + ROOM
     }
 }
 
@@ -137,8 +151,8 @@ pub type Sink = Box<dyn FnMut(&[u8])>;
 /// A file under construction, beside those bytes of its own that wait.
 pub(super) struct NewFile {
     sink: Sink,
-    /// All texts, by number.
-    texts: Vec<Arc<str>>,
+    /// All ids, by number.
+    pub(super) ids: IndexSet<[u8; 20]>,
     /// The file whose parts may be copied.
     earlier: Option<Arc<File>>,
     /// The copies that wait, and their length.
@@ -164,11 +178,6 @@ impl fmt::Debug for NewFile {
 }
 
 impl NewFile {
-    /// Adds a text, which gets the next number.
-    pub(super) fn add(&mut self, text: &Arc<str>) {
-        self.texts.push(text.clone());
-    }
-
     /// Forgets the copies behind so many own bytes.
     fn truncate(&mut self, own: usize) {
         while let Some(last) = self.copies.pop_if(|last| last.at > own) {
@@ -204,28 +213,28 @@ pub fn to_bytes(earlier: Option<&Arc<File>>, encode: impl FnOnce(&mut Encoder)) 
 impl Encoder {
     /// Begins a file, whose bytes are handed over as they are made. Parts of the earlier one are copied into it.
     pub fn of_file(earlier: Option<&Arc<File>>, sink: Sink) -> Encoder {
-        let earlier = earlier.filter(|file| file.texts.len() <= file.fresh.saturating_mul(STALE) + ROOM);
-        let texts = earlier.map(|file| file.texts.clone()).unwrap_or_default();
-        let numbers = texts.iter().cloned().zip(0..).collect();
-        let earlier = earlier.cloned();
-        let file = NewFile { sink, texts, earlier, copies: Vec::new(), n_copied: 0, n_done: 0, n_open: 0 };
-        Encoder { bytes: Vec::new(), texts: numbers, file: Some(file) }
+        let earlier = earlier.filter(|file| !file.is_stale()).cloned();
+        let texts = earlier.iter().flat_map(|file| &file.texts).cloned().collect();
+        let ids = earlier.iter().flat_map(|file| &file.ids).copied().collect();
+        let file = NewFile { sink, ids, earlier, copies: Vec::new(), n_copied: 0, n_done: 0, n_open: 0 };
+        Encoder { bytes: Vec::new(), texts, file: Some(file) }
     }
 
     /// Hands the rest of the file over.
     pub fn finish(mut self) {
         let Some(mut file) = self.file.take() else { return };
         file.hand_over(&mut self.bytes);
-        let fresh = file.earlier.as_ref().map_or(file.texts.len(), |file| file.fresh);
-        let length = file.texts.iter().map(|text| 4 + text.len()).sum::<usize>();
-        let mut end = Vec::with_capacity(16 + length);
-        let mut put = |number: usize, text: &str| {
-            end.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
+        let (texts, ids) = (&self.texts, &file.ids);
+        let fresh = file.earlier.as_ref().map_or(texts.len() + ids.len(), |file| file.fresh);
+        let length = texts.iter().map(|text| 4 + text.len()).sum::<usize>();
+        let mut end = Vec::with_capacity(20 + 20 * ids.len() + length);
+        let four = |number: usize| u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes();
+        [fresh, ids.len(), texts.len()].into_iter().for_each(|number| end.extend_from_slice(&four(number)));
+        ids.iter().for_each(|id| end.extend_from_slice(id));
+        for text in texts {
+            end.extend_from_slice(&four(text.len()));
             end.extend_from_slice(text.as_bytes());
-        };
-        put(fresh, "");
-        put(file.texts.len(), "");
-        file.texts.iter().for_each(|text| put(text.len(), text));
+        }
         end.extend_from_slice(&(file.n_done as u64).to_le_bytes());
         (file.sink)(&end);
     }

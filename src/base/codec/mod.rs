@@ -1,6 +1,6 @@
 //! Values ↔ compact bytes: for digests, and for what a process leaves for the next one of the same build.
 //!
-//! Each text is written once and named by a number from then on. No bytes make reading panic; whether they
+//! Each text is written once and named by a number from then on, and in files each id. No bytes make reading panic; whether they
 //! are as they were written is for a checksum beside them to say.
 //!
 //! [`coded`]: values with one encoding. [`file`]: bytes that are read back, and their parts, which are decoded when they are looked at first. [`later`]: such a value.
@@ -11,8 +11,9 @@ mod json;
 pub mod later;
 
 use std::any::Any;
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use indexmap::IndexSet;
 
 use file::{File, NewFile, Part};
 
@@ -20,8 +21,9 @@ use file::{File, NewFile, Part};
 #[derive(Debug, Default)]
 pub struct Encoder {
     bytes: Vec<u8>,
-    texts: HashMap<Arc<str>, u64>,
-    /// Set where the bytes are for a file: texts then stand in a table of their own.
+    /// All texts so far, by number.
+    texts: IndexSet<Arc<str>>,
+    /// Set where the bytes are for a file: texts and ids then stand in tables of their own.
     file: Option<NewFile>,
 }
 
@@ -62,20 +64,28 @@ impl Encoder {
     }
 
     pub fn text(&mut self, text: &str) {
-        if let Some(known) = self.texts.get(text) {
-            return self.number(*known);
-        }
-        let next = self.texts.len() as u64;
-        let text: Arc<str> = text.into();
-        if let Some(file) = &mut self.file {
-            file.add(&text);
-            self.texts.insert(text, next);
-            return self.number(next);
+        let known = self.texts.get_index_of(text);
+        let number = known.unwrap_or_else(|| self.texts.insert_full(text.into()).0);
+        if self.file.is_some() {
+            return self.count(number);
         }
         // 0 stands for a new text.
-        self.texts.insert(text.clone(), next + 1);
-        self.number(0);
+        if known.is_some() {
+            return self.count(number + 1);
+        }
+        self.count(0);
         self.bytes(text.as_bytes());
+    }
+
+    /// An id that a file names often.
+    pub fn id(&mut self, id: &[u8; 20]) {
+        match &mut self.file {
+            Some(file) => {
+                let (number, _) = file.ids.insert_full(*id);
+                self.count(number);
+            }
+            None => self.raw(id),
+        }
     }
 
     pub fn maybe<T>(&mut self, value: Option<T>, encode: impl FnOnce(&mut Encoder, T)) {
@@ -179,6 +189,10 @@ impl<'f> Decoder<'f> {
         Some(self.file.text(number)?.as_ref().to_owned())
     }
 
+    pub fn id(&mut self) -> Option<[u8; 20]> {
+        self.number().and_then(|number| self.file.id(number))
+    }
+
     pub fn maybe<T>(&mut self, decode: impl FnOnce(&mut Decoder<'f>) -> Option<T>) -> Option<Option<T>> {
         if self.flag()? { Some(Some(decode(self)?)) } else { Some(None) }
     }
@@ -212,8 +226,26 @@ mod tests {
     ) -> Vec<u8> {
         file::to_bytes(earlier, |encoder| {
             encoder.list(numbers.iter(), |encoder, number| encoder.number(*number));
-            encoder.part(part, |encoder| encoder.list(texts.iter(), |encoder, text| encoder.text(text)));
+            encoder.part(part, |encoder| {
+                encoder.list(texts.iter(), |encoder, text| {
+                    encoder.text(text);
+                    encoder.id(&id_of(text));
+                });
+            });
             encoder.maybe(numbers.first(), |encoder, number| encoder.signed(number.cast_signed()));
+        })
+    }
+
+    fn id_of(text: &str) -> [u8; 20] {
+        [text.len() as u8; 20]
+    }
+
+    fn read(part: &Part) -> Option<Vec<String>> {
+        part.decode(|decoder| {
+            decoder.list(|decoder| {
+                let text = decoder.string()?;
+                (decoder.id()? == id_of(&text)).then_some(text)
+            })
         })
     }
 
@@ -233,9 +265,8 @@ mod tests {
             let file = File::read(encoded(&numbers, &texts, None, None)).expect("it is a file");
             let (found, part, end) = decoded(&file).expect("it is whole");
             prop_assert_eq!((found, end), (numbers, last));
-            let read = |part: &Part| part.decode(|decoder| decoder.list::<_, Vec<_>>(Decoder::string));
             prop_assert_eq!(read(&part), Some(texts.clone()));
-            // A part is copied as it is, into a file with other texts before it.
+            // A part is copied as it is, into a file with other texts and ids.
             let other = encoded(&[7], &["other".to_owned()], Some(&file), Some(&part));
             let (_, copied, _) = decoded(&File::read(other).expect("it is a file")).expect("it is whole");
             prop_assert_eq!(read(&copied), Some(texts));
@@ -245,7 +276,7 @@ mod tests {
         #[test]
         fn no_bytes_make_it_panic(bytes: Vec<u8>) {
             if let Some((_, part, _)) = File::read(bytes).as_ref().and_then(decoded) {
-                let _ = part.decode(|decoder| decoder.list::<_, Vec<_>>(Decoder::string));
+                let _ = read(&part);
             }
         }
     }

@@ -62,12 +62,12 @@ pub fn decode(decoder: &mut Decoder<'_>) -> Option<State> {
 fn put_folder(encoder: &mut Encoder, folder: &Map<Arc<str>, ContentId>) {
     encoder.list(folder.iter(), |encoder, (path, id)| {
         encoder.text(path);
-        encoder.raw(&id.0);
+        encoder.id(&id.0);
     });
 }
 
 fn folder(decoder: &mut Decoder<'_>) -> Option<Map<Arc<str>, ContentId>> {
-    decoder.list(|decoder| Some((decoder.text()?, ContentId(decoder.raw()?))))
+    decoder.list(|decoder| Some((decoder.text()?, ContentId(decoder.id()?))))
 }
 
 pub fn put_decision(encoder: &mut Encoder, decision: &Decision) {
