@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use super::map::Map;
+use super::map::{EntryMap, Map};
 use super::shared::Shared;
 use crate::text::hex;
 
@@ -48,8 +48,11 @@ pub trait Contents {
 #[error("the store of rendered objects failed: {0}")]
 pub struct ContentError(pub String);
 
-/// A cluster's folder: path within it → content. Paths are shared between clusters.
-pub type Folder = Shared<Map<Arc<str>, ContentId>>;
+/// A path in a cluster's folder, and its content. Shared between clusters: few of a workload's copies differ.
+pub type FolderEntry = Arc<(Arc<str>, ContentId)>;
+
+/// A cluster's folder: path within it → content.
+pub type Folder = Shared<EntryMap<FolderEntry>>;
 
 /// All clusters' folders by cluster name.
 pub type Folders = Map<String, Folder>;
@@ -72,8 +75,12 @@ pub fn differences<'f>(before: &'f Folder, after: &'f Folder) -> impl Iterator<I
 mod tests {
     use super::*;
 
+    fn entry(path: &str, id: u8) -> FolderEntry {
+        Arc::new((path.into(), ContentId([id; 20])))
+    }
+
     fn folder(files: &[(&str, u8)]) -> Folder {
-        files.iter().map(|(path, id)| (Arc::from(*path), ContentId([*id; 20]))).collect()
+        files.iter().map(|(path, id)| entry(path, *id)).collect()
     }
 
     #[test]
@@ -81,10 +88,10 @@ mod tests {
         let before = folder(&[("a", 1), ("b", 1), ("c", 1), ("e", 1)]);
         let mut after = before.clone();
         assert_eq!(differences(&before, &after).count(), 0);
-        after.remove("a");
-        after.insert("c".into(), ContentId([2; 20]));
-        after.insert("d".into(), ContentId([3; 20]));
-        after.insert("f".into(), ContentId([4; 20]));
+        after.take("a");
+        after.put(entry("c", 2));
+        after.put(entry("d", 3));
+        after.put(entry("f", 4));
         let found = differences(&before, &after);
         let found: Vec<_> = found
             .map(|one| (&**one.path, one.before.map(|id| id.0[0]), one.after.map(|id| id.0[0])))

@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use super::map::Map;
+use super::map::EntryMap;
 use crate::codec::file::Part;
 use crate::codec::later::Later;
 use crate::codec::{Decoder, Encoder};
@@ -44,7 +44,7 @@ impl<T> Shared<T> {
     }
 }
 
-impl<K, V> Shared<Map<K, V>> {
+impl<E> Shared<EntryMap<E>> {
     /// Reports whether there is no entry, which takes no decoding: the encoded number of entries says it.
     pub fn is_empty(&self) -> bool {
         match self.0.undecoded() {

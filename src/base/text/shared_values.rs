@@ -27,6 +27,18 @@ impl SharedTexts {
     }
 }
 
+impl<T: Ord> SharedValues<Arc<T>> {
+    /// Returns the one copy of a value.
+    pub fn of(&mut self, value: T) -> Arc<T> {
+        if let Some(known) = self.0.get(&value) {
+            return known.clone();
+        }
+        let value = Arc::new(value);
+        self.0.insert(value.clone());
+        value
+    }
+}
+
 impl<T: Ord + Clone> SharedValues<T> {
     /// Puts the one copy in place of another.
     pub fn share(&mut self, value: &mut T) {
@@ -51,5 +63,13 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &other) && Arc::ptr_eq(&first, &texts.of("one")));
         texts.share(&mut "two".into());
         assert_eq!(*texts.of("two"), *"two");
+    }
+
+    #[test]
+    fn equal_values_become_one() {
+        let mut values: SharedValues<Arc<(u8, u8)>> = SharedValues::default();
+        let first = values.of((1, 2));
+        assert!(Arc::ptr_eq(&first, &values.of((1, 2))));
+        assert_eq!(*values.of((1, 3)), (1, 3));
     }
 }

@@ -58,7 +58,7 @@ fn after<'n>(next: &'n State, removals: &Removals<'_>) -> Cow<'n, State> {
     let mut after = Cow::Borrowed(next);
     for (cluster, object) in removals.values().flat_map(|removal| removal.due.keys()) {
         if let Some(folder) = after.to_mut().folders.get_mut(cluster) {
-            folder.remove(path::of_object(object).as_str());
+            folder.take(path::of_object(object).as_str());
         }
     }
     after

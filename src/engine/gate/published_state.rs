@@ -66,8 +66,8 @@ fn withdraw(
             let Some(folder) = state.folders.get_mut(cluster) else { continue };
             match earlier {
                 // No workload owned it before: it stays.
-                Some(content) if holders.is_empty() => folder.insert(path, *content),
-                _ => folder.remove(&path),
+                Some(content) if holders.is_empty() => folder.put((path, *content).into()),
+                _ => folder.take(&path),
             };
         }
     }
@@ -121,5 +121,5 @@ fn put_copy_back(states: &Comparison<'_>, cluster: &str, path: Arc<str>, state: 
         Some(folder) => folder,
         None => state.folders.or_default(cluster),
     };
-    folder.extend(content.map(|content| (path, *content)));
+    folder.extend(content.map(|content| (path, *content).into()));
 }

@@ -18,7 +18,7 @@ fn state(workloads: &[(&str, u8, &[&str])], clusters: &[&str]) -> State {
         let (key, object) = workload(name);
         for cluster in *placed {
             let folder = state.folders.get_mut(*cluster).expect("a known cluster");
-            folder.insert(path::of_object(&object).into(), ContentId([*content; 20]));
+            folder.put((path::of_object(&object).into(), ContentId([*content; 20])).into());
         }
         let decision = Decision {
             picks: placed.iter().map(|cluster| Pick::of(*cluster)).collect(),
@@ -62,6 +62,10 @@ fn a_cluster_that_left_takes_its_objects_along() {
 fn a_file_no_decision_accounts_for_is_still_shown() {
     let before = state(&[], &["a"]);
     let mut after = before.clone();
-    after.folders.get_mut("a").expect("there").insert("shop/ConfigMap_x.yaml".into(), ContentId([7; 20]));
+    after
+        .folders
+        .get_mut("a")
+        .expect("there")
+        .put(("shop/ConfigMap_x.yaml".into(), ContentId([7; 20])).into());
     assert_eq!(plan(&before, &after).unaccounted.len(), 1);
 }

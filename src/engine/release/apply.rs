@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, RecordFormat, Releases};
-use berth_base::model::{ClusterStatus, ContentId, Decision, Folder, Pick, PickDetails, Shared, differences};
+use berth_base::model::{
+    ClusterStatus, ContentId, Decision, Folder, FolderEntry, Pick, PickDetails, Shared, differences,
+};
+use berth_base::text::shared_values::SharedValues;
 
 use super::advance::{Advance, Fate};
 use super::places::{CopySet, Places};
@@ -48,6 +51,7 @@ fn folders(advances: &[Advance], given: Given<'_>, state: &State) -> Vec<(String
     }
     changes.sort_by_key(|(cluster, _)| *cluster);
     let (mut before, mut wanted) = (given.current.folders.cursor(), state.folders.cursor());
+    let mut entries: SharedValues<FolderEntry> = SharedValues::default();
     let folder = |changes: &[(&String, Change)]| {
         let cluster = changes.first()?.0;
         let mut folder = wanted.get(cluster).cloned().unwrap_or_default();
@@ -55,8 +59,8 @@ fn folders(advances: &[Advance], given: Given<'_>, state: &State) -> Vec<(String
             // The rest of berth sees at once that such a cluster is as before.
             Some(before) => folder = before.clone(),
             None => changes.iter().for_each(|(_, change)| match change.content {
-                Some(content) => drop(folder.insert(change.path.clone(), content)),
-                None => drop(folder.remove(&change.path)),
+                Some(content) => drop(folder.put(entries.of((change.path.clone(), content)))),
+                None => drop(folder.take(&change.path)),
             }),
         }
         Some((cluster.clone(), folder))

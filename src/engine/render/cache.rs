@@ -133,12 +133,12 @@ impl Results {
         for claim in before {
             for cluster in claim.clusters() {
                 let at = placed.binary_search_by(|one| one.cluster.cmp(cluster));
-                let stays = at.is_ok_and(|at| placed[at].path == claim.path);
+                let stays = at.is_ok_and(|at| placed[at].entry.0 == claim.path);
                 let Some(folder) = self.folders.get(cluster).filter(|_| !stays) else { continue };
                 if folder.contains_key(&claim.path)
                     && let Some(folder) = self.folders.get_mut(cluster)
                 {
-                    folder.remove(&claim.path);
+                    folder.take(&claim.path);
                     if folder.is_empty() && !fleet.clusters.contains_key(cluster) {
                         self.folders.remove(cluster);
                     }
@@ -147,10 +147,11 @@ impl Results {
         }
         // A look at what is there keeps a folder shared that does not change. Nothing is there of a new object.
         let is_new = before.is_empty();
-        for Placed { cluster, path, content } in placed {
+        for Placed { cluster, entry } in placed {
+            let (path, content) = &**entry;
             if is_new || self.folders.get(*cluster).and_then(|folder| folder.get(path)) != Some(content) {
                 // A cluster missing from the inventory keeps its folder too.
-                self.folders.or_default(*cluster).insert(path.clone(), *content);
+                self.folders.or_default(*cluster).put(entry.clone());
             }
         }
     }

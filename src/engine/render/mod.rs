@@ -24,8 +24,10 @@ use std::sync::Arc;
 
 use berth_base::diag::Diagnostics;
 use berth_base::model::{
-    ContentError, ContentId, Contents, Decision, Fleet, Folders, Key, Map, Pick, Shared, Workload,
+    ContentError, ContentId, Contents, Decision, Fleet, FolderEntry, Folders, Key, Map, Pick, Shared,
+    Workload,
 };
+use berth_base::text::shared_values::SharedValues;
 use claims::Claim;
 use copies::{Copies, Made, Store};
 use current_copies::CurrentCopies;
@@ -112,8 +114,7 @@ pub(crate) fn render_after(
 /// A copy in a cluster's folder.
 struct Placed<'c> {
     cluster: &'c str,
-    path: Arc<str>,
-    content: ContentId,
+    entry: FolderEntry,
 }
 
 /// A rendering under way: what it reads, and what it has made so far.
@@ -123,6 +124,8 @@ struct Rendering<'a, 'c> {
     store: Store<'a>,
     /// The copies of the object that was made last, by cluster.
     placed: Vec<Placed<'c>>,
+    /// The entries of that object, of which clusters with equal copies have the same.
+    entries: SharedValues<FolderEntry>,
     diagnostics: Diagnostics,
     problems: Problems,
     /// The counts of diagnostics and problems before that object.
@@ -136,6 +139,7 @@ impl<'a, 'c> Rendering<'a, 'c> {
             history: CurrentCopies::new(previous),
             store: Store::new(contents),
             placed: Vec::new(),
+            entries: SharedValues::default(),
             diagnostics: Diagnostics::new(),
             problems: Problems::default(),
             said: (0, 0),
@@ -146,6 +150,7 @@ impl<'a, 'c> Rendering<'a, 'c> {
     fn make(&mut self, claims: &'c [Claim<'_>]) -> Result<(), ContentError> {
         self.store.forget();
         self.placed.clear();
+        self.entries = SharedValues::default();
         self.said = self.count();
         match claims {
             [claim] => self.make_one(claim),
@@ -183,8 +188,9 @@ impl<'a, 'c> Rendering<'a, 'c> {
     }
 
     fn place(&mut self, claim: &Claim<'_>, cluster: &'c str, content: Option<ContentId>) {
-        let placed = content.map(|content| Placed { cluster, path: claim.path.clone(), content });
-        self.placed.extend(placed);
+        let Some(content) = content else { return };
+        let entry = self.entries.of((claim.path.clone(), content));
+        self.placed.push(Placed { cluster, entry });
     }
 }
 
@@ -210,7 +216,7 @@ pub(crate) fn copies_of(
 
 /// Puts a copy into a folder. A cluster missing from the inventory keeps its folder too.
 fn put(folders: &mut Folders, cluster: &str, path: &Arc<str>, content: ContentId) {
-    folders.or_default(cluster).insert(path.clone(), content);
+    folders.or_default(cluster).put((path.clone(), content).into());
 }
 
 /// Gives each decision the objects that go to its clusters, without rendering them.

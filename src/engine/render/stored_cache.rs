@@ -119,8 +119,8 @@ fn changed(folders: &Folders, changes: &[(String, Option<Changed>)]) -> Folders 
         let folder = folders.or_default(cluster);
         for (path, id) in changes {
             match id {
-                Some(id) => drop(folder.insert(path.clone(), *id)),
-                None => drop(folder.remove(path)),
+                Some(id) => drop(folder.put((path.clone(), *id).into())),
+                None => drop(folder.take(path)),
             }
         }
     }

@@ -7,10 +7,11 @@ use super::{State, releases_file};
 use berth_base::codec::coded::Coded;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::model::encoding::{key, put_key};
+use berth_base::model::map::EntryMap;
 use berth_base::model::release::Releases;
 use berth_base::model::{
-    Condition, ContentId, Decision, DecisionFormat, Digest, Failure, Folder, Group, Map, Pick, PickDetails,
-    Refused, Shared,
+    Condition, ContentId, Decision, DecisionFormat, Digest, Failure, Folder, FolderEntry, Group, Pick,
+    PickDetails, Refused, Shared,
 };
 use berth_base::packed::Packed;
 
@@ -59,15 +60,15 @@ pub fn decode(decoder: &mut Decoder<'_>) -> Option<State> {
     })
 }
 
-fn put_folder(encoder: &mut Encoder, folder: &Map<Arc<str>, ContentId>) {
+fn put_folder(encoder: &mut Encoder, folder: &EntryMap<FolderEntry>) {
     encoder.list(folder.iter(), |encoder, (path, id)| {
         encoder.text(path);
         encoder.id(&id.0);
     });
 }
 
-fn folder(decoder: &mut Decoder<'_>) -> Option<Map<Arc<str>, ContentId>> {
-    decoder.list(|decoder| Some((decoder.text()?, ContentId(decoder.id()?))))
+fn folder(decoder: &mut Decoder<'_>) -> Option<EntryMap<FolderEntry>> {
+    decoder.list(|decoder| Some((decoder.text()?, ContentId(decoder.id()?)).into()))
 }
 
 pub fn put_decision(encoder: &mut Encoder, decision: &Decision) {

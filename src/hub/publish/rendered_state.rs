@@ -10,7 +10,7 @@ use super::error::PublishError;
 use super::owned;
 use super::trailers::Trailers;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
-use berth_base::model::{ContentId, DecisionFormat, Folder, Map, Pick, Shared, path};
+use berth_base::model::{ContentId, DecisionFormat, Folder, FolderEntry, Map, Pick, Shared, path};
 use berth_base::text::shared_values::{SharedTexts, SharedValues};
 use berth_engine::state::{State, decision_file, layout, placement_decision, releases_file};
 use berth_git::{CommitId, CommitInfo, Entry, EntryKind, PathChange, Repo, TreeId};
@@ -133,6 +133,7 @@ pub fn read_state(repo: &Repo, commit: CommitId) -> Result<StateRead, PublishErr
         read: StateRead::default(),
         known: BTreeMap::new(),
         texts: SharedTexts::default(),
+        entries: SharedValues::default(),
         picks: SharedValues::default(),
         beside: Vec::new(),
     };
@@ -176,7 +177,7 @@ fn undone(path: &str, done: &str) -> Diagnostic {
 }
 
 /// The manifests below one namespace's folder, with their paths in the cluster's folder.
-type Manifests = Arc<Vec<(Arc<str>, ContentId)>>;
+type Manifests = Arc<Vec<FolderEntry>>;
 
 struct Reader<'r> {
     repo: &'r Repo,
@@ -185,6 +186,8 @@ struct Reader<'r> {
     known: BTreeMap<(Arc<str>, TreeId), Manifests>,
     /// The paths and clusters' names that were read. Many clusters have the same paths, many decisions the same clusters.
     texts: SharedTexts,
+    /// The entries of clusters' folders that were read.
+    entries: SharedValues<FolderEntry>,
     /// The picks that were read.
     picks: SharedValues<Shared<Vec<Pick>>>,
     /// Objects beside decisions. They repeat the decisions' content.
@@ -358,7 +361,8 @@ impl<'r> Reader<'r> {
             let file = String::from_utf8_lossy(&entry.name);
             match entry.kind {
                 EntryKind::File(id) if path::is_file(name, &file) => {
-                    manifests.push((self.texts.of(&format!("{name}/{file}")), id));
+                    let path = self.texts.of(&format!("{name}/{file}"));
+                    manifests.push(self.entries.of((path, id)));
                 }
                 _ => {
                     clean = false;

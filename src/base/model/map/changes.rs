@@ -5,7 +5,7 @@ use std::iter::Peekable;
 use std::slice;
 use std::sync::Arc;
 
-use super::{Chunk, Map};
+use super::{Chunk, Entry, EntryMap};
 
 /// An entry that is not the same in two maps.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,33 +15,36 @@ pub struct Change<'m, K, V> {
     pub after: Option<&'m V>,
 }
 
-impl<K: Ord, V: PartialEq> Map<K, V> {
+impl<E: Entry<Key: Ord, Value: PartialEq>> EntryMap<E> {
     /// Returns the entries that are not equal in a later map, by key.
-    pub fn changes<'m>(&'m self, after: &'m Map<K, V>) -> impl Iterator<Item = Change<'m, K, V>> {
-        self.changes_by(after, V::eq)
+    pub fn changes<'m>(
+        &'m self,
+        after: &'m EntryMap<E>,
+    ) -> impl Iterator<Item = Change<'m, E::Key, E::Value>> {
+        self.changes_by(after, E::Value::eq)
     }
 }
 
-impl<K: Ord, V> Map<K, V> {
+impl<E: Entry<Key: Ord>> EntryMap<E> {
     /// Returns the entries that a later map does not have, or has with a value that is not the same.
     pub fn changes_by<'m>(
         &'m self,
-        after: &'m Map<K, V>,
-        is_same: impl Fn(&V, &V) -> bool,
-    ) -> impl Iterator<Item = Change<'m, K, V>> {
+        after: &'m EntryMap<E>,
+        is_same: impl Fn(&E::Value, &E::Value) -> bool,
+    ) -> impl Iterator<Item = Change<'m, E::Key, E::Value>> {
         let (mut old, mut new) = (Walk::of(self), Walk::of(after));
         let merged = std::iter::from_fn(move || {
             Walk::pass_shared(&mut old, &mut new);
             let order = match (old.peek(), new.peek()) {
-                (Some((old, _)), Some((new, _))) => old.cmp(new),
+                (Some(old), Some(new)) => old.key().cmp(new.key()),
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
                 (None, None) => return None,
             };
             let before = if order.is_gt() { None } else { old.next() };
             let after = if order.is_lt() { None } else { new.next() };
-            let (key, _) = before.or(after)?;
-            Some(Change { key, before: before.map(|(_, value)| value), after: after.map(|(_, value)| value) })
+            let key = before.or(after)?.key();
+            Some(Change { key, before: before.map(E::value), after: after.map(E::value) })
         });
         merged.filter(move |one| match (one.before, one.after) {
             (Some(before), Some(after)) => !is_same(before, after),
@@ -51,19 +54,19 @@ impl<K: Ord, V> Map<K, V> {
 }
 
 /// A walk through a map's entries that can pass over a whole chunk.
-struct Walk<'m, K, V> {
-    chunks: Peekable<slice::Iter<'m, Chunk<K, V>>>,
+struct Walk<'m, E> {
+    chunks: Peekable<slice::Iter<'m, Chunk<E>>>,
     /// The rest of the chunk that the walk is in.
-    rest: &'m [(K, V)],
+    rest: &'m [E],
 }
 
-impl<'m, K, V> Walk<'m, K, V> {
-    fn of(map: &'m Map<K, V>) -> Walk<'m, K, V> {
+impl<'m, E> Walk<'m, E> {
+    fn of(map: &'m EntryMap<E>) -> Walk<'m, E> {
         Walk { chunks: map.chunks.iter().peekable(), rest: &[] }
     }
 
     /// Passes over chunks that both walks come to next, and that are the same.
-    fn pass_shared(one: &mut Walk<'m, K, V>, other: &mut Walk<'m, K, V>) {
+    fn pass_shared(one: &mut Walk<'m, E>, other: &mut Walk<'m, E>) {
         while one.rest.is_empty()
             && other.rest.is_empty()
             && let (Some(a), Some(b)) = (one.chunks.peek(), other.chunks.peek())
@@ -74,14 +77,14 @@ impl<'m, K, V> Walk<'m, K, V> {
         }
     }
 
-    fn peek(&mut self) -> Option<&'m (K, V)> {
+    fn peek(&mut self) -> Option<&'m E> {
         if self.rest.is_empty() {
             self.rest = self.chunks.next()?;
         }
         self.rest.first()
     }
 
-    fn next(&mut self) -> Option<&'m (K, V)> {
+    fn next(&mut self) -> Option<&'m E> {
         let next = self.peek()?;
         self.rest = &self.rest[1..];
         Some(next)

@@ -1,39 +1,38 @@
 //! A map from many entries, which costs little where their keys ascend.
 
-use super::{At, Map};
+use super::{At, Entry, EntryMap};
 
-impl<K: Ord + Clone, V: Clone> Extend<(K, V)> for Map<K, V> {
-    fn extend<Entries: IntoIterator<Item = (K, V)>>(&mut self, entries: Entries) {
+impl<E: Entry<Key: Ord> + Clone> Extend<E> for EntryMap<E> {
+    fn extend<Entries: IntoIterator<Item = E>>(&mut self, entries: Entries) {
         // Most come in the order of their keys, so that the next one is near.
         let mut near = 0;
-        for (key, value) in entries {
-            match self.find_near(&key, near) {
+        for entry in entries {
+            match self.find_near(entry.key(), near) {
                 Ok(At { chunk, place }) => {
                     near = chunk;
-                    if let Some((_, known)) = self.chunk_mut(chunk).and_then(|entries| entries.get_mut(place))
-                    {
-                        *known = value;
+                    if let Some(known) = self.chunk_mut(chunk).and_then(|entries| entries.get_mut(place)) {
+                        *known = entry;
                     }
                 }
                 Err(at) => {
                     near = at.chunk;
-                    self.insert_new(at, key, value);
+                    self.put_new(at, entry);
                 }
             }
         }
     }
 }
 
-impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for Map<K, V> {
-    fn from_iter<Entries: IntoIterator<Item = (K, V)>>(entries: Entries) -> Map<K, V> {
-        let mut map = Map::new();
+impl<E: Entry<Key: Ord> + Clone> FromIterator<E> for EntryMap<E> {
+    fn from_iter<Entries: IntoIterator<Item = E>>(entries: Entries) -> EntryMap<E> {
+        let mut map = EntryMap::new();
         map.extend(entries);
         map
     }
 }
 
-impl<K: Ord + Clone, V: Clone, const N: usize> From<[(K, V); N]> for Map<K, V> {
-    fn from(entries: [(K, V); N]) -> Map<K, V> {
+impl<E: Entry<Key: Ord> + Clone, const N: usize> From<[E; N]> for EntryMap<E> {
+    fn from(entries: [E; N]) -> EntryMap<E> {
         entries.into_iter().collect()
     }
 }

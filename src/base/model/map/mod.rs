@@ -5,20 +5,21 @@
 
 mod changes;
 mod cursor;
+mod entry;
 mod extend;
+mod iter;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Borrow;
 use std::fmt;
-use std::iter::FlatMap;
 use std::ops::Index;
-use std::slice;
 use std::sync::Arc;
-use std::vec;
 
 pub use changes::Change;
 pub use cursor::Cursor;
+pub use entry::Entry;
+pub use iter::{IntoIter, Iter};
 
 /// The most entries of a chunk. Small enough to be copied for one change, large enough that a thousand chunks hold a
 /// fleet.
@@ -27,64 +28,21 @@ const FULL: usize = 64;
 /// The entries by which a chunk grows that has as many. Doubling would leave room for many that never come.
 const STEP: usize = 8;
 
-type Chunk<K, V> = Arc<Vec<(K, V)>>;
+type Chunk<E> = Arc<Vec<E>>;
 
-/// A map in the order of its keys.
-pub struct Map<K, V> {
+/// A map in the order of its keys, of pairs.
+pub type Map<K, V> = EntryMap<(K, V)>;
+
+/// A map of entries that are pairs, or pairs that other maps share.
+pub struct EntryMap<E> {
     /// None is empty.
-    chunks: Arc<Vec<Chunk<K, V>>>,
+    chunks: Arc<Vec<Chunk<E>>>,
     len: usize,
 }
 
-type Flat<'m, K, V> = FlatMap<
-    slice::Iter<'m, Chunk<K, V>>,
-    slice::Iter<'m, (K, V)>,
-    fn(&'m Chunk<K, V>) -> slice::Iter<'m, (K, V)>,
->;
-
-/// The entries that a map gives away, by key.
-pub type IntoIter<K, V> = FlatMap<vec::IntoIter<Chunk<K, V>>, Vec<(K, V)>, fn(Chunk<K, V>) -> Vec<(K, V)>>;
-
-/// The entries of a map, by key.
-#[derive(Debug)]
-pub struct Iter<'m, K, V> {
-    entries: Flat<'m, K, V>,
-    left: usize,
-}
-
-impl<'m, K, V> Iterator for Iter<'m, K, V> {
-    type Item = (&'m K, &'m V);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (key, value) = self.entries.next()?;
-        self.left -= 1;
-        Some((key, value))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
-    }
-}
-
-impl<K, V> DoubleEndedIterator for Iter<'_, K, V> {
-    fn next_back(&mut self) -> Option<Self::Item> {
-        let (key, value) = self.entries.next_back()?;
-        self.left -= 1;
-        Some((key, value))
-    }
-}
-
-impl<K, V> ExactSizeIterator for Iter<'_, K, V> {}
-
-impl<K, V> Clone for Iter<'_, K, V> {
-    fn clone(&self) -> Self {
-        Iter { entries: self.entries.clone(), left: self.left }
-    }
-}
-
-impl<K, V> Map<K, V> {
-    pub fn new() -> Map<K, V> {
-        Map { chunks: Arc::default(), len: 0 }
+impl<E> EntryMap<E> {
+    pub fn new() -> EntryMap<E> {
+        EntryMap { chunks: Arc::default(), len: 0 }
     }
 
     pub fn len(&self) -> usize {
@@ -96,23 +54,25 @@ impl<K, V> Map<K, V> {
     }
 
     /// Reports whether both are the same allocation, and so equal without a comparison.
-    pub fn is_same(&self, other: &Map<K, V>) -> bool {
+    pub fn is_same(&self, other: &EntryMap<E>) -> bool {
         Arc::ptr_eq(&self.chunks, &other.chunks)
     }
+}
 
-    pub fn iter(&self) -> Iter<'_, K, V> {
-        Iter { entries: self.chunks.iter().flat_map(|chunk| chunk.iter()), left: self.len }
+impl<E: Entry> EntryMap<E> {
+    pub fn iter(&self) -> Iter<'_, E> {
+        Iter::of(self)
     }
 
-    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &K> + ExactSizeIterator + Clone {
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &E::Key> + ExactSizeIterator + Clone {
         self.iter().map(|(key, _)| key)
     }
 
-    pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> + ExactSizeIterator + Clone {
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &E::Value> + ExactSizeIterator + Clone {
         self.iter().map(|(_, value)| value)
     }
 
-    pub fn first_key_value(&self) -> Option<(&K, &V)> {
+    pub fn first_key_value(&self) -> Option<(&E::Key, &E::Value)> {
         self.iter().next()
     }
 }
@@ -124,22 +84,22 @@ struct At {
     place: usize,
 }
 
-impl<K: Ord, V> Map<K, V> {
+impl<E: Entry<Key: Ord>> EntryMap<E> {
     fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Result<At, At>
     where
-        K: Borrow<Q>,
+        E::Key: Borrow<Q>,
     {
-        let ends_before = |chunk: &Chunk<K, V>| chunk.last().is_some_and(|(last, _)| last.borrow() < key);
+        let ends_before = |chunk: &Chunk<E>| chunk.last().is_some_and(|last| last.key().borrow() < key);
         self.find_in(self.chunks.partition_point(ends_before), key)
     }
 
     /// [`Map::find`] for a key that is likely in this chunk or the next one.
     fn find_near<Q: Ord + ?Sized>(&self, key: &Q, near: usize) -> Result<At, At>
     where
-        K: Borrow<Q>,
+        E::Key: Borrow<Q>,
     {
         let is_in = |chunk: &usize| match self.chunks.get(*chunk).map(|entries| entries.as_slice()) {
-            Some([first, .., last]) => first.0.borrow() <= key && last.0.borrow() >= key,
+            Some([first, .., last]) => first.key().borrow() <= key && last.key().borrow() >= key,
             _ => false,
         };
         match [near, near + 1].into_iter().find(is_in) {
@@ -150,32 +110,32 @@ impl<K: Ord, V> Map<K, V> {
 
     fn find_in<Q: Ord + ?Sized>(&self, chunk: usize, key: &Q) -> Result<At, At>
     where
-        K: Borrow<Q>,
+        E::Key: Borrow<Q>,
     {
         let Some(entries) = self.chunks.get(chunk) else { return Err(At { chunk, place: 0 }) };
         let at = |place| At { chunk, place };
-        entries.binary_search_by(|(one, _)| one.borrow().cmp(key)).map(at).map_err(at)
+        entries.binary_search_by(|one| one.key().borrow().cmp(key)).map(at).map_err(at)
     }
 
-    pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
+    pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&E::Value>
     where
-        K: Borrow<Q>,
+        E::Key: Borrow<Q>,
     {
         self.get_key_value(key).map(|(_, value)| value)
     }
 
-    pub fn get_key_value<Q: Ord + ?Sized>(&self, key: &Q) -> Option<(&K, &V)>
+    pub fn get_key_value<Q: Ord + ?Sized>(&self, key: &Q) -> Option<(&E::Key, &E::Value)>
     where
-        K: Borrow<Q>,
+        E::Key: Borrow<Q>,
     {
         let At { chunk, place } = self.find(key).ok()?;
-        let (key, value) = self.chunks.get(chunk)?.get(place)?;
-        Some((key, value))
+        let entry = self.chunks.get(chunk)?.get(place)?;
+        Some((entry.key(), entry.value()))
     }
 
     pub fn contains_key<Q: Ord + ?Sized>(&self, key: &Q) -> bool
     where
-        K: Borrow<Q>,
+        E::Key: Borrow<Q>,
     {
         self.find(key).is_ok()
     }
@@ -184,45 +144,34 @@ impl<K: Ord, V> Map<K, V> {
     pub fn range_from<'m, Q: Ord + ?Sized>(
         &'m self,
         first: &Q,
-    ) -> impl Iterator<Item = (&'m K, &'m V)> + use<'m, K, V, Q>
+    ) -> impl Iterator<Item = (&'m E::Key, &'m E::Value)> + use<'m, E, Q>
     where
-        K: Borrow<Q>,
+        E::Key: Borrow<Q>,
     {
         let (Ok(At { chunk, place }) | Err(At { chunk, place })) = self.find(first);
         let rest = self.chunks.get(chunk..).unwrap_or_default();
-        rest.iter().flat_map(|chunk| chunk.iter()).skip(place).map(|(key, value)| (key, value))
+        rest.iter().flat_map(|chunk| chunk.iter()).skip(place).map(|entry| (entry.key(), entry.value()))
     }
 }
 
-impl<K: Ord + Clone, V: Clone> Map<K, V> {
-    fn chunk_mut(&mut self, chunk: usize) -> Option<&mut Vec<(K, V)>> {
+impl<E: Entry<Key: Ord> + Clone> EntryMap<E> {
+    fn chunk_mut(&mut self, chunk: usize) -> Option<&mut Vec<E>> {
         Arc::make_mut(&mut self.chunks).get_mut(chunk).map(Arc::make_mut)
     }
 
-    pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
-    where
-        K: Borrow<Q>,
-    {
-        let At { chunk, place } = self.find(key).ok()?;
-        self.chunk_mut(chunk)?.get_mut(place).map(|(_, value)| value)
-    }
-
-    /// Sets the value of a key, and returns the one before.
-    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        match self.find(&key) {
-            Ok(At { chunk, place }) => {
-                let entry = self.chunk_mut(chunk)?.get_mut(place)?;
-                Some(std::mem::replace(&mut entry.1, value))
-            }
+    /// Puts an entry in place of the one with its key, and returns that.
+    pub fn put(&mut self, entry: E) -> Option<E> {
+        match self.find(entry.key()) {
+            Ok(At { chunk, place }) => Some(std::mem::replace(self.chunk_mut(chunk)?.get_mut(place)?, entry)),
             Err(at) => {
-                self.insert_new(at, key, value);
+                self.put_new(at, entry);
                 None
             }
         }
     }
 
-    /// Inserts an entry at the place that was found for it, and returns where it is then.
-    fn insert_new(&mut self, At { chunk, place }: At, key: K, value: V) -> At {
+    /// Puts an entry at the place that was found for it, and returns where it is then.
+    fn put_new(&mut self, At { chunk, place }: At, entry: E) -> At {
         self.len += 1;
         let chunks = Arc::make_mut(&mut self.chunks);
         // Behind the last chunk, a chunk with room is filled first: most maps are made in the order of their keys.
@@ -231,13 +180,13 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
             _ => (chunk, place),
         };
         let Some(entries) = chunks.get_mut(chunk).map(Arc::make_mut) else {
-            chunks.push(vec![(key, value)].into());
+            chunks.push(vec![entry].into());
             return At { chunk: chunks.len() - 1, place: 0 };
         };
         if entries.len() == entries.capacity() && entries.len() >= STEP {
             entries.reserve_exact(STEP);
         }
-        entries.insert(place, (key, value));
+        entries.insert(place, entry);
         if entries.len() <= FULL {
             return At { chunk, place };
         }
@@ -250,20 +199,43 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
         }
     }
 
-    pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
+    /// Removes the entry of a key, and returns it.
+    pub fn take<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<E>
     where
-        K: Borrow<Q>,
+        E::Key: Borrow<Q>,
     {
         let At { chunk, place } = self.find(key).ok()?;
         let chunks = Arc::make_mut(&mut self.chunks);
         let entries = Arc::make_mut(chunks.get_mut(chunk)?);
-        let (_, value) = entries.remove(place);
+        let entry = entries.remove(place);
         let is_empty = entries.is_empty();
         self.len -= 1;
         if is_empty {
             chunks.remove(chunk);
         }
-        Some(value)
+        Some(entry)
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> Map<K, V> {
+    pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        let At { chunk, place } = self.find(key).ok()?;
+        self.chunk_mut(chunk)?.get_mut(place).map(|(_, value)| value)
+    }
+
+    /// Sets the value of a key, and returns the one before.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        self.put((key, value)).map(|(_, value)| value)
+    }
+
+    pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        self.take(key).map(|(_, value)| value)
     }
 
     /// Returns the value of a key, the default one if there was none.
@@ -288,7 +260,7 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
     {
         let At { chunk, place } = match self.find(key) {
             Ok(at) => at,
-            Err(at) => self.insert_new(at, key.to_owned(), value()),
+            Err(at) => self.put_new(at, (key.to_owned(), value())),
         };
         let entry = self.chunk_mut(chunk).and_then(|entries| entries.get_mut(place));
         &mut entry.expect("the key is there").1
@@ -334,54 +306,36 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
     }
 }
 
-impl<K, V> Default for Map<K, V> {
-    fn default() -> Map<K, V> {
-        Map::new()
+impl<E> Default for EntryMap<E> {
+    fn default() -> EntryMap<E> {
+        EntryMap::new()
     }
 }
 
-impl<K, V> Clone for Map<K, V> {
-    fn clone(&self) -> Map<K, V> {
-        Map { chunks: self.chunks.clone(), len: self.len }
+impl<E> Clone for EntryMap<E> {
+    fn clone(&self) -> EntryMap<E> {
+        EntryMap { chunks: self.chunks.clone(), len: self.len }
     }
 }
 
-impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Map<K, V> {
+impl<E: Entry<Key: fmt::Debug, Value: fmt::Debug>> fmt::Debug for EntryMap<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self).finish()
     }
 }
 
-impl<K: Ord, V: PartialEq> PartialEq for Map<K, V> {
-    fn eq(&self, other: &Map<K, V>) -> bool {
+impl<E: Entry<Key: Ord, Value: PartialEq>> PartialEq for EntryMap<E> {
+    fn eq(&self, other: &EntryMap<E>) -> bool {
         self.is_same(other) || self.len == other.len && self.changes(other).next().is_none()
     }
 }
 
-impl<K: Ord, V: Eq> Eq for Map<K, V> {}
+impl<E: Entry<Key: Ord, Value: Eq>> Eq for EntryMap<E> {}
 
-impl<'m, K, V> IntoIterator for &'m Map<K, V> {
-    type Item = (&'m K, &'m V);
-    type IntoIter = Iter<'m, K, V>;
+impl<E: Entry<Key: Ord + Borrow<Q>>, Q: Ord + ?Sized> Index<&Q> for EntryMap<E> {
+    type Output = E::Value;
 
-    fn into_iter(self) -> Iter<'m, K, V> {
-        self.iter()
-    }
-}
-
-impl<K: Clone, V: Clone> IntoIterator for Map<K, V> {
-    type Item = (K, V);
-    type IntoIter = IntoIter<K, V>;
-
-    fn into_iter(self) -> IntoIter<K, V> {
-        Arc::unwrap_or_clone(self.chunks).into_iter().flat_map(Arc::unwrap_or_clone)
-    }
-}
-
-impl<K: Ord + Borrow<Q>, Q: Ord + ?Sized, V> Index<&Q> for Map<K, V> {
-    type Output = V;
-
-    fn index(&self, key: &Q) -> &V {
+    fn index(&self, key: &Q) -> &E::Value {
         self.get(key).expect("the key is in the map")
     }
 }

@@ -36,7 +36,7 @@ fn state(inventory: &[&str], workloads: &[Given<'_>]) -> State {
         for cluster in *clusters {
             let folder = state.folders.or_default(*cluster);
             for (text, content) in *objects {
-                folder.insert(path::of_object(&object(text)).into(), ContentId([*content; 20]));
+                folder.put((path::of_object(&object(text)).into(), ContentId([*content; 20])).into());
             }
         }
         let pick = |cluster: &&str| Pick::of(*cluster);

@@ -158,18 +158,13 @@ fn other(name: &str, mode: &str, clusters: &[&str]) -> Json {
 }
 
 #[test]
-fn copies_without_an_override_are_put_once_and_share_content_and_path() {
+fn copies_without_an_override_are_put_once_and_share_their_entry() {
     let mut world = World::default();
     world.render(&fleet(&[settings("a", json!([]))]));
     assert_eq!(world.contents.puts, 2, "one for the namespace, one for the settings");
-    let paths: Vec<&Arc<str>> = world
-        .folders
-        .values()
-        .filter_map(|folder| folder.get_key_value(SETTINGS))
-        .map(|(path, _)| path)
-        .collect();
-    assert_eq!(paths.len(), 3);
-    assert!(paths.iter().all(|path| Arc::ptr_eq(path, paths[0])));
+    let copies: Vec<&ContentId> = world.folders.values().filter_map(|folder| folder.get(SETTINGS)).collect();
+    assert_eq!(copies.len(), 3);
+    assert!(copies.iter().all(|copy| std::ptr::eq(*copy, copies[0])));
     assert_eq!(
         world.object("oslo", SETTINGS),
         json!({
@@ -261,7 +256,7 @@ fn an_override_may_move_an_object_to_another_api_group_of_the_kind() {
     world.render(&fleet(&[settings("a", group)]));
     assert!(world.messages(Severity::Error).is_empty(), "{:?}", world.found);
     let moved = SETTINGS.replace("ConfigMap_", "ConfigMap.old.example.com_");
-    let is_settings = |path: &&std::sync::Arc<str>| path.starts_with("shop/");
+    let is_settings = |path: &&Arc<str>| path.starts_with("shop/");
     let there = |cluster: &str| {
         world.folders[cluster].keys().filter(is_settings).map(ToString::to_string).collect::<Vec<_>>()
     };

@@ -48,7 +48,7 @@ impl Branch {
             let id = contents.put(format!("name: {name}\ncontent: {content}\n").as_bytes()).unwrap();
             for cluster in *clusters {
                 let folder: &mut Folder = state.folders.or_default(*cluster);
-                folder.insert(path.as_str().into(), id);
+                folder.put((path.as_str().into(), id).into());
             }
             state.decisions.insert(decision.key.clone(), decision);
         }

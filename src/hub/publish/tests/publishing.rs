@@ -64,7 +64,7 @@ fn one_changed_manifest_rewrites_the_trees_above_it_only() {
     let id = GitContents::writing(&branch.repo).unwrap().put(b"changed").unwrap();
     let folder = next.folders.get_mut("c").unwrap();
     let path = folder.keys().next().unwrap().clone();
-    folder.insert(path, id);
+    folder.put((path, id).into());
     let mut writer = berth_git::Writer::new(&branch.repo).unwrap();
     tree::write(&mut writer, Some(&current), &next).unwrap();
     // The namespace's folder, the cluster's, and `clusters`; the root is the caller's.
