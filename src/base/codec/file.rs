@@ -213,9 +213,12 @@ pub fn to_bytes(earlier: Option<&Arc<File>>, encode: impl FnOnce(&mut Encoder)) 
 impl Encoder {
     /// Begins a file, whose bytes are handed over as they are made. Parts of the earlier one are copied into it.
     pub fn of_file(earlier: Option<&Arc<File>>, sink: Sink) -> Encoder {
-        let earlier = earlier.filter(|file| !file.is_stale()).cloned();
-        let texts = earlier.iter().flat_map(|file| &file.texts).cloned().collect();
-        let ids = earlier.iter().flat_map(|file| &file.ids).copied().collect();
+        let earlier = earlier.filter(|file| !file.is_stale());
+        let texts: IndexSet<_> = earlier.iter().flat_map(|file| &file.texts).cloned().collect();
+        let ids: IndexSet<_> = earlier.iter().flat_map(|file| &file.ids).copied().collect();
+        // No file of ours has a value twice: the numbers in its parts would be others here.
+        let is_numbered = |file: &&Arc<File>| (texts.len(), ids.len()) == (file.texts.len(), file.ids.len());
+        let earlier = earlier.filter(is_numbered).cloned();
         let file = NewFile { sink, ids, earlier, copies: Vec::new(), n_copied: 0, n_done: 0, n_open: 0 };
         Encoder { bytes: Vec::new(), texts, file: Some(file) }
     }
