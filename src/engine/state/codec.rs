@@ -74,7 +74,7 @@ fn folder(decoder: &mut Decoder<'_>) -> Option<EntryMap<FolderEntry>> {
 pub fn put_decision(encoder: &mut Encoder, decision: &Decision) {
     put_key(encoder, &decision.key);
     encoder.text(&decision.source);
-    decision.picks.encode(encoder, put_picks);
+    decision.picks.encode(encoder, |encoder, picks| put_picks(encoder, picks));
     encoder.list(decision.refused.iter(), |encoder, refused| {
         encoder.text(&refused.reason);
         encoder.count(refused.clusters);
@@ -119,7 +119,7 @@ pub fn decision(decoder: &mut Decoder<'_>) -> Option<Decision> {
 }
 
 /// Most picks say the same as the one before them.
-fn put_picks(encoder: &mut Encoder, picks: &Vec<Pick>) {
+fn put_picks(encoder: &mut Encoder, picks: &[Pick]) {
     let mut last: Option<&Pick> = None;
     encoder.list(picks.iter(), |encoder, pick| {
         encoder.text(&pick.cluster);
