@@ -6,6 +6,7 @@
 //! no such fleet, and the tree is loaded as any other.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use super::Loaded;
 use super::assemble::{Assembled, assemble};
@@ -14,7 +15,7 @@ use super::documents::FileDocuments;
 use super::file_cache::{FileCache, LastLoad};
 use super::name_labels;
 use crate::dialects::{Bearing, DIALECTS, Document};
-use berth_base::model::{Fleet, Map, Shared};
+use berth_base::model::{Fleet, Key, Map, Shared};
 use berth_base::source::{RulesFrom, SourceFile, SourceTree};
 
 /// A file that differs from the last tree, as it was there and as it is.
@@ -56,6 +57,9 @@ fn patch(last: &LastLoad, tree: &SourceTree, cache: &mut FileCache) -> Option<Lo
             None => added.extend(documents(&new)),
         }
         after.extend(documents(&new));
+    }
+    if has_repeated(&after) {
+        return None;
     }
     let assembled = |mut documents: Vec<Document>| {
         documents.sort_by(|a, b| a.at.file.cmp(&b.at.file));
@@ -113,6 +117,12 @@ fn have_same_keys(before: &FileDocuments, after: &FileDocuments) -> bool {
     before.eq(after)
 }
 
+/// Reports whether two documents have one key: the first of them counts, and the other is a fault.
+fn has_repeated(documents: &[Document]) -> bool {
+    let keys: BTreeSet<&Key> = documents.iter().map(|document| &document.key).collect();
+    keys.len() < documents.len()
+}
+
 fn documents(file: &FileDocuments) -> impl Iterator<Item = Document> {
     file.objects.iter().map(|(document, _)| document.clone())
 }
@@ -124,7 +134,7 @@ fn stand_alone(assembled: &Assembled, last: &LastLoad) -> bool {
     assembled.faulty.is_empty() && others == context && context == last.context.len()
 }
 
-/// Reports whether a document shows in a fleet. A second one of its key would not.
+/// Reports whether a document shows in a fleet.
 fn makes_anything(document: &Document, fleet: &Fleet) -> bool {
     fleet.placements.contains_key(&document.key)
         || fleet.workloads.contains_key(&document.key)

@@ -150,6 +150,18 @@ fn what_has_a_fault_takes_a_whole_load() {
 }
 
 #[test]
+fn two_of_a_name_in_one_change_take_a_whole_load() {
+    let mut all = Repository::new();
+    let changed = all.files["fed/config-map.yaml"].replace("k: v", "k: w");
+    all.files.insert("fed/config-map.yaml".to_owned(), changed.clone());
+    assert!(!all.add("lists/again.yaml", &changed), "the first has changed");
+    let mut all = Repository::new();
+    let new = changed.replace("name: a", "name: b");
+    all.files.insert("fed/b.yaml".to_owned(), new.clone());
+    assert!(!all.add("lists/b.yaml", &new), "both are new");
+}
+
+#[test]
 fn what_comes_and_goes() {
     let mut all = Repository::new();
     let cluster = all.files["fed/clusters.yaml"].replace("f1", "f2");
