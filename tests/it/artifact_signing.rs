@@ -1,6 +1,5 @@
 //! Signatures and statements beside artifacts: the real cosign and `berth verify` judge them, and what was made of them.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
@@ -8,6 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::signers::Agent;
 use crate::signing::Keys;
 use crate::support::cosign::Cosign;
+use crate::support::programs::write_script;
 use crate::support::registry::Registry;
 use crate::support::{Ran, Repo, berth, config_map, hermetic, run, small_fleet};
 
@@ -474,10 +474,9 @@ fn an_agent_or_a_program_has_the_key_of_artifacts() {
     let program = folder.path().join("sign");
     let private = text(place.private("p256"));
     let script = format!(
-        "#!/bin/sh\ncase \"$BERTH_SIGNING_PUBLIC_KEY\" in\necdsa*) exec openssl dgst -sha256 -sign '{private}' ;;\nesac\nexit 1\n"
+        "case \"$BERTH_SIGNING_PUBLIC_KEY\" in\necdsa*) exec openssl dgst -sha256 -sign '{private}' ;;\nesac\nexit 1"
     );
-    std::fs::write(&program, script).expect("a file");
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("a file");
+    write_script(&program, &script);
     let public = text(place.public("p256"));
     // Nothing changed, so no commit needs a signature.
     flags(&public, &["--signer-command", &text(program)]).expect(0);

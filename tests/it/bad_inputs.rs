@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value as Json, json};
 
 use crate::support::member::Member;
+use crate::support::programs::write_script;
 use crate::support::{RENDERED, Ran, Repo, berth, hermetic, small_fleet};
 
 fn file(member: &Member, name: &str, bytes: impl Into<Vec<u8>>) -> (String, Vec<u8>) {
@@ -353,8 +354,7 @@ fn nothing_that_a_repositorys_settings_name_is_run_and_files_are_read_as_they_ar
         "post-checkout",
         "pre-push",
     ] {
-        std::fs::write(hooks.join(hook), format!("#!/bin/sh\n{touch}\n")).expect("a file");
-        std::fs::set_permissions(hooks.join(hook), PermissionsExt::from_mode(0o755)).expect("permissions");
+        write_script(&hooks.join(hook), &touch);
     }
     // A remote of which nothing was fetched may have a state already.
     Ran::of(berth().args(["run", "--once", "--first", "--repo", fleet.arg()])).expect(0);

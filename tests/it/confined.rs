@@ -2,10 +2,9 @@
 //! repositories, and takes no more than its share.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use crate::support::programs::skipped;
+use crate::support::programs::{skipped, write_script};
 use crate::support::remote::{Fleet, Folder, Server, Ssh};
 use crate::support::{RENDERED, Ran, berth};
 
@@ -77,8 +76,7 @@ impl Prison {
         std::fs::create_dir_all(&tools).expect("a folder");
         let path = std::env::var("PATH").expect("a path");
         let real = format!("PATH='{path}'\n");
-        std::fs::write(tools.join(name), format!("#!/bin/sh\n{real}{script}\n")).expect("a file");
-        std::fs::set_permissions(tools.join(name), std::fs::Permissions::from_mode(0o755)).expect("rights");
+        write_script(&tools.join(name), &format!("{real}{script}"));
         format!("{}:{path}", tools.display())
     }
 

@@ -1,7 +1,6 @@
 //! Long work says how far it is where somebody looks, and nowhere else.
 
-use std::os::unix::fs::PermissionsExt as _;
-
+use crate::support::programs::write_script;
 use crate::support::{Ran, Repo, hermetic, small_fleet};
 
 /// A fleet at a remote that takes its time for each answer.
@@ -15,8 +14,7 @@ impl Slow {
         let slow = Slow { repo: small_fleet(), folder: tempfile::tempdir().unwrap() };
         let git = slow.folder.path().join("git");
         let path = std::env::var("PATH").unwrap();
-        std::fs::write(&git, format!("#!/bin/sh\nsleep 0.6\nPATH='{path}' exec git \"$@\"\n")).unwrap();
-        std::fs::set_permissions(&git, std::fs::Permissions::from_mode(0o755)).unwrap();
+        write_script(&git, &format!("sleep 0.6\nPATH='{path}' exec git \"$@\""));
         slow
     }
 

@@ -1,11 +1,11 @@
 //! Keys that berth does not have: an agent of SSH, and a program, sign for the daemon.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::signing::{Keys, REF, publish, sync};
 use crate::support::page::page;
+use crate::support::programs::write_script;
 use crate::support::remote::{Fleet, Folder, Running};
 use crate::support::wait::until;
 use crate::support::{RENDERED, Ran, Repo, berth, hermetic, small_fleet};
@@ -107,13 +107,10 @@ impl Kms {
     /// Replaces the program. Before these lines it keeps its input, its environment and its own process's number.
     fn script(&self, lines: &str) {
         let text = format!(
-            "#!/bin/sh\nhere={}\ncat > \"$here/asked\"\nenv > \"$here/env\"\n{lines}\n",
+            "here={}\ncat > \"$here/asked\"\nenv > \"$here/env\"\n{lines}",
             self.folder.path().display()
         );
-        let fresh = self.path("sign.new");
-        std::fs::write(&fresh, text).unwrap();
-        std::fs::set_permissions(&fresh, std::fs::Permissions::from_mode(0o755)).unwrap();
-        std::fs::rename(fresh, self.path("sign")).unwrap();
+        write_script(&self.path("sign"), &text);
     }
 
     fn flags(&self) -> [String; 4] {

@@ -23,6 +23,21 @@ pub fn made(script: &[&str], name: &str) -> Result<PathBuf, String> {
     Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim_end()))
 }
 
+/// Writes a script that can be run at once. Another process writes it: what this one has open, a child of another test may
+/// inherit for a moment, and a file that is open for writing does not run.
+#[track_caller]
+pub fn write_script(path: &Path, lines: &str) {
+    let fresh = path.with_extension("fresh");
+    let mut install = super::hermetic("install");
+    install.args(["-m", "755", "/dev/stdin"]).arg(&fresh).stdin(Stdio::piped());
+    let mut running = install.spawn().expect("install runs");
+    let mut input = running.stdin.take().expect("an input");
+    input.write_all(format!("#!/bin/sh\n{lines}\n").as_bytes()).expect("install reads");
+    drop(input);
+    assert!(running.wait().expect("install ends").success());
+    std::fs::rename(fresh, path).expect("a file");
+}
+
 /// Says that the running test is skipped for want of something; fails it where that may not be.
 pub fn skipped(what: &str, why: &str) {
     let thread = std::thread::current();

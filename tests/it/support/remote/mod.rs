@@ -98,11 +98,9 @@ impl Fleet {
 
     /// A hook of the server's repository.
     pub fn hook(&self, name: &str, script: &str) {
-        use std::os::unix::fs::PermissionsExt as _;
         let path = self.bare_path().join("hooks").join(name);
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
-        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a file");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("rights");
+        super::programs::write_script(&path, script);
     }
 
     /// `berth run --once` on a server, with a working copy of its own.
