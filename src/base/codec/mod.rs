@@ -1,7 +1,7 @@
 //! Values ↔ compact bytes: for digests, and for what a process leaves for the next one of the same build.
 //!
-//! Each text is written once and named by a number from then on, and in files each id. No bytes make reading panic; whether they
-//! are as they were written is for a checksum beside them to say.
+//! Each text is written once and named by a number from then on, and in files each id. No bytes make reading panic;
+//! whether they are as they were written is for a checksum beside them to say.
 //!
 //! [`coded`]: values with one encoding. [`file`]: bytes that are read back, and their parts, which are decoded when they are looked at first. [`later`]: such a value.
 

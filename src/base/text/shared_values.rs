@@ -1,5 +1,6 @@
 //! Texts and other values of which each is kept once.
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -15,25 +16,13 @@ impl<T> Default for SharedValues<T> {
     }
 }
 
-impl SharedTexts {
-    /// Returns the one copy of a text.
-    pub fn of(&mut self, text: &str) -> Arc<str> {
-        if let Some(known) = self.0.get(text) {
+impl<T: Ord + ?Sized> SharedValues<Arc<T>> {
+    /// Returns the one copy of a text or another value.
+    pub fn of(&mut self, value: impl Borrow<T> + Into<Arc<T>>) -> Arc<T> {
+        if let Some(known) = self.0.get(value.borrow()) {
             return known.clone();
         }
-        let text: Arc<str> = text.into();
-        self.0.insert(text.clone());
-        text
-    }
-}
-
-impl<T: Ord> SharedValues<Arc<T>> {
-    /// Returns the one copy of a value.
-    pub fn of(&mut self, value: T) -> Arc<T> {
-        if let Some(known) = self.0.get(&value) {
-            return known.clone();
-        }
-        let value = Arc::new(value);
+        let value: Arc<T> = value.into();
         self.0.insert(value.clone());
         value
     }

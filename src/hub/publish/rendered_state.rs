@@ -361,7 +361,7 @@ impl<'r> Reader<'r> {
             let file = String::from_utf8_lossy(&entry.name);
             match entry.kind {
                 EntryKind::File(id) if path::is_file(name, &file) => {
-                    let path = self.texts.of(&format!("{name}/{file}"));
+                    let path = self.texts.of(format!("{name}/{file}").as_str());
                     manifests.push(self.entries.of((path, id)));
                 }
                 _ => {
