@@ -19,11 +19,15 @@ struct World {
 
 impl World {
     fn new(shape: Shape) -> World {
-        let folder = tempfile::tempdir().unwrap();
-        shape.repository(folder.path());
-        let mut world = World { folder, cache: Cache::default() };
+        let mut world = World::unpublished(shape);
         world.pass();
         world
+    }
+
+    fn unpublished(shape: Shape) -> World {
+        let folder = tempfile::tempdir().unwrap();
+        shape.repository(folder.path());
+        World { folder, cache: Cache::default() }
     }
 
     fn pass(&mut self) {
@@ -211,9 +215,15 @@ fn a_pass_over_what_it_knows_parses_nothing_and_writes_nothing_but_its_record() 
 /// The file of another workload is gone from the repository: whoever looked at it would fail.
 #[test]
 fn a_new_process_reads_the_files_that_changed_and_no_others() {
-    for dialect in [Dialect::KubeFed, Dialect::Ocm] {
+    // OCM's placements are balanced over all picks, so those that were decided for the first time are decided once more.
+    for (dialect, world, placements) in [
+        (Dialect::KubeFed, World::new as fn(Shape) -> World, 0),
+        (Dialect::KubeFed, World::unpublished, 0),
+        (Dialect::Ocm, World::new, 0),
+        (Dialect::Ocm, World::unpublished, 100),
+    ] {
         let shape = Shape { dialect, ..KUBEFED };
-        let mut world = World::new(shape);
+        let mut world = world(shape);
         let (other, text) = shape.workload(8, 1);
         commit(world.folder.path(), &[(other.clone(), text)], 1);
         world.pass();
@@ -226,7 +236,7 @@ fn a_new_process_reads_the_files_that_changed_and_no_others() {
         let (files, effort, _) = cost(&mut world, |world| {
             commit(world.folder.path(), &[shape.workload(7, 1)], 2);
         });
-        assert_eq!((files, effort), (1, Effort { placements: 0, paths: 1 }), "{dialect:?}");
+        assert_eq!((files, effort), (1, Effort { placements, paths: 1 }), "{dialect:?}");
     }
 }
 

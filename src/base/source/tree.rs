@@ -23,7 +23,7 @@ pub enum RulesFrom {
     Own,
     /// The rules of the tree before it, which it is compared with.
     Earlier(Arc<SourceTree>),
-    /// No rules: the tree was published before, or the tree before it has none.
+    /// No rules: the tree was published before, the tree before it has none, or it has none itself and is the first.
     Nowhere,
 }
 

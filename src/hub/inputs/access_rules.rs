@@ -23,12 +23,12 @@ pub(super) fn of(
     tree: &SourceTree,
     cache: &mut SourceCache,
 ) -> Result<RulesFrom, InputError> {
-    let Some(commit) = commit else { return Ok(RulesFrom::Own) };
+    let Some(commit) = commit else {
+        return Ok(if has_rules(tree) { RulesFrom::Own } else { RulesFrom::Nowhere });
+    };
     if !repo.has_commit(commit) {
         // The rules are unknown. Without any rules in the tree there were probably none.
-        let met = tree.found.iter().filter_map(|found| Some(&*found.at.as_ref()?.file));
-        let has_rules = tree.files.iter().map(|file| &*file.path).chain(met).any(is_in_folder);
-        return if has_rules { Err(InputError::NoRules { commit }) } else { Ok(RulesFrom::Own) };
+        return if has_rules(tree) { Err(InputError::NoRules { commit }) } else { Ok(RulesFrom::Nowhere) };
     }
     let root = repo.tree(repo.commit(commit)?.tree)?;
     // Last good forms have their files' paths, so the folder shows either.
@@ -46,6 +46,12 @@ pub(super) fn of(
     tree.files.extend(kept.into_iter().map(form));
     tree.files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(RulesFrom::Earlier(tree.into()))
+}
+
+/// Reports whether the folders of a tree hold anything, even what cannot be read.
+fn has_rules(tree: &SourceTree) -> bool {
+    let met = tree.found.iter().filter_map(|found| Some(&*found.at.as_ref()?.file));
+    tree.files.iter().map(|file| &*file.path).chain(met).any(is_in_folder)
 }
 
 fn is_in_folder(path: &str) -> bool {

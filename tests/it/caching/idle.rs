@@ -1,6 +1,6 @@
 //! A run after one that had nothing to do.
 
-/// A repository whose last run had nothing to do, and whose cluster's file cannot be read any more.
+/// A repository whose last run had nothing to do. Its cluster's file cannot be read any more, and is not cached.
 fn idle() -> crate::support::Repo {
     let repo = crate::support::Repo::new();
     repo.write("clusters/a.yaml", crate::support::removals::managed("a", ""));
@@ -10,6 +10,7 @@ fn idle() -> crate::support::Repo {
     }
     let blob = repo.git(&["rev-parse", "HEAD:clusters/a.yaml"]);
     std::fs::remove_file(repo.path().join(".git/objects").join(&blob[..2]).join(&blob[2..])).unwrap();
+    std::fs::remove_file(repo.path().join(".git/berth/cache/last")).unwrap();
     repo
 }
 
