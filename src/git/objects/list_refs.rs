@@ -25,14 +25,11 @@ impl Repo {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(failed(prefix, &error)),
         };
-        let mut found = Map::new();
-        for (id, name) in packed_refs::beginning_with(&packed, prefix) {
-            if let (Ok(id), Ok(name)) = (str::from_utf8(id), str::from_utf8(name))
-                && let Ok(id) = id.parse()
-            {
-                found.insert(name.to_owned(), id);
-            }
-        }
+        let one = |(id, name)| {
+            Some((str::from_utf8(name).ok()?.to_owned(), str::from_utf8(id).ok()?.parse().ok()?))
+        };
+        let mut found: Map<String, CommitId> =
+            packed_refs::beginning_with(&packed, prefix).filter_map(one).collect();
         for (name, id) in own_file {
             match id {
                 Some(id) => drop(found.insert(name, id)),

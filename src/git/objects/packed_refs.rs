@@ -4,7 +4,9 @@
 //! Refs that have a file of their own are moved there first, since that file would win. The packed file is replaced under
 //! its lock, as Git does it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::{fs, io};
 
 use super::error::GitError;
@@ -47,15 +49,18 @@ impl Repo {
 
     fn replace_packed(&self, moves: &[&RefMove]) -> Result<(), GitError> {
         let lock = RefLock::take(self.inner.commondir(), PACKED)?;
-        let text = match fs::read_to_string(&lock.target) {
+        let mut text = match fs::read_to_string(&lock.target) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(failed(&error)),
         };
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
         let mut lines = parse(&text);
         for one in moves {
             let line = format!("{} {}\n", one.new, one.name);
-            let before = lines.insert(&one.name, line);
+            let before = lines.insert(&one.name, line.into());
             let before = before.as_deref().and_then(|line| line.split(' ').next());
             if before != one.old.map(|id| id.to_string()).as_deref() {
                 return Err(GitError::Raced { name: one.name.clone() });
@@ -111,18 +116,22 @@ pub(super) fn beginning_with<'t>(
 }
 
 /// The lines of each ref by its name: its target, and below it the commit of a tag.
-fn parse(text: &str) -> BTreeMap<&str, String> {
-    let mut lines: BTreeMap<&str, String> = BTreeMap::new();
-    let mut last = "";
-    for line in text.lines().filter(|line| !line.starts_with('#')) {
-        if !line.starts_with('^') {
-            last = line.split_once(' ').map_or("", |(_, name)| name);
+fn parse(text: &str) -> BTreeMap<&str, Cow<'_, str>> {
+    let mut refs: Vec<(&str, Range<usize>)> = Vec::new();
+    let mut end = 0;
+    for line in text.split_inclusive('\n') {
+        let start = end;
+        end += line.len();
+        if line.starts_with('^') {
+            refs.last_mut()
+                .filter(|(_, range)| range.end == start)
+                .into_iter()
+                .for_each(|(_, range)| range.end = end);
+        } else if let Some((_, name)) = line.trim_end().split_once(' ').filter(|_| !line.starts_with('#')) {
+            refs.push((name, start..end));
         }
-        let known = lines.entry(last).or_default();
-        known.push_str(line);
-        known.push('\n');
     }
-    lines
+    refs.into_iter().map(|(name, range)| (name, text[range].into())).collect()
 }
 
 fn failed(error: &io::Error) -> GitError {
@@ -132,6 +141,18 @@ fn failed(error: &io::Error) -> GitError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tag_keeps_the_line_of_its_commit() {
+        let (one, other) = ("1".repeat(40), "2".repeat(40));
+        let lines = [format!("{one} refs/tags/b\n^{other}\n"), format!("{other} refs/heads/a\n")];
+        let text = format!("# pack-refs with: peeled \n{}\n{}", lines[0], lines[1]);
+        let found: Vec<_> = parse(&text).into_iter().collect();
+        assert_eq!(
+            found,
+            [("refs/heads/a", lines[1].as_str().into()), ("refs/tags/b", lines[0].as_str().into())]
+        );
+    }
 
     #[test]
     fn every_ref_of_a_sorted_file_is_found_and_no_other() {

@@ -30,6 +30,8 @@ pub struct ClusterRefCache {
 pub(super) struct Settled {
     pub(super) rendered: CommitId,
     pub(super) trees: Map<String, TreeId>,
+    /// Nobody else had changed the branch, so that these are all trees of its clusters.
+    pub(super) is_own: bool,
     pub(super) clusters: Map<String, Shared<Cluster>>,
     pub(super) refs: Map<String, CommitId>,
     pub(super) key: Option<PublicKey>,

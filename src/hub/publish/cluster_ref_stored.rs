@@ -14,7 +14,7 @@ impl ClusterRefCache {
     /// Encodes the last repair. `None` if it was one of another state.
     pub(crate) fn encode(&self, encoder: &mut Encoder, current: &CurrentState) -> Option<()> {
         let settled = self.settled.as_ref().filter(|settled| settled.rendered == current.commit)?;
-        let Settled { rendered: _, trees, clusters, refs, key, fleet, alive } = settled;
+        let Settled { rendered: _, trees, is_own: _, clusters, refs, key, fleet, alive } = settled;
         if *trees != current.trees || *refs != self.listed {
             return None;
         }
@@ -60,6 +60,7 @@ impl ClusterRefCache {
         let settled = Settled {
             rendered: current.commit,
             trees: current.trees.clone(),
+            is_own: current.foreign.is_empty(),
             clusters,
             refs: refs.clone(),
             key: decoder.maybe(|decoder| PublicKey::read(&decoder.text()?))?,

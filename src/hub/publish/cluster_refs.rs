@@ -16,7 +16,7 @@ use berth_engine::state::layout;
 use berth_git::protocol::trailers::one_line;
 use berth_git::protocol::{ClusterRef, Refs, cluster_ref};
 use berth_git::signature::{AllowedSigners, PublicKey};
-use berth_git::{CommitId, Identity, RefMove, Repo, TreeId, Writer};
+use berth_git::{CommitId, CommitInfo, Identity, RefMove, Repo, TreeId, Writer};
 
 /// How far back the last change of a tree is looked for; beyond, the oldest commit seen stands for it.
 const LONGEST_WALK: usize = 1_000;
@@ -54,6 +54,7 @@ pub fn repair(
         rendered: rendered.commit,
         trees: rendered.trees.clone(),
         clusters: clusters.clone(),
+        is_own: rendered.foreign.is_empty(),
         refs: repo.list_refs(&refs.clusters)?,
         key: key.clone(),
         fleet: fleet.clone(),
@@ -64,7 +65,8 @@ pub fn repair(
         // Another process asked for no signature, or for another one.
         cache.sound.clear();
     }
-    let changed = settled.and_then(|settled| settled.changed(repo, &now, rendered));
+    let changed = settled.as_ref().and_then(|settled| settled.changed(repo, &now, rendered));
+    let known = KnownTrees::of(rendered, settled.as_ref());
     let mut existing = match &changed {
         Some(changed) => {
             let names = changed.iter().map(|cluster| refs.cluster(cluster));
@@ -123,7 +125,7 @@ pub fn repair(
         // All the others stayed, too.
         cache.sound.values_mut().for_each(|until| *until = rendered.trailers.seq);
     }
-    let replayed = changed_since(repo, rendered, &standing)?;
+    let replayed = changed_since(repo, rendered, &standing, &known)?;
     for (cluster, (tree, commit, _)) in standing {
         if replayed.contains(cluster) {
             cache.sound.remove(&commit);
@@ -140,7 +142,7 @@ pub fn repair(
             stale.insert(cluster, (tree, Some(commit)));
         }
     }
-    let since = last_changes(repo, rendered, &stale)?;
+    let since = last_changes(repo, rendered, &stale, &known)?;
     let prunable =
         ledger::prunable(repo, rendered.commit, &stale.keys().copied().collect(), &mut cache.ledger)?;
     let mut repaired = Repaired::default();
@@ -226,6 +228,7 @@ fn changed_since<'c>(
     repo: &Repo,
     rendered: &CurrentState,
     standing: &BTreeMap<&'c str, (TreeId, CommitId, u64)>,
+    known: &KnownTrees<'_>,
 ) -> Result<BTreeSet<&'c str>, PublishError> {
     let newest = rendered.trailers.seq;
     let mut changed = BTreeSet::new();
@@ -240,7 +243,7 @@ fn changed_since<'c>(
             continue;
         };
         open.retain(|_, (_, seq)| *seq < trailers.seq);
-        let trees = cluster_trees(repo, commit.tree, open.keys())?;
+        let trees = known.of_clusters(repo, &commit, open.keys())?;
         open.retain(|cluster, (tree, _)| {
             let stayed = tree_in(&trees, cluster) == *tree;
             if !stayed {
@@ -257,6 +260,7 @@ fn last_changes<'c>(
     repo: &Repo,
     rendered: &CurrentState,
     stale: &BTreeMap<&'c str, (TreeId, Option<CommitId>)>,
+    known: &KnownTrees<'_>,
 ) -> Result<BTreeMap<&'c str, (u64, i64)>, PublishError> {
     let mut since = BTreeMap::new();
     let mut open: BTreeMap<&str, TreeId> =
@@ -266,7 +270,7 @@ fn last_changes<'c>(
             break;
         }
         let Some(trailers) = claimed(repo, &commit)? else { continue };
-        let trees = cluster_trees(repo, commit.tree, open.keys())?;
+        let trees = known.of_clusters(repo, &commit, open.keys())?;
         open.retain(|cluster, tree| tree_in(&trees, cluster) == *tree);
         // A proof compares the moment, and passes over the date, which somebody may have set back.
         let moment = trailers.now.map_or(commit.seconds, |now| now.as_second());
@@ -280,14 +284,32 @@ fn tree_in(trees: &BTreeMap<String, TreeId>, cluster: &str) -> TreeId {
     trees.get(&path::encode(cluster)).copied().unwrap_or(TreeId::EMPTY)
 }
 
-/// The folders of these clusters in a root of the branch.
-fn cluster_trees<'c>(
-    repo: &Repo,
-    root: TreeId,
-    clusters: impl Iterator<Item = &'c &'c str>,
-) -> Result<BTreeMap<String, TreeId>, PublishError> {
-    let all = repo.folders_named(root, [layout::CLUSTERS])?;
-    let names: Vec<String> = clusters.map(|cluster| path::encode(cluster)).collect();
-    let clusters = all.get(layout::CLUSTERS).copied().unwrap_or(TreeId::EMPTY);
-    Ok(repo.folders_named(clusters, names.iter().map(String::as_str))?)
+/// The trees of all clusters in commits of which they are known already.
+struct KnownTrees<'a>(Vec<(CommitId, &'a Map<String, TreeId>)>);
+
+impl<'a> KnownTrees<'a> {
+    /// Those of the current state and of the last repair, if nobody else changed anything there.
+    fn of(rendered: &'a CurrentState, settled: Option<&'a Settled>) -> KnownTrees<'a> {
+        let now = rendered.foreign.is_empty().then_some((rendered.commit, &rendered.trees));
+        let before =
+            settled.filter(|settled| settled.is_own).map(|settled| (settled.rendered, &settled.trees));
+        KnownTrees(now.into_iter().chain(before).collect())
+    }
+
+    /// Returns the folders of these clusters in a commit, by their names on the branch.
+    fn of_clusters<'c>(
+        &self,
+        repo: &Repo,
+        commit: &CommitInfo,
+        clusters: impl Iterator<Item = &'c &'c str>,
+    ) -> Result<BTreeMap<String, TreeId>, PublishError> {
+        if let Some((_, trees)) = self.0.iter().find(|(known, _)| *known == commit.id) {
+            let tree = |cluster: &&str| Some((path::encode(cluster), *trees.get(*cluster)?));
+            return Ok(clusters.filter_map(tree).collect());
+        }
+        let all = repo.folders_named(commit.tree, [layout::CLUSTERS])?;
+        let names: Vec<String> = clusters.map(|cluster| path::encode(cluster)).collect();
+        let clusters = all.get(layout::CLUSTERS).copied().unwrap_or(TreeId::EMPTY);
+        Ok(repo.folders_named(clusters, names.iter().map(String::as_str))?)
+    }
 }

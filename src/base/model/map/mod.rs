@@ -102,8 +102,12 @@ impl<E: Entry<Key: Ord>> EntryMap<E> {
             Some([first, .., last]) => first.key().borrow() <= key && last.key().borrow() >= key,
             _ => false,
         };
+        let ends_before = |chunk: &Chunk<E>| chunk.last().is_none_or(|last| last.key().borrow() < key);
         match [near, near + 1].into_iter().find(is_in) {
             Some(chunk) => self.find_in(chunk, key),
+            None if self.chunks.last().is_none_or(ends_before) => {
+                Err(At { chunk: self.chunks.len(), place: 0 })
+            }
             None => self.find(key),
         }
     }
