@@ -9,7 +9,8 @@ use super::file::Part;
 /// A value, or its place in a file.
 pub struct Later<T> {
     value: OnceLock<T>,
-    stored: Option<Stored<T>>,
+    /// Most values have no place in a file, or lose it soon: they need no room for it.
+    stored: Option<Box<Stored<T>>>,
 }
 
 struct Stored<T> {
@@ -36,12 +37,12 @@ impl<T> Later<T> {
         T: Default,
     {
         let stored = Stored { part, decode, nothing: T::default };
-        Later { value: OnceLock::new(), stored: Some(stored) }
+        Later { value: OnceLock::new(), stored: Some(stored.into()) }
     }
 
     pub fn value(&self) -> &T {
         let decoded = || {
-            let Stored { part, decode, nothing } = self.stored.as_ref().expect("it has a value or a place");
+            let Stored { part, decode, nothing } = self.stored.as_deref().expect("it has a value or a place");
             part.decode(decode).unwrap_or_else(nothing)
         };
         self.value.get_or_init(decoded)

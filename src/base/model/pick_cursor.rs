@@ -20,8 +20,8 @@ impl<'d> PickCursor<'d> {
     }
 
     pub fn pick(&mut self, cluster: &str) -> Option<&Pick> {
-        let shares = |at: &usize| self.picks.get(*at).is_some_and(|pick| is_shared(&pick.cluster, cluster));
-        if let Some(at) = [self.at, self.at + 1].into_iter().find(shares) {
+        let is_here = |at: &usize| self.picks.get(*at).is_some_and(|pick| is_same(&pick.cluster, cluster));
+        if let Some(at) = [self.at, self.at + 1].into_iter().find(is_here) {
             self.at = at;
             return self.picks.get(at);
         }
@@ -41,9 +41,9 @@ impl<'d> PickCursor<'d> {
     }
 }
 
-/// Reports whether two names are one text in memory. Most names are: they are found without a look at their letters.
-fn is_shared(one: &str, other: &str) -> bool {
-    std::ptr::eq(one, other)
+/// Reports whether two names are equal. Most are one text in memory, which takes no look at their letters.
+fn is_same(one: &str, other: &str) -> bool {
+    std::ptr::eq(one, other) || one == other
 }
 
 /// Each pick's place among `len` names in ascending order; none for a missing name.
@@ -56,7 +56,7 @@ pub fn rows_among<'n>(
     picks.iter().map(move |pick| {
         // Both sides ascend, so each search starts where the last one ended, in growing steps.
         let wanted = &*pick.cluster;
-        if let Some(at) = [from, from + 1].into_iter().find(|at| *at < len && is_shared(name(*at), wanted)) {
+        if let Some(at) = [from, from + 1].into_iter().find(|at| *at < len && is_same(name(*at), wanted)) {
             from = at;
             return Some(at);
         }

@@ -56,7 +56,8 @@ impl<'i> Moved<'i> {
         if self.is_empty() {
             return BTreeSet::new();
         }
-        let sides = [Side::of(&self.before), Side::of(&self.after)];
+        let sides = [&self.before, &self.after].into_iter().filter(|side| !side.clusters.is_empty());
+        let sides: Vec<Side<'_, '_>> = sides.map(Side::of).collect();
         let mut decisions = results.decisions.cursor();
         let mut keys = BTreeSet::new();
         for placement in fleet.placements.values() {
@@ -75,7 +76,7 @@ impl<'i> Moved<'i> {
         keys
     }
 
-    fn concerns<'f>(&self, policy: &'f Policy, decided: &Decision, sides: &[Side<'_, 'f>; 2]) -> bool {
+    fn concerns<'f>(&self, policy: &'f Policy, decided: &Decision, sides: &[Side<'_, 'f>]) -> bool {
         let covers_all = covers_all(policy, decided.picks.len());
         self.names.iter().any(|name| decided.has(name) || names(policy, name))
             || sides.iter().any(|side| side.concerns(policy, covers_all))
@@ -86,7 +87,7 @@ impl<'i> Moved<'i> {
         follow: &'f Follow,
         fleet: &Fleet,
         results: &Results,
-        sides: &[Side<'_, 'f>; 2],
+        sides: &[Side<'_, 'f>],
     ) -> bool {
         let picked_by = |decided: &Decision| self.names.iter().any(|name| decided.has(name));
         let mut followed = follow
