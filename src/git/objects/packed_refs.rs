@@ -123,10 +123,11 @@ fn parse(text: &str) -> BTreeMap<&str, Cow<'_, str>> {
         let start = end;
         end += line.len();
         if line.starts_with('^') {
-            refs.last_mut()
-                .filter(|(_, range)| range.end == start)
-                .into_iter()
-                .for_each(|(_, range)| range.end = end);
+            if let Some((_, range)) = refs.last_mut()
+                && range.end == start
+            {
+                range.end = end;
+            }
         } else if let Some((_, name)) = line.trim_end().split_once(' ').filter(|_| !line.starts_with('#')) {
             refs.push((name, start..end));
         }
