@@ -3,13 +3,12 @@
 //! It begins with a checksum, the length of what follows, and the build of berth that wrote it. For any other build,
 //! and where it is damaged, it counts as missing. It may be deleted at any time.
 
-use std::cell::RefCell;
-use std::fs;
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::Duration;
+use std::{fs, mem, thread};
 
 use crc32fast::Hasher;
 
@@ -23,8 +22,11 @@ const FOLDER: &str = "berth/cache";
 /// The length of checksum and length.
 const HEADER: u64 = 4 + 8;
 
-/// Bytes that are written at once: most pieces of a file are small.
-const BUFFER: usize = 1 << 18;
+/// Bytes that are written at once.
+const PIECE: usize = 1 << 18;
+
+/// Pieces that may wait to be written.
+const AHEAD: usize = 4;
 
 /// The age at which nobody still writes to an unfinished file.
 const UNFINISHED: Duration = Duration::from_secs(3_600);
@@ -81,32 +83,35 @@ pub(super) fn replace(
     done
 }
 
-/// Writes a file as it is made: what is in it is never in memory as a whole.
+/// Writes a file as it is made: what is in it is never in memory as a whole. The system takes it on another thread,
+/// meanwhile.
 fn write(
-    mut file: fs::File,
+    file: fs::File,
     earlier: Option<&Arc<File>>,
     encode: impl FnOnce(&mut Encoder) -> Option<()>,
 ) -> Option<()> {
-    file.write_all(&header(0, 0)).ok()?;
-    let body = Rc::new(RefCell::new(Body {
-        file,
-        checksum: Hasher::new(),
-        length: 0,
-        buffer: Vec::new(),
-        failed: false,
-    }));
-    let sink = body.clone();
-    let mut encoder = Encoder::of_file(earlier, Box::new(move |bytes| sink.borrow_mut().take(bytes)));
+    let (pieces, made) = mpsc::sync_channel(AHEAD);
+    let writing = thread::Builder::new().name("cache file".to_owned());
+    let writing = writing.spawn(move || write_pieces(file, &made)).ok()?;
+    let mut gathered = Gathered { piece: Vec::new(), pieces };
+    let mut encoder = Encoder::of_file(earlier, Box::new(move |bytes| gathered.add(bytes)));
     encoder.text(BUILD);
-    encode(&mut encoder)?;
-    encoder.finish();
-    let mut body = body.borrow_mut();
-    body.flush();
-    let header = header(body.checksum.clone().finalize(), body.length);
-    let Body { file, failed, .. } = &mut *body;
-    file.seek(SeekFrom::Start(0)).ok()?;
-    file.write_all(&header).ok()?;
-    (!*failed).then_some(())
+    let encoded = encode(&mut encoder).map(|()| encoder.finish());
+    let written = writing.join().ok()?;
+    encoded.and(written.ok())
+}
+
+/// Writes the pieces of a file behind its header, until there are no more.
+fn write_pieces(mut file: fs::File, made: &Receiver<Vec<u8>>) -> io::Result<()> {
+    file.write_all(&header(0, 0))?;
+    let (mut checksum, mut length) = (Hasher::new(), 0);
+    for piece in made {
+        checksum.update(&piece);
+        length += piece.len() as u64;
+        file.write_all(&piece)?;
+    }
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(&header(checksum.finalize(), length))
 }
 
 fn header(checksum: u32, length: u64) -> [u8; 12] {
@@ -117,29 +122,29 @@ fn header(checksum: u32, length: u64) -> [u8; 12] {
     header
 }
 
-/// The bytes after the header, as far as they are made.
-struct Body {
-    file: fs::File,
-    checksum: Hasher,
-    length: u64,
-    /// Most pieces are small, and written together.
-    buffer: Vec<u8>,
-    failed: bool,
+/// Small pieces of a file, which are handed over together.
+struct Gathered {
+    piece: Vec<u8>,
+    pieces: SyncSender<Vec<u8>>,
 }
 
-impl Body {
-    fn take(&mut self, bytes: &[u8]) {
-        self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= BUFFER {
-            self.flush();
+impl Gathered {
+    fn add(&mut self, bytes: &[u8]) {
+        self.piece.extend_from_slice(bytes);
+        if self.piece.len() >= PIECE {
+            self.hand_over();
         }
     }
 
-    fn flush(&mut self) {
-        self.checksum.update(&self.buffer);
-        self.length += self.buffer.len() as u64;
-        self.failed |= self.file.write_all(&self.buffer).is_err();
-        self.buffer.clear();
+    /// A thread that could not write takes nothing more, and says so at its end.
+    fn hand_over(&mut self) {
+        let _ = self.pieces.send(mem::replace(&mut self.piece, Vec::with_capacity(PIECE)));
+    }
+}
+
+impl Drop for Gathered {
+    fn drop(&mut self) {
+        self.hand_over();
     }
 }
 
