@@ -162,6 +162,18 @@ fn two_of_a_name_in_one_change_take_a_whole_load() {
 }
 
 #[test]
+fn a_placement_that_somebody_waits_for_takes_a_whole_load() {
+    let mut all = Repository::new();
+    let placement = all.files["ocm/placement.yaml"].clone();
+    assert!(all.add("ocm/q.yaml", &placement.replace("name: p", "name: q")), "nobody waits for one");
+    assert!(!all.replace("ocm/work.yaml", "name: p}", "name: late}"));
+    assert!(all.replace("fed/config-map.yaml", "k: v", "k: w"), "no placement comes");
+    assert!(!all.add("ocm/lat.yaml", &placement.replace("name: p", "name: lat")), "nearly its name");
+    assert!(!all.add("ocm/late.yaml", &placement.replace("name: p", "name: late")));
+    assert!(all.add("ocm/r.yaml", &placement.replace("name: p", "name: r")), "it is there");
+}
+
+#[test]
 fn what_comes_and_goes() {
     let mut all = Repository::new();
     let cluster = all.files["fed/clusters.yaml"].replace("f1", "f2");
