@@ -239,7 +239,7 @@ impl Asked<'_> {
         let (key, releases) = (&self.workload.key, &self.course.releases);
         let (cluster, reason) = self.answer.waits.first_key_value()?;
         let waits = self.answer.waits.len();
-        if self.course.target.is_none() && self.course.strategy == Strategy::Runs {
+        if self.course.target.is_none() && *self.course.strategy == Strategy::Runs {
             let message = format!(
                 "{key} rolls out by staged update runs, and none goes on: every cluster keeps its copy ({waits} wait)"
             );

@@ -69,14 +69,14 @@ pub(super) fn ask(
         turn.health = worse(turn.health, ailing.health.get(turn.cluster).copied().unwrap_or(turn.health));
     }
     if course.target.is_none() {
-        let reason = closed.unwrap_or(match course.strategy {
+        let reason = closed.unwrap_or(match *course.strategy {
             Strategy::Stages(_) => "the stages cannot be worked out",
             _ => "it rolls out by staged update runs, and none of them goes on now",
         });
         answer.take(Step::all_wait(&turns, reason));
         return answer;
     }
-    if matches!(course.strategy, Strategy::Rolling(_)) && closed.is_none() {
+    if matches!(*course.strategy, Strategy::Rolling(_)) && closed.is_none() {
         let broken = broken(sights, &course.releases);
         let of_others = ailing.broken.iter().map(String::as_str).filter(|cluster| {
             sights.get(*cluster).is_some_and(|sight| sight.picked && sight.has() == Has::Old)
@@ -147,7 +147,7 @@ impl Answer {
 /// about: to budgets it counts as one whose copy is under way.
 fn turns<'s>(sights: &'s BTreeMap<String, Sight<'_>>, course: &Course<'_>) -> Vec<Turn<'s>> {
     let releases = &course.releases;
-    let is_rolling = matches!(course.strategy, Strategy::Rolling(_));
+    let is_rolling = matches!(*course.strategy, Strategy::Rolling(_));
     let good = releases.good.filter(|good| Some(*good) != course.target);
     let begins = |cluster: &str, sight: &Sight<'_>| match sight.has() {
         Has::Nothing => good.is_some() && sight.removing.is_none(),

@@ -1,5 +1,7 @@
 //! The course of one workload: its strategy, what people ordered, and the release that clusters go to.
 
+use std::borrow::Cow;
+
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::release::{Halt, RecordFormat, Releases};
 use berth_base::model::rollout::{Stage, Strategy};
@@ -16,7 +18,7 @@ use super::runs::{self, RunContent, Staged};
 /// A workload's course at one moment.
 #[derive(Debug)]
 pub(super) struct Course<'f> {
-    pub(super) strategy: Strategy,
+    pub(super) strategy: Cow<'f, Strategy>,
     pub(super) orders: Orders<'f>,
     pub(super) releases: Releases,
     /// The number of the release that clusters go to; `None` where every cluster keeps what it has.
@@ -58,7 +60,7 @@ pub(super) fn course<'f>(
     let anew = before.filter(|before| way == Way::Anew && before.taken_back).map(anew);
     let before = anew.as_ref().or(before);
     let mut course = Course {
-        releases: match (&strategy, before) {
+        releases: match (&*strategy, before) {
             // What the files say is no release before a run takes it up.
             (Strategy::Runs, Some(before)) => before.clone(),
             _ => with_inputs(key, before, stored, given.now),
@@ -75,7 +77,7 @@ pub(super) fn course<'f>(
     if !course.remembers_removals() {
         course.releases.removing.clear();
     }
-    match course.strategy.clone() {
+    match course.strategy.clone().into_owned() {
         Strategy::Runs => course.follow_run(workload, given, decision, stored),
         Strategy::Stages(stages) => course.follow_stages(workload, given, decision, stages),
         _ => course.target = Some(course.releases.current.number),
@@ -107,7 +109,7 @@ impl Course<'_> {
     /// Reports whether a removal counts until members report its end. Only the strategies of KubeFleet ask for that.
     pub(super) fn remembers_removals(&self) -> bool {
         self.format >= RecordFormat::Second
-            && matches!(self.strategy, Strategy::Rolling(_) | Strategy::Stages(_) | Strategy::Runs)
+            && matches!(*self.strategy, Strategy::Rolling(_) | Strategy::Stages(_) | Strategy::Runs)
     }
 
     /// Sends all clusters back to the last good release, if there is another one.

@@ -146,7 +146,7 @@ pub fn observed(fleet: &Fleet) -> impl Iterator<Item = Observed<'_>> {
     fleet.workloads.values().filter_map(move |workload| {
         let orders = policy::Orders::of_workload(fleet, workload);
         let is_ordered = firsts.contains(&workload.key) || !orders.policies().is_empty();
-        let is_asked = match orders.strategy() {
+        let is_asked = match &*orders.strategy() {
             _ if is_ordered => true,
             Strategy::AtOnce => return None,
             Strategy::Progressive(rollouts) if rollouts.iter().all(|one| one.pace == Pace::Together) => {

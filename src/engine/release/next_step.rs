@@ -1,5 +1,6 @@
 //! The next step of every workload on given facts, for people and programs.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
@@ -16,7 +17,7 @@ use berth_base::model::{Decision, Fleet, Key, Map, Timestamp, Workload};
 pub struct NextStep<'a> {
     pub workload: &'a Workload,
     /// Of the workload, or of the policy that counts for it.
-    pub strategy: Strategy,
+    pub strategy: Cow<'a, Strategy>,
     /// Ascending by name.
     pub turns: Vec<Turn<'a>>,
     pub step: Step<'a>,
@@ -71,7 +72,7 @@ impl NextStep<'_> {
         put("give", json!(step.give));
         put("has", json!(those(&|turn| turn.has == Has::New)));
         put("wait", json!(those(&|turn| turn.wants() && !step.give.contains(turn.cluster))));
-        match self.strategy {
+        match *self.strategy {
             Strategy::Progressive(_) => {
                 put("timedOut", json!(step.timed_out));
                 put("halted", json!(step.halted.is_some()));

@@ -64,11 +64,11 @@ pub fn outlook(
     if picks.is_empty() {
         return None;
     }
-    let mut outlook = match orders.strategy() {
+    let mut outlook = match &*orders.strategy() {
         Strategy::AtOnce => at_once(picks.len()),
-        Strategy::Progressive(rollouts) => progressive(fleet, &rollouts, decision, decisions),
-        Strategy::Rolling(rolling) => by_budget(&rolling, picks.len()),
-        Strategy::Stages(stages) => by_stage(&stages, labels, &picks),
+        Strategy::Progressive(rollouts) => progressive(fleet, rollouts, decision, decisions),
+        Strategy::Rolling(rolling) => by_budget(rolling, picks.len()),
+        Strategy::Stages(stages) => by_stage(stages, labels, &picks),
         Strategy::Runs => {
             Outlook { pace: "only by a staged update run".to_owned(), waves: 1, ..Outlook::default() }
         }

@@ -53,8 +53,8 @@ pub(crate) fn cmd_approve(args: &ApproveArgs, ui: &Ui) -> Outcome {
     let steered = Steered::read(&args.order, ui)?;
     let fleet = &steered.tree.loaded.fleet;
     let strategy = Orders::of(fleet, &steered.key).strategy();
-    let run = newest_run(&steered).filter(|_| strategy == Strategy::Runs);
-    let stages: Vec<Stage> = match (&strategy, run) {
+    let run = newest_run(&steered).filter(|_| *strategy == Strategy::Runs);
+    let stages: Vec<Stage> = match (&*strategy, run) {
         (Strategy::Stages(stages), _) => stages.clone(),
         (_, Some(run)) => {
             fleet.stage_strategies.get(&run.strategy).map(|found| found.stages.clone()).unwrap_or_default()

@@ -96,5 +96,5 @@ pub(crate) fn cmd_resume(args: &ResumeArgs, ui: &Ui) -> Outcome {
 }
 
 fn rolls_out_by_runs(steered: &Steered) -> bool {
-    Orders::of(&steered.tree.loaded.fleet, &steered.key).strategy() == Strategy::Runs
+    *Orders::of(&steered.tree.loaded.fleet, &steered.key).strategy() == Strategy::Runs
 }

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use berth_base::model::rollout::{Rolling, Rollout, Strategy};
@@ -71,20 +72,20 @@ impl<'f> Orders<'f> {
 
     /// Returns the strategy: of the policy that the workload names; its own where somebody asked for it; of the
     /// first policy that matches; of the fleet's default; its system's.
-    pub fn strategy(&self) -> Strategy {
+    pub fn strategy(&self) -> Cow<'f, Strategy> {
         match self.strategy_policy() {
             Some((_, PolicyStrategy::Written(strategy))) => match (strategy, self.own) {
                 // Shares stay those of the number that the placement asks for.
                 (Strategy::Rolling(rolling), Strategy::Rolling(own)) => {
-                    Strategy::Rolling(Rolling { wanted: own.wanted, ..rolling.clone() })
+                    Cow::Owned(Strategy::Rolling(Rolling { wanted: own.wanted, ..rolling.clone() }))
                 }
-                _ => strategy.clone(),
+                _ => Cow::Borrowed(strategy),
             },
             Some((policy, PolicyStrategy::Staged { name, .. })) => {
                 let stages = self.fleet.stages_named(name, &policy.key.namespace);
-                Strategy::Stages(stages.map(|found| found.stages.clone()).unwrap_or_default())
+                Cow::Owned(Strategy::Stages(stages.map(|found| found.stages.clone()).unwrap_or_default()))
             }
-            None => self.own.clone(),
+            None => Cow::Borrowed(self.own),
         }
     }
 

@@ -51,7 +51,7 @@ fn at(text: &str) -> Timestamp {
 
 /// `None` where the system's own strategy counts.
 fn waves_of(fleet: &Fleet, name: &str) -> Option<usize> {
-    match Orders::of(fleet, &key(fleet, name)).strategy() {
+    match &*Orders::of(fleet, &key(fleet, name)).strategy() {
         Strategy::Progressive(rollouts) => rollouts[0].at_a_time().map(|amount| amount.of(100)),
         _ => None,
     }
@@ -83,7 +83,7 @@ fn the_nearest_strategy_counts() {
 fn shares_of_a_rolling_update_are_those_of_the_placement() {
     let fleet = fleet(&[("default", "  strategy: {rollingUpdate: {maxUnavailable: 50%}}")]);
     let Strategy::Rolling(rolling) =
-        Orders::of(&fleet, &key(&fleet, "ClusterResourcePlacement all")).strategy()
+        Orders::of(&fleet, &key(&fleet, "ClusterResourcePlacement all")).strategy().into_owned()
     else {
         panic!("not rolling")
     };
@@ -176,8 +176,8 @@ fn one_release_is_all_that_the_policy_lists() {
 fn stages_are_written_out_or_named() {
     let written =
         "  strategy: {stages: [{name: canary, labelSelector: {}, afterStageTasks: [{type: Approval}]}]}";
-    let stages = |fleet: &Fleet| match Orders::of(fleet, &key(fleet, WEB)).strategy() {
-        Strategy::Stages(stages) => stages.into_iter().map(|stage| stage.name).collect(),
+    let stages = |fleet: &Fleet| match &*Orders::of(fleet, &key(fleet, WEB)).strategy() {
+        Strategy::Stages(stages) => stages.iter().map(|stage| stage.name.clone()).collect(),
         _ => Vec::new(),
     };
     assert_eq!(stages(&fleet(&[("written", written)])), ["canary"]);

@@ -25,6 +25,9 @@ const CONTROLLER_UID: [&str; 2] = ["controller-uid", "batch.kubernetes.io/contro
 
 /// The object as members get it; the same one where there is nothing to take off.
 pub(crate) fn without_hub_fields(object: &Arc<Object>) -> Arc<Object> {
+    if !may_have_any(object) {
+        return object.clone();
+    }
     let mut content = object.content.to_json();
     if let Some(fields) = content.as_object_mut() {
         fields.remove("status");
@@ -43,6 +46,17 @@ pub(crate) fn without_hub_fields(object: &Arc<Object>) -> Arc<Object> {
         return object.clone();
     }
     Arc::new(Object { id: object.id.clone(), origin: object.origin.clone(), content })
+}
+
+/// Reports whether there may be something to take off, which is seldom so.
+fn may_have_any(object: &Object) -> bool {
+    let has = |pointer: &str, keys: &[&str]| {
+        object.content.pointer(pointer).is_some_and(|map| keys.iter().any(|key| map.get(key).is_some()))
+    };
+    matches!((&*object.id.group, &*object.id.kind), ("", "Service") | ("batch", "Job"))
+        || has("", &["status"])
+        || has("/metadata", &METADATA)
+        || has("/metadata/annotations", &ANNOTATIONS)
 }
 
 /// Addresses and ports that the hub assigned. Chosen node ports cannot be told from assigned ones.
