@@ -173,6 +173,38 @@ fn the_cost_of_a_change_does_not_follow_the_number_of_workloads() {
     }
 }
 
+/// Counts the memory that a pass after an edit asks for, on its own thread.
+fn allocations(shape: Shape) -> u64 {
+    let mut world = World::new(shape);
+    let mut count = 0;
+    // The first edit makes what later ones go on from.
+    for version in 1..=2 {
+        commit(world.folder.path(), &[shape.workload(7, version)], version);
+        count = allocation_counter::measure(|| world.pass()).count_total;
+    }
+    count
+}
+
+/// An edit of 20 copies asks for memory so many times at most, and for each further workload and cluster of the fleet
+/// so many times more. KubeFleet's documents are read together, and its decisions are checked in every pass.
+#[test]
+fn the_memory_that_an_edit_asks_for_follows_its_copies() {
+    for (dialect, most, for_workload, for_cluster) in [
+        (Dialect::KubeFed, 8_000, 0, 10),
+        (Dialect::KubeFleet, 18_000, 100, 14),
+        (Dialect::Ocm, 9_900, 5, 10),
+    ] {
+        let shape = Shape { dialect, ..KUBEFED };
+        let one = allocations(shape);
+        let of_workloads = allocations(Shape { workloads: shape.workloads + 180, ..shape });
+        let of_clusters = allocations(Shape { clusters: shape.clusters + 40, ..shape });
+        let further =
+            [(of_workloads, 180), (of_clusters, 40)].map(|(count, n)| count.saturating_sub(one) / n);
+        let is_little = one <= most && further[0] <= for_workload && further[1] <= for_cluster;
+        assert!(is_little, "{dialect:?}: {one}, {further:?}");
+    }
+}
+
 #[test]
 fn the_report_of_one_edited_workload_has_its_file_anew_and_those_of_its_clusters() {
     let mut world = World::new(KUBEFED);
