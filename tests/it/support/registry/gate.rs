@@ -97,6 +97,11 @@ impl Gate {
         *self.state.rule.lock().expect("a rule") = None;
     }
 
+    /// Reports whether the first so many of the requests that `take` would return have been answered.
+    pub fn has_answered(&self, count: usize) -> bool {
+        self.state.asked.lock().expect("a list").iter().take(count).all(|asked| asked.status != 0)
+    }
+
     /// Returns the requests since the last call.
     pub fn take(&self) -> Vec<Asked> {
         std::mem::take(&mut *self.state.asked.lock().expect("a list"))
