@@ -157,11 +157,10 @@ fn apply(fleet: &mut Fleet, before: &Fleet, after: &Fleet) -> Option<()> {
     let has_new_cluster = fleet.clusters.len() != n_clusters;
     let has_changed_clusters = before.clusters != after.clusters;
     let is_rest_same = before.named_policies == after.named_policies && before.list_kinds == after.list_kinds;
-    let has_new_placement = before.placements.len() != after.placements.len();
     // A status may be the new cluster's, a pattern may match the new workload, a placement may ask for a label, and
     // somebody may wait for the new placement.
     let is_sound = is_rest_same
-        && (!has_new_placement || fleet.doubt.files.is_empty())
+        && (before.placements.len() == after.placements.len() || fleet.doubt.files.is_empty())
         && (!has_new_cluster || fleet.statuses.is_empty())
         && (before.workloads.len() == after.workloads.len() || fleet.rollout_policies.is_empty())
         && (!has_changed_clusters || !name_labels::are_given(fleet, DIALECTS));

@@ -77,9 +77,9 @@ pub(super) fn course<'f>(
     if !course.remembers_removals() {
         course.releases.removing.clear();
     }
-    match course.strategy.clone().into_owned() {
+    match &*course.strategy.clone() {
         Strategy::Runs => course.follow_run(workload, given, decision, stored),
-        Strategy::Stages(stages) => course.follow_stages(workload, given, decision, stages),
+        Strategy::Stages(stages) => course.follow_stages(workload, given, decision, stages.clone()),
         _ => course.target = Some(course.releases.current.number),
     }
     course.restart(given.now);

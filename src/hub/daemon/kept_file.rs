@@ -138,7 +138,7 @@ impl Gathered {
 
     /// A thread that could not write takes nothing more, and says so at its end.
     fn hand_over(&mut self) {
-        let _ = self.pieces.send(mem::replace(&mut self.piece, Vec::with_capacity(PIECE)));
+        let _ = self.pieces.send(mem::take(&mut self.piece));
     }
 }
 
