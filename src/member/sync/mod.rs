@@ -40,7 +40,7 @@ pub mod wakeups;
 
 use std::collections::BTreeSet;
 
-use backends::{Apply, Backend, Preview, Record};
+use backends::{Apply, Backend, ObjectHealth, Preview, Record};
 use berth_base::model::applier::BERTH;
 use berth_base::model::status::{Applied, Problem};
 use berth_base::model::{Applier, ObjectId, Timestamp, path};
@@ -212,15 +212,25 @@ fn judge(outcome: &mut SyncOutcome, desired: &DesiredSet, backend: &mut dyn Back
         .map(|problem| problem.object.clone())
         .collect();
     let awaited = desired.objects.values().filter(|wanted| !strategy::is_only_compared(wanted));
-    for id in awaited.map(|wanted| &wanted.id).filter(|id| !known.contains(id)) {
-        let observed = backend.object_health(id);
+    let ids = awaited.map(|wanted| &wanted.id).filter(|id| !known.contains(id));
+    let observed = ids.map(|id| (id, backend.object_health(id)));
+    let observed: Vec<(&ObjectId, ObjectHealth)> =
+        observed.filter(|(_, observed)| *observed != ObjectHealth::default()).collect();
+    let stuck = observed.iter().filter(|(_, observed)| match observed.health {
+        Health::Healthy => false,
+        Health::Failed(_) => true,
+        Health::Progressing(_) => observed.overdue,
+    });
+    let reasons = backend.reasons(&stuck.map(|(id, _)| *id).collect::<Vec<_>>());
+    for (id, observed) in observed {
         let problem = |message: String| Problem { object: id.clone(), message };
         outcome.applied.problems.extend(observed.remark.map(problem));
+        let reason = reasons.get(id).map(|reason| format!("; {reason}")).unwrap_or_default();
         match observed.health {
             Health::Healthy => {}
-            Health::Failed(why) => outcome.applied.problems.push(problem(format!("failed: {why}"))),
+            Health::Failed(why) => outcome.applied.problems.push(problem(format!("failed: {why}{reason}"))),
             Health::Progressing(why) if observed.overdue => {
-                outcome.applied.problems.push(problem(format!("not healthy in time: {why}")));
+                outcome.applied.problems.push(problem(format!("not healthy in time: {why}{reason}")));
             }
             Health::Progressing(why) => {
                 outcome.waiting.push(problem(format!("not healthy yet: {why}")));

@@ -147,6 +147,11 @@ pub trait Backend {
         ObjectHealth::default()
     }
 
+    /// Returns the reasons why these objects are not healthy, where the backend knows more than their health says.
+    fn reasons(&mut self, _ids: &[&ObjectId]) -> BTreeMap<ObjectId, String> {
+        BTreeMap::new()
+    }
+
     /// Notes which objects are not as wanted. Returns those that had all the time they may take; `None` if
     /// the backend sets no time.
     fn given_up(&mut self, _ids: &BTreeSet<ObjectId>) -> Option<BTreeSet<ObjectId>> {

@@ -3,7 +3,7 @@
 //! One Event for each object and reason. It is written again when its message changes or before the server
 //! forgets it, and only so many in a sync. If Events cannot be written, one note says so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use kube::api::{DeleteParams, Preconditions};
@@ -14,6 +14,7 @@ use super::api_client::{Action, ApiClient};
 use super::connection::Connection;
 use super::failure::Failure;
 use super::identity::{Identity, SET_ID};
+use crate::live::concurrency::each;
 use crate::sync::sync_events::SyncEvent;
 use berth_base::model::status::Problem;
 use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
@@ -26,11 +27,18 @@ const AGAIN: Duration = Duration::from_secs(30 * 60);
 /// The longest message that servers take is 1 KiB.
 const LONGEST: usize = 900;
 
+/// The object of an Event, and its reason. The object is `None` for the fleet's own.
+type EventKey = (Option<ObjectId>, &'static str);
+
+fn key_of(said: &SyncEvent) -> EventKey {
+    (said.about.clone(), said.reason)
+}
+
 /// The Events and the status written so far.
 #[derive(Debug, Default)]
 pub(crate) struct SentEvents {
     wanted: bool,
-    events: BTreeMap<(Option<ObjectId>, &'static str), Last>,
+    events: BTreeMap<EventKey, Last>,
     /// The moment before which no Event is written, after a failure.
     not_before: Option<Instant>,
     complained: bool,
@@ -69,39 +77,43 @@ impl SentEvents {
         if !self.wanted || self.not_before.is_some_and(|at| Instant::now() < at) {
             return None;
         }
+        let mut said: Vec<&SyncEvent> = said.iter().collect();
+        let mut current = BTreeSet::new();
+        // An object has one Event of a reason, so the first message counts.
+        said.retain(|said| current.insert(key_of(said)));
         let is_news = |said: &&SyncEvent| {
-            let last = self.events.get(&(said.about.clone(), said.reason));
+            let last = self.events.get(&key_of(said));
             last.is_none_or(|last| last.message != said.message || last.at.elapsed() >= AGAIN)
         };
-        let news: Vec<SyncEvent> = said.iter().filter(is_news).cloned().collect();
+        let news: Vec<SyncEvent> = said.into_iter().filter(is_news).cloned().collect();
         // A message that was absent in between is news again.
-        let current = |key: &(Option<ObjectId>, &'static str)| {
-            said.iter().any(|said| said.about == key.0 && said.reason == key.1)
-        };
-        self.events.retain(|key, last| current(key) || last.at.elapsed() < AGAIN);
+        self.events.retain(|key, last| current.contains(key) || last.at.elapsed() < AGAIN);
         let mut some: Vec<SyncEvent> = news.iter().take(MOST).cloned().collect();
         if news.len() > MOST {
             let message = format!("{} more are in the report", news.len() - MOST);
             some.push(SyncEvent { about: None, is_warning: true, reason: "AndMore", message });
         }
-        for said in some {
-            let uid = uid_of(said.about.as_ref());
-            if let Err(failure) = self.tell_one(cluster, &said, uid, now).await {
-                self.not_before = Some(Instant::now() + AGAIN / 3);
-                return self.complaint(&cluster.api.identity, "events", &failure);
+        let told = some.iter().map(|said| self.tell_one(cluster, said, uid_of(said.about.as_ref()), now));
+        let mut failed = None;
+        for result in each(cluster.at_once, told).await {
+            match result {
+                Ok((key, last)) => drop(self.events.insert(key, last)),
+                Err(failure) => failed = failed.or(Some(failure)),
             }
         }
-        None
+        let failure = failed?;
+        self.not_before = Some(Instant::now() + AGAIN / 3);
+        self.complaint(&cluster.api.identity, "events", &failure)
     }
 
     async fn tell_one(
-        &mut self,
+        &self,
         cluster: &Connection,
         said: &SyncEvent,
         uid: Option<String>,
         now: Timestamp,
-    ) -> Result<(), Failure> {
-        let key = (said.about.clone(), said.reason);
+    ) -> Result<(EventKey, Last), Failure> {
+        let key = key_of(said);
         let (first, count) =
             self.events.get(&key).map_or((now, 1), |last| (last.first, last.count.saturating_add(1)));
         let last = Last { message: said.message.clone(), at: Instant::now(), first, count };
@@ -111,8 +123,7 @@ impl SentEvents {
             Err(failure) if failure.is_not_found() => {}
             result => drop(result?),
         }
-        self.events.insert(key, last);
-        Ok(())
+        Ok((key, last))
     }
 
     /// Keeps the status in the cluster, if it says something new. Returns a note if that fails, once.

@@ -199,7 +199,11 @@ impl Backend for KubeBackend {
     }
 
     fn object_health(&mut self, id: &ObjectId) -> ObjectHealth {
-        self.runtime.block_on(self.session.object_health(id))
+        self.session.object_health(id)
+    }
+
+    fn reasons(&mut self, ids: &[&ObjectId]) -> BTreeMap<ObjectId, String> {
+        self.runtime.block_on(self.session.pod_reasons(ids))
     }
 
     fn given_up(&mut self, ids: &BTreeSet<ObjectId>) -> Option<BTreeSet<ObjectId>> {

@@ -7,6 +7,8 @@ use kube::api::ListParams;
 use serde_json::Value as Json;
 
 use super::api_client::ApiClient;
+use super::connection::Connection;
+use crate::live::concurrency::{Panicked, each};
 use berth_base::model::ObjectId;
 
 /// The number of pods looked at.
@@ -28,24 +30,31 @@ impl PodReasons {
         self.0.retain(|_, (asked, _)| is_followed && asked.elapsed() < GOOD_FOR);
     }
 
-    /// Returns the reason that an object's pods give, which this label selector selects.
-    pub async fn reason(&mut self, api: &ApiClient, id: &ObjectId, selector: Option<&str>) -> Option<String> {
-        if let Some(known) = self.0.get(id) {
-            return known.1.clone();
-        }
-        let selector = selector?.to_owned();
-        if self.0.len() >= MOST_OBJECTS {
-            return None;
-        }
-        let path = format!("/api/v1/namespaces/{}/pods", id.namespace);
-        let params =
-            ListParams { label_selector: Some(selector), limit: Some(MOST_PODS), ..ListParams::default() };
-        let list: Option<Json> = api.list_once(&path, &params).await.ok();
-        let pods = list.as_ref().and_then(|list| list.get("items")?.as_array());
-        let reason = pods.and_then(|pods| pods.iter().find_map(reason_of));
-        self.0.insert(id.clone(), (Instant::now(), reason.clone()));
-        reason
+    /// Returns the reasons that the pods of these objects give. Each object has the label selector of its pods.
+    pub async fn of(
+        &mut self,
+        cluster: &Connection,
+        objects: &[(&ObjectId, &str)],
+    ) -> BTreeMap<ObjectId, String> {
+        let left = MOST_OBJECTS.saturating_sub(self.0.len());
+        let unknown = objects.iter().filter(|(id, _)| !self.0.contains_key(*id)).take(left);
+        let questions = unknown.map(async |(id, selector)| {
+            let reason = ask(&cluster.api, id, selector).await;
+            Ok::<_, Panicked>(((*id).clone(), (Instant::now(), reason)))
+        });
+        let answers = each(cluster.at_once, questions).await;
+        self.0.extend(answers.into_iter().flatten());
+        objects.iter().filter_map(|(id, _)| Some(((*id).clone(), self.0.get(*id)?.1.clone()?))).collect()
     }
+}
+
+/// Asks for the pods that a label selector selects. Returns the reason that they give.
+async fn ask(api: &ApiClient, id: &ObjectId, selector: &str) -> Option<String> {
+    let path = format!("/api/v1/namespaces/{}/pods", id.namespace);
+    let label_selector = Some(selector.to_owned());
+    let params = ListParams { label_selector, limit: Some(MOST_PODS), ..ListParams::default() };
+    let list: Json = api.list_once(&path, &params).await.ok()?;
+    list.get("items")?.as_array()?.iter().find_map(reason_of)
 }
 
 /// Returns the label selector for the pods of a workload.

@@ -147,7 +147,7 @@ impl ClusterSession {
         self.watching.shared.cache().mute(id, at);
     }
 
-    pub(crate) async fn object_health(&mut self, id: &ObjectId) -> ObjectHealth {
+    pub(crate) fn object_health(&mut self, id: &ObjectId) -> ObjectHealth {
         let Some(seen) = self.sync.tracked.get(id) else {
             let is_there = self.watching.shared.cache().get(id).is_some_and(|entry| entry.owned);
             if is_there {
@@ -165,21 +165,14 @@ impl ClusterSession {
             return ObjectHealth { remark, ..ObjectHealth::default() };
         }
         let overdue = self.deadlines.is_overdue(id, &seen.hash);
-        let reason = if overdue || matches!(seen.health, Health::Failed(_)) {
-            self.pod_reasons.reason(&self.connection.api, id, seen.pods.as_deref()).await
-        } else {
-            None
-        };
-        let with = |why: &str| match &reason {
-            Some(reason) => format!("{why}; {reason}"),
-            None => why.to_owned(),
-        };
-        let health = match &seen.health {
-            Health::Progressing(why) => Health::Progressing(with(why)),
-            Health::Failed(why) => Health::Failed(with(why)),
-            Health::Healthy => Health::Healthy,
-        };
-        ObjectHealth { health, overdue, remark }
+        ObjectHealth { health: seen.health.clone(), overdue, remark }
+    }
+
+    /// Returns the reasons that the pods of these objects give, as far as they have pods.
+    pub(crate) async fn pod_reasons(&mut self, ids: &[&ObjectId]) -> BTreeMap<ObjectId, String> {
+        let tracked = &self.sync.tracked;
+        let with_pods = ids.iter().filter_map(|id| Some((*id, tracked.get(*id)?.pods.as_deref()?)));
+        self.pod_reasons.of(&self.connection, &with_pods.collect::<Vec<_>>()).await
     }
 
     /// Returns the verdicts of the objects' strategies on the last survey.
