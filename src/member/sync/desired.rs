@@ -13,6 +13,7 @@ use serde_json::Value as Json;
 use super::cluster_folder::{ClusterFolder, FolderListing};
 use berth_base::diag::{Severity, is_harmless};
 use berth_base::model::{ContentId, ObjectId, annotation, object, path};
+use berth_base::parallel;
 use berth_base::yaml::{self, Limits};
 use berth_git::{GitError, Repo};
 
@@ -158,8 +159,11 @@ impl DesiredSet {
 
 /// Reads every file of the folder.
 pub fn read(folder: &ClusterFolder) -> DesiredSet {
+    let files = folder.objects.iter().map(|(path, bytes)| File { path, bytes: bytes.clone(), blob: None });
     let mut reader = Reader::default();
-    folder.objects.iter().for_each(|(file, bytes)| reader.read(file, bytes, None));
+    for (path, made) in read_all(files.collect()) {
+        reader.put(path, made);
+    }
     reader.finish(&folder.strange)
 }
 
@@ -169,16 +173,38 @@ pub(crate) fn read_listed(
     listing: &FolderListing,
     earlier: &DesiredSet,
 ) -> Result<DesiredSet, GitError> {
+    let (mut known, mut new) = (Vec::new(), Vec::new());
+    for (path, blob) in &listing.files {
+        let before = earlier.objects.get(&id_from_path(path));
+        let is_same = |before: &&Desired| before.blob == Some(*blob) && path::of_object(&before.id) == *path;
+        let same = before.filter(is_same).cloned();
+        if same.is_none() {
+            new.push(File { path, bytes: repo.blob(*blob)?.into(), blob: Some(*blob) });
+        }
+        known.push(same);
+    }
+    let mut new = read_all(new);
     let mut reader = Reader::default();
-    for (file, blob) in &listing.files {
-        let known = earlier.objects.get(&id_from_path(file));
-        let is_same = |known: &&Desired| known.blob == Some(*blob) && path::of_object(&known.id) == *file;
-        match known.filter(is_same) {
-            Some(known) => reader.take(known.clone()),
-            None => reader.read(file, &repo.blob(*blob)?.into(), Some(*blob)),
+    for known in known {
+        match known {
+            Some(known) => reader.take(known),
+            None => new.next().into_iter().for_each(|(path, made)| reader.put(path, made)),
         }
     }
     Ok(reader.finish(&listing.strange))
+}
+
+/// A file of the folder.
+struct File<'a> {
+    path: &'a String,
+    bytes: Arc<[u8]>,
+    blob: Option<ContentId>,
+}
+
+/// Reads files on all processors, in their order.
+fn read_all(files: Vec<File<'_>>) -> impl Iterator<Item = (&String, Result<Desired, String>)> {
+    let made = parallel::map(&files, |file| read_file(file.path, &file.bytes, file.blob));
+    files.into_iter().map(|file| file.path).zip(made)
 }
 
 /// Collects the objects of a folder, file by file.
@@ -189,8 +215,8 @@ struct Reader {
 }
 
 impl Reader {
-    fn read(&mut self, file: &str, bytes: &Arc<[u8]>, blob: Option<ContentId>) {
-        match read_file(file, bytes, blob) {
+    fn put(&mut self, file: &str, made: Result<Desired, String>) {
+        match made {
             Ok(desired) => self.take(desired),
             Err(message) => drop(self.blocked.insert(file.to_owned(), unreadable(file, message))),
         }
