@@ -29,6 +29,21 @@ where
     done.into_iter().map(|(_, result)| result).collect()
 }
 
+/// Runs tasks as [`each`] does, but on the runtime's own threads: the caller's is not woken for each answer.
+pub(crate) async fn each_beside<F, T, E>(
+    at_once: usize,
+    tasks: impl IntoIterator<Item = F, IntoIter: Send + 'static>,
+) -> Vec<Result<T, E>>
+where
+    F: Future<Output = Result<T, E>> + Send + 'static,
+    T: Send + 'static,
+    E: From<Panicked> + Send + 'static,
+{
+    let tasks = tasks.into_iter();
+    let done = tokio::spawn(each(at_once, tasks)).await;
+    done.unwrap_or_else(|ended| std::panic::resume_unwind(ended.into_panic()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

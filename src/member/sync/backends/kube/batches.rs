@@ -1,6 +1,7 @@
 //! Stages of writes and removals: every item on its own, some at once, each with its answer.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -17,7 +18,7 @@ use super::session::ClusterSession;
 use super::survey::not_ours;
 use super::tracked_object::TrackedObject;
 use super::watching::cached_object::CachedObject;
-use crate::live::concurrency::each;
+use crate::live::concurrency::{each, each_beside};
 use crate::sync::desired::{Desired, defined_by};
 use crate::sync::health::Health;
 use crate::sync::health::custom::HealthRules;
@@ -49,13 +50,15 @@ impl ClusterSession {
         self.connection.api.progress.add(batch.len() - jobs.len());
         let ids = jobs.iter().map(|(_, job)| job.id.clone()).collect();
         self.watching.shared.cache().writing(ids);
-        let api = self.connection.acting();
-        let writes = jobs.iter().map(|(_, job)| write_one(job, &api, &self.rules));
-        let brought = each(self.connection.at_once, writes).await;
-        for ((index, job), result) in jobs.into_iter().zip(brought) {
+        let places: Vec<usize> = jobs.iter().map(|(index, _)| *index).collect();
+        let with = Arc::new((self.connection.acting(), self.rules.clone()));
+        let writes = jobs.into_iter().map(move |(_, job)| write_one(job, with.clone()));
+        let brought = each_beside(self.connection.at_once, writes).await;
+        for (index, result) in places.into_iter().zip(brought) {
+            let desired = batch[index].desired;
             results[index] = Some(result.map(|(notes, made)| {
-                self.note_written(batch[index].desired, made);
-                let note = |message| Problem { object: job.id.clone(), message };
+                self.note_written(desired, made);
+                let note = |message| Problem { object: desired.id.clone(), message };
                 self.sync.notes.extend(notes.into_iter().map(note));
             }));
         }
@@ -200,14 +203,14 @@ impl ClusterSession {
 
 /// Writes one object. Returns the notes for people, and what later steps need of the answer.
 async fn write_one(
-    job: &ApplyJob,
-    api: &ApiClient,
-    rules: &HealthRules,
+    job: ApplyJob,
+    with: Arc<(ApiClient, Arc<HealthRules>)>,
 ) -> Result<(Vec<String>, WriteResult), Failure> {
+    let (api, rules) = &*with;
     let brought = job.write(api).await;
     api.progress.add(1);
     let brought = brought?;
-    let read = |answer: &Response| WriteResult::read(answer, job.lively.then_some(rules));
+    let read = |answer: &Response| WriteResult::read(answer, job.lively.then_some(&**rules));
     let made = brought.answer.as_ref().map(read).transpose()?;
     Ok((brought.notes, made.unwrap_or_default()))
 }
