@@ -29,14 +29,13 @@ pub(crate) struct ServedKinds {
 impl ServedKinds {
     /// Asks the server: with two requests, or with one for each group if the server is too old for that.
     pub async fn ask(client: &Client) -> Result<ServedKinds, Failure> {
-        let answers = tokio::try_join!(
-            patiently(|| client.list_core_api_versions_aggregated()),
-            patiently(|| client.list_api_groups_aggregated())
-        );
-        let (core, groups) = match answers {
-            Ok((core, groups)) if !core.items.is_empty() => (core, groups),
+        // One after the other: a second connection takes longer to open than the first one to answer.
+        let core = patiently(|| client.list_core_api_versions_aggregated()).await;
+        let groups = patiently(|| client.list_api_groups_aggregated()).await;
+        let (core, groups) = match (core, groups) {
+            (Ok(core), Ok(groups)) if !core.items.is_empty() => (core, groups),
             // An unknown kind must not look like a missing one.
-            Err(failure) if failure.may_pass() => return Err(failure),
+            (Err(failure), _) | (_, Err(failure)) if failure.may_pass() => return Err(failure),
             _ => return ServedKinds::ask_each(client).await,
         };
         let mut kinds = ServedKinds::default();
