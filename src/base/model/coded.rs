@@ -15,7 +15,7 @@ use super::fleet::{Doubt, Fleet};
 use super::key::Key;
 use super::map::Map;
 use super::named::AllFunctions;
-use super::object::{Object, ObjectId};
+use super::object::{IdParts, Object, ObjectId};
 use super::overrides::{Action, Applies, Operation, Override, Verb};
 use super::placement::{
     AgentLimits, Blocked, Choice, ClusterSet, Division, EvenConstraint, Filter, Follow, GroupSize, Grouping,
@@ -188,7 +188,7 @@ coded!(struct ReplicasAt { path, by, origin });
 coded!(struct Template { object, final_labels, sync_annotations, retained });
 coded!(struct Retained { path, clusters });
 coded!(struct Object { id, origin, content });
-coded!(struct ObjectId { group, kind, namespace, name });
+coded!(struct IdParts { group, kind, namespace, name });
 coded!(struct Override { by, origin, clusters, objects, action });
 coded!(enum Applies { 0 = To(cluster), 1 = AnyOf(terms) });
 coded!(enum Action { 0 = Patch(operations), 1 = Delete });
@@ -286,6 +286,16 @@ coded_by!(NormalForm, |form| form.name.to_owned(), |decoder, name: String| {
 coded_by!(View, |view| view.name.to_owned(), |decoder, name: String| {
     decoder.statics::<AllFunctions>()?.view(&name)
 });
+
+impl Coded for ObjectId {
+    fn put(&self, encoder: &mut Encoder) {
+        IdParts::put(self, encoder);
+    }
+
+    fn get(decoder: &mut Decoder<'_>) -> Option<ObjectId> {
+        IdParts::get(decoder).map(ObjectId::from)
+    }
+}
 
 impl Coded for Key {
     fn put(&self, encoder: &mut Encoder) {

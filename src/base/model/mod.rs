@@ -49,7 +49,7 @@ pub use key::Key;
 pub use label_keys::LabelKeys;
 pub use map::Map;
 pub use member::{Member, MemberCursor, MemberState, MemberView, Observed, Published};
-pub use object::{Object, ObjectId};
+pub use object::{IdParts, Object, ObjectId};
 pub use object_write::{ObjectWrite, WriteChain};
 pub use overrides::{Action, Applies, Operation, Override, Verb};
 pub use pick_cursor::{PickCursor, rows_among};

@@ -1,6 +1,7 @@
 //! A Kubernetes object: its identity, and the identity with its content.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -8,9 +9,13 @@ use serde_json::Value as Json;
 use crate::diag::Pos;
 use crate::packed::Packed;
 
-/// The identity of an object in a cluster. Versions of one group are one identity.
+/// The identity of an object in a cluster, shared by all that name the object. Versions of one group are one identity.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ObjectId {
+pub struct ObjectId(Arc<IdParts>);
+
+/// The parts of an identity.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct IdParts {
     pub group: Arc<str>,
     pub kind: Arc<str>,
     /// Empty for cluster-scoped objects.
@@ -18,21 +23,53 @@ pub struct ObjectId {
     pub name: Arc<str>,
 }
 
+impl Deref for ObjectId {
+    type Target = IdParts;
+
+    fn deref(&self) -> &IdParts {
+        &self.0
+    }
+}
+
+impl From<IdParts> for ObjectId {
+    fn from(parts: IdParts) -> ObjectId {
+        ObjectId(Arc::new(parts))
+    }
+}
+
 impl ObjectId {
     pub fn new(group: &str, kind: &str, namespace: &str, name: &str) -> ObjectId {
-        ObjectId { group: group.into(), kind: kind.into(), namespace: namespace.into(), name: name.into() }
+        let (group, kind) = (group.into(), kind.into());
+        IdParts { group, kind, namespace: namespace.into(), name: name.into() }.into()
+    }
+
+    /// Returns the identity of the same object in another API group.
+    #[must_use]
+    pub fn in_group(&self, group: &str) -> ObjectId {
+        IdParts { group: group.into(), ..IdParts::clone(self) }.into()
+    }
+
+    /// Takes over the parts of another identity that are equal, so that they are kept once.
+    pub fn share_parts(&mut self, other: &ObjectId) {
+        let own = Arc::make_mut(&mut self.0);
+        let pairs = [
+            (&mut own.group, &other.group),
+            (&mut own.kind, &other.kind),
+            (&mut own.namespace, &other.namespace),
+        ];
+        for (own, other) in pairs.into_iter().filter(|(own, other)| *own == *other) {
+            other.clone_into(own);
+        }
     }
 
     /// Reads the identity off an object. `None` where apiVersion, kind or name are missing.
     pub fn of(object: &Json) -> Option<ObjectId> {
-        let text = |value: Option<&Json>| value.and_then(Json::as_str).map(str::to_owned);
-        let api_version = text(object.get("apiVersion"))?;
         let metadata = object.get("metadata")?;
         Some(ObjectId::new(
-            group_of(&api_version),
-            &text(object.get("kind"))?,
-            &text(metadata.get("namespace")).unwrap_or_default(),
-            &text(metadata.get("name"))?,
+            group_of(object.get("apiVersion")?.as_str()?),
+            object.get("kind")?.as_str()?,
+            metadata.get("namespace").and_then(Json::as_str).unwrap_or_default(),
+            metadata.get("name")?.as_str()?,
         ))
     }
 

@@ -105,7 +105,7 @@ fn carries(rules: &Rules, workload: &Workload) -> Vec<MissingRight> {
     let ids = |template: &Template| {
         let own = template.object.id.clone();
         let moved = moves.iter().filter(|one| one.concerns(&own)).filter_map(|one| one.api_version());
-        let moved = moved.map(|version| ObjectId { group: group_of(version).into(), ..own.clone() });
+        let moved = moved.map(|version| own.in_group(group_of(version)));
         let mut ids: Vec<ObjectId> = moved.collect();
         ids.insert(0, own);
         ids

@@ -13,7 +13,7 @@ use berth_base::diag::{Diagnostic, Diagnostics, Severity, did_you_mean};
 use berth_base::meta::names::is_dns_subdomain;
 use berth_base::model::PlacementRef;
 use berth_base::model::placement::Source;
-use berth_base::model::{Fleet, Object, ObjectId};
+use berth_base::model::{Fleet, IdParts, Object};
 use berth_base::packed::View;
 
 /// A fleet, its faults, and the claim to each document.
@@ -157,13 +157,13 @@ fn plain_objects(documents: &[Document], claims: &[Claim]) -> Vec<Arc<Object>> {
     let plain = documents.iter().zip(claims).filter(|(_, claim)| **claim == Claim::Foreign);
     let object = |document: &Document| {
         let key = &document.key;
-        let id = ObjectId {
+        let id = IdParts {
             group: key.group.clone(),
             kind: key.kind.clone(),
             namespace: key.namespace.clone(),
             name: key.name.clone(),
         };
-        Object { id, origin: document.at.clone(), content: document.root.without_places() }
+        Object { id: id.into(), origin: document.at.clone(), content: document.root.without_places() }
     };
     let against = ReadingContext { stage: "plain object", context: 0, unknown_fields: Severity::Error };
     let object = |(document, _): (&Document, &Claim)| document.recall(against, || object(document));

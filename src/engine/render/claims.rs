@@ -146,7 +146,7 @@ fn by_group<'a>(
     let of = |(group, picks): (&str, Vec<Pick>)| {
         let id = match *group == *own.group {
             true => Cow::Borrowed(own),
-            false => Cow::Owned(ObjectId { group: group.into(), ..own.clone() }),
+            false => Cow::Owned(own.in_group(group)),
         };
         (id, picks.into())
     };

@@ -87,7 +87,7 @@ prop_compose! {
         failures in vec((words(), object_ids(), words()), 0..2),
     ) -> Decision {
         Decision {
-            key: Key { kind: id.kind, namespace: id.namespace, name: id.name, group: id.group },
+            key: Key::new(&id.group, &id.kind, &id.namespace, &id.name),
             source,
             picks: picks.into(),
             refused: refused.into_iter().map(|(reason, clusters)| Refused { reason, clusters }).collect(),

@@ -94,14 +94,7 @@ impl Desired {
 
     /// Takes over from a neighbour what is equal, so that it is kept once.
     fn share(&mut self, other: &Desired) {
-        let pairs = [
-            (&mut self.id.group, &other.id.group),
-            (&mut self.id.kind, &other.id.kind),
-            (&mut self.id.namespace, &other.id.namespace),
-        ];
-        for (own, other) in pairs.into_iter().filter(|(own, other)| *own == *other) {
-            other.clone_into(own);
-        }
+        self.id.share_parts(&other.id);
         if self.heading == other.heading {
             self.heading = other.heading.clone();
         }

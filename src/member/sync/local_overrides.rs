@@ -13,7 +13,7 @@ use berth_base::meta::label_selector;
 use berth_base::model::API_VERSION;
 use berth_base::model::selector::Labels;
 use berth_base::model::status::Problem;
-use berth_base::model::{ObjectId, Operation, Selector, object};
+use berth_base::model::{IdParts, ObjectId, Operation, Selector, object};
 use berth_base::patch::{self, Style};
 use berth_base::yaml::{self, Fields, Limits, Node, Scope};
 
@@ -110,7 +110,7 @@ impl LocalOverride {
     }
 
     fn is_for(&self, desired: &Desired) -> bool {
-        let ObjectId { group, kind, namespace, name } = &desired.id;
+        let IdParts { group, kind, namespace, name } = &*desired.id;
         let fits = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|it| it == found);
         *self.kind == **kind
             && fits(&self.group, group)
