@@ -10,22 +10,49 @@ use crate::diag::is_harmless;
 pub fn is_plain(text: &str) -> bool {
     let Some(first) = text.bytes().next() else { return false };
     let safe_start = first.is_ascii_alphabetic() || matches!(first, b'/' | b'_' | b'.' | b'0'..=b'9' | b'(');
-    let safe_char = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
+    let mut before = first;
+    let is_safe = |byte: u8| {
+        let before = std::mem::replace(&mut before, byte);
+        SAFE[usize::from(byte)] && !matches!((before, byte), (b':', b' ') | (b' ', b'#'))
+    };
     safe_start
-        && text.bytes().all(safe_char)
+        && text.bytes().all(is_safe)
         && !text.ends_with([' ', ':'])
-        && !text.contains(": ")
-        && !text.contains(" #")
-        && !text.contains(['"', '\'', '`', '\\', '{', '}', '[', ']', '|', '>', '&', '*', '!', '%', '@', '?'])
         && !is_word(text)
         && !like_number(text)
 }
 
+/// By byte: whether it may stand in a text without quotes, as far as its neighbours allow it.
+const SAFE: [bool; 256] = {
+    let mut safe = [false; 256];
+    let mut byte = b' ';
+    while byte <= b'~' {
+        safe[byte as usize] = !matches!(
+            byte,
+            b'"' | b'\''
+                | b'`'
+                | b'\\'
+                | b'{'
+                | b'}'
+                | b'['
+                | b']'
+                | b'|'
+                | b'>'
+                | b'&'
+                | b'*'
+                | b'!'
+                | b'%'
+                | b'@'
+                | b'?'
+        );
+        byte += 1;
+    }
+    safe
+};
+
 fn is_word(text: &str) -> bool {
     const WORDS: &[&str] = &["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nil"];
-    text.starts_with("---")
-        || text.starts_with("...")
-        || WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+    text.starts_with("...") || WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
 /// Anything that could be a number or a date: it begins like one and holds nothing that none has.

@@ -62,7 +62,8 @@ impl<'a> Claim<'a> {
             let is_before =
                 |one: &&Pick| !Arc::ptr_eq(&one.cluster, &pick.cluster) && one.cluster < pick.cluster;
             while others.next_if(is_before).is_some() {}
-            others.peek().is_none_or(|one| one.cluster != pick.cluster || one.replicas != pick.replicas)
+            let same = others.next_if(|one| one.cluster == pick.cluster);
+            same.is_none_or(|one| one.replicas != pick.replicas)
         };
         Claim {
             id: self.id.clone(),
