@@ -351,6 +351,28 @@ fn events_tell_what_was_done_and_what_is_wrong_once_for_each_object_and_reason()
 }
 
 #[test]
+fn an_object_with_two_problems_has_one_event_which_further_rounds_leave() {
+    let Some(member) = Member::new("twofold") else { return };
+    let web = annotated(member.deployment("web", "example.com/web:1"), "berth.dev/drift", "report");
+    member.publish(&[web, member.config_map("other", "one")]);
+    let running = member.keep_in_sync(&["--health-timeout", "0"]);
+    running.until("the first round", || member.status().contains("not healthy in time").then_some(()));
+    member.patch_as("kubectl-edit", "deployment", "web", &json!({"spec": {"replicas": 2}}));
+    let told = || events(&member, "Deployment", "web", "twofold");
+    let drifted =
+        |told: &Vec<(String, String, u64, String)>| told.iter().any(|it| it.3.contains("kubectl-edit"));
+    let before = running.until("the event of the drift", || Some(told()).filter(drifted));
+    assert!(member.status().contains("not healthy in time"), "{}", member.status());
+    // Each correction is a round that says both problems again.
+    for value in ["hand", "another hand"] {
+        member.patch_as("kubectl-edit", "configmap", "other", &json!({"data": {"key": value}}));
+        let is_corrected = || (member.get("configmap", "other")?["data"]["key"] == "one").then_some(());
+        running.until("the correction", is_corrected);
+    }
+    assert_eq!(told(), before);
+}
+
+#[test]
 fn events_can_be_switched_off_and_are_bounded_in_number() {
     let Some(member) = Member::new("mute") else { return };
     let bad = |index: usize| {
