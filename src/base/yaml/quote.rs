@@ -22,30 +22,21 @@ pub fn is_plain(text: &str) -> bool {
         && !like_number(text)
 }
 
+/// The characters that ask for quotes wherever they stand.
+const SPECIAL: &[u8] = b"\"'`\\{}[]|>&*!%@?";
+
 /// By byte: whether it may stand in a text without quotes, as far as its neighbours allow it.
 const SAFE: [bool; 256] = {
     let mut safe = [false; 256];
     let mut byte = b' ';
     while byte <= b'~' {
-        safe[byte as usize] = !matches!(
-            byte,
-            b'"' | b'\''
-                | b'`'
-                | b'\\'
-                | b'{'
-                | b'}'
-                | b'['
-                | b']'
-                | b'|'
-                | b'>'
-                | b'&'
-                | b'*'
-                | b'!'
-                | b'%'
-                | b'@'
-                | b'?'
-        );
+        safe[byte as usize] = true;
         byte += 1;
+    }
+    let mut at = 0;
+    while at < SPECIAL.len() {
+        safe[SPECIAL[at] as usize] = false;
+        at += 1;
     }
     safe
 };

@@ -180,7 +180,7 @@ pub(crate) fn read_listed(
     let mut reader = Reader::default();
     for known in known {
         match known {
-            Some(known) => reader.take(known),
+            Some(known) => reader.objects.push(known),
             None => new.next().into_iter().for_each(|(path, made)| reader.put(path, made)),
         }
     }
@@ -210,16 +210,14 @@ struct Reader {
 impl Reader {
     fn put(&mut self, file: &str, made: Result<Desired, String>) {
         match made {
-            Ok(desired) => self.take(desired),
+            Ok(mut desired) => {
+                if let Some(last) = self.objects.last() {
+                    desired.share(last);
+                }
+                self.objects.push(desired);
+            }
             Err(message) => drop(self.blocked.insert(file.to_owned(), unreadable(file, message))),
         }
-    }
-
-    fn take(&mut self, mut desired: Desired) {
-        if let Some(last) = self.objects.last() {
-            desired.share(last);
-        }
-        self.objects.push(desired);
     }
 
     fn finish(mut self, strange: &BTreeMap<String, String>) -> DesiredSet {
