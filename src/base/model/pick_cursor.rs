@@ -20,8 +20,8 @@ impl<'d> PickCursor<'d> {
     }
 
     pub fn pick(&mut self, cluster: &str) -> Option<&Pick> {
-        let name = |at: usize| self.picks.get(at).map(|pick| &*pick.cluster);
-        if let Some(at) = near(self.at, cluster, name) {
+        let is_here = |at: &usize| self.picks.get(*at).is_some_and(|pick| is_same(&pick.cluster, cluster));
+        if let Some(at) = [self.at, self.at + 1].into_iter().find(is_here) {
             self.at = at;
             return self.picks.get(at);
         }
@@ -41,13 +41,9 @@ impl<'d> PickCursor<'d> {
     }
 }
 
-/// Returns the place of a name, if it is the next place or the last one. Most names that are equal are one text in
-/// memory, which takes no look at their letters.
-fn near<'n>(last: usize, wanted: &str, name: impl Fn(usize) -> Option<&'n str>) -> Option<usize> {
-    let places = [last + 1, last];
-    let is_shared = |at: &usize| name(*at).is_some_and(|name| std::ptr::eq(name, wanted));
-    let is_equal = |at: &usize| name(*at) == Some(wanted);
-    places.into_iter().find(is_shared).or_else(|| places.into_iter().find(is_equal))
+/// Reports whether two names are equal. Most are one text in memory, which takes no look at their letters.
+fn is_same(one: &str, other: &str) -> bool {
+    std::ptr::eq(one, other) || one == other
 }
 
 /// Each pick's place among `len` names in ascending order; none for a missing name.
@@ -60,7 +56,7 @@ pub fn rows_among<'n>(
     picks.iter().map(move |pick| {
         // Both sides ascend, so each search starts where the last one ended, in growing steps.
         let wanted = &*pick.cluster;
-        if let Some(at) = near(from, wanted, |at| (at < len).then(|| name(at))) {
+        if let Some(at) = [from, from + 1].into_iter().find(|at| *at < len && is_same(name(*at), wanted)) {
             from = at;
             return Some(at);
         }

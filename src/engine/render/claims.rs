@@ -62,8 +62,7 @@ impl<'a> Claim<'a> {
             let is_before =
                 |one: &&Pick| !Arc::ptr_eq(&one.cluster, &pick.cluster) && one.cluster < pick.cluster;
             while others.next_if(is_before).is_some() {}
-            let same = others.next_if(|one| one.cluster == pick.cluster);
-            same.is_none_or(|one| one.replicas != pick.replicas)
+            others.peek().is_none_or(|one| one.cluster != pick.cluster || one.replicas != pick.replicas)
         };
         Claim {
             id: self.id.clone(),

@@ -1,26 +1,27 @@
 //! Asking a map about many keys, which costs little where they ascend.
 
 use std::borrow::Borrow;
+use std::cmp::Ordering;
 
 use super::{At, Map};
 
-/// Questions to a map, which are fast if their keys ascend.
+/// A place in a map, from which the next key is looked for.
 #[derive(Debug)]
 pub struct Cursor<'m, K, V> {
     map: &'m Map<K, V>,
-    /// The place of the last question's key.
-    last: At,
+    chunk: usize,
+    place: usize,
 }
 
 impl<K: Ord, V> Map<K, V> {
     /// Begins to ask about many keys.
     pub fn cursor(&self) -> Cursor<'_, K, V> {
-        Cursor { map: self, last: At { chunk: 0, place: 0 } }
+        Cursor { map: self, chunk: 0, place: 0 }
     }
 }
 
 impl<'m, K: Ord, V> Cursor<'m, K, V> {
-    /// Returns the value of a key: after few comparisons if the key is the next one or that of the last question.
+    /// Returns the value of a key: after few comparisons if the key is at the cursor's place or the next one.
     pub fn get<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&'m V>
     where
         K: Borrow<Q>,
@@ -33,26 +34,27 @@ impl<'m, K: Ord, V> Cursor<'m, K, V> {
     where
         K: Borrow<Q>,
     {
-        for at in [self.after_last(), self.last] {
-            if let Some((known, value)) = self.at(at).filter(|(known, _)| (*known).borrow() == key) {
-                self.last = at;
-                return Some((known, value));
+        // Two places: the last key's own, and the one after it.
+        for _ in 0..2 {
+            let entry = self.map.chunks.get(self.chunk).and_then(|entries| entries.get(self.place));
+            let Some((known, value)) = entry else { break };
+            match known.borrow().cmp(key) {
+                Ordering::Equal => return Some((known, value)),
+                Ordering::Less => self.step(),
+                Ordering::Greater => break,
             }
         }
         let (Ok(at) | Err(at)) = self.map.find(key);
-        self.last = at;
-        self.at(at).filter(|(known, _)| (*known).borrow() == key)
+        let At { chunk, place } = at;
+        (self.chunk, self.place) = (chunk, place);
+        let (known, value) = self.map.chunks.get(chunk)?.get(place)?;
+        (known.borrow() == key).then_some((known, value))
     }
 
-    fn at(&self, at: At) -> Option<(&'m K, &'m V)> {
-        let (key, value) = self.map.chunks.get(at.chunk)?.get(at.place)?;
-        Some((key, value))
-    }
-
-    /// Returns the place after the last key's.
-    fn after_last(&self) -> At {
-        let At { chunk, place } = self.last;
-        let ends_chunk = self.map.chunks.get(chunk).is_some_and(|entries| entries.len() == place + 1);
-        if ends_chunk { At { chunk: chunk + 1, place: 0 } } else { At { chunk, place: place + 1 } }
+    fn step(&mut self) {
+        self.place += 1;
+        if self.map.chunks.get(self.chunk).is_some_and(|entries| entries.len() == self.place) {
+            (self.chunk, self.place) = (self.chunk + 1, 0);
+        }
     }
 }

@@ -78,7 +78,7 @@ impl<E: Entry> EntryMap<E> {
 }
 
 /// A place in a map: a chunk and a place in it, or that of the next entry.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 struct At {
     chunk: usize,
     place: usize,
