@@ -216,11 +216,9 @@ fn judge(outcome: &mut SyncOutcome, desired: &DesiredSet, backend: &mut dyn Back
     let observed = ids.map(|id| (id, backend.object_health(id)));
     let observed: Vec<(&ObjectId, ObjectHealth)> =
         observed.filter(|(_, observed)| *observed != ObjectHealth::default()).collect();
-    let stuck = observed.iter().filter(|(_, observed)| match observed.health {
-        Health::Healthy => false,
-        Health::Failed(_) => true,
-        Health::Progressing(_) => observed.overdue,
-    });
+    let stuck = observed
+        .iter()
+        .filter(|(_, observed)| observed.overdue || matches!(observed.health, Health::Failed(_)));
     let reasons = backend.reasons(&stuck.map(|(id, _)| *id).collect::<Vec<_>>());
     for (id, observed) in observed {
         let problem = |message: String| Problem { object: id.clone(), message };
