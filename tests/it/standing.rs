@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support::faults::kubeconfig_of;
 use crate::support::member::Member;
+use crate::support::ports::free_port;
 use crate::support::remote::{Fleet, Plain, Running as Remote, Server as _};
 use crate::support::wait::until;
 use crate::support::{Ran, Repo, berth, small_fleet};
@@ -50,11 +51,6 @@ impl Drop for Way {
     fn drop(&mut self) {
         self.close();
     }
-}
-
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
 }
 
 /// `berth status` in a fleet's repository, into which the member's refs are fetched.

@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 
 use crate::daemon::Daemon;
 use crate::support::page::page;
+use crate::support::ports::free_port;
 use crate::support::programs::{made, skipped};
 use crate::support::wait::until;
 use crate::support::{Ran, Repo, berth, config_map, hermetic, small_fleet};
@@ -24,11 +25,6 @@ fn program() -> Option<&'static PathBuf> {
             None
         }
     }
-}
-
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
 }
 
 /// A collector at work, until it is dropped.

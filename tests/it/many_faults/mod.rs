@@ -11,6 +11,7 @@ mod world;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use crate::support::ports::free_port;
 use crate::support::random::rounds;
 use crate::support::wait::{seen_in_time, until};
 use crate::support::{RENDERED, Ran, berth};
@@ -36,7 +37,7 @@ fn nothing_is_lost_by_any_fault_and_all_goes_on_once_it_is_over() {
     world.keep_a_backup();
     let folder = world.fleet.root().join("prometheus");
     let alarms = (seconds >= LONG_ENOUGH)
-        .then(|| Alarms::over(&world.ports(), world::free_port(), &folder).expect("Prometheus runs"));
+        .then(|| Alarms::over(&world.ports(), free_port(), &folder).expect("Prometheus runs"));
     let begun = Instant::now();
     let only = std::env::var("BERTH_FAULT").unwrap_or_default();
     let chosen: Vec<&Fault> = faults::ALL.iter().filter(|fault| fault.name.contains(&only)).collect();

@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use crate::signing::Keys;
 use crate::support::disk::Disk;
 use crate::support::kube::{ControlPlane, Wanted};
+use crate::support::ports::free_port;
 use crate::support::random::Random;
 use crate::support::remote::{Fleet, Harm, Https, Plain, Running, Server, Ssh, Wire};
 use crate::support::wait::until;
@@ -47,11 +48,6 @@ pub struct World {
     /// The commit of a ref that was moved.
     newest: String,
     seen: BTreeMap<&'static str, Objects>,
-}
-
-pub fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
 }
 
 /// Replaces a file whole.

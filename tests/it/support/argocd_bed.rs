@@ -3,7 +3,7 @@
 //! the value is dropped or the test process dies.
 
 use std::fs::File;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -11,6 +11,7 @@ use std::process::{Child, Stdio};
 use serde_json::{Value as Json, json};
 
 use super::kube::{ControlPlane, Wanted};
+use super::ports::free_port;
 use super::remote::PASSWORD;
 use super::site::Site;
 use super::wait::until;
@@ -239,8 +240,4 @@ impl Drop for Bed {
             let _ = child.wait();
         }
     }
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
 }

@@ -1,13 +1,13 @@
 //! Flux for tests: its source-controller and kustomize-controller against a test's control plane, on free ports of the
 //! loopback address. They stop when the value is dropped or the test process dies.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use serde_json::Value as Json;
 
 use super::kube::ControlPlane;
+use super::ports::free_port;
 use super::{Ran, hermetic, programs};
 
 /// Running controllers.
@@ -114,8 +114,4 @@ impl Drop for Flux {
 /// The status of a condition of an object.
 pub fn condition<'a>(object: &'a Json, name: &str) -> Option<&'a Json> {
     object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == name)
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
 }

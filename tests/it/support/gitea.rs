@@ -2,7 +2,6 @@
 //! folder and on a port of its own. It is built once where Go is at hand, and stops when its value is dropped or
 //! the test process dies. Finding none is a skipped test, or under `CI=true` a failed one.
 
-use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value as Json, json};
 
+use super::ports::free_port;
 use super::wait::seen_in_time;
 use super::{Ran, hermetic, programs};
 
@@ -64,7 +64,7 @@ impl Gitea {
         let programs = programs(find()?, data.path());
         let work = data.path().join("work");
         std::fs::create_dir(&work).expect("a folder");
-        let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
+        let port = free_port();
         let url = format!("http://127.0.0.1:{port}");
         let ini = work.join("app.ini");
         std::fs::write(&ini, settings(&url, port, &work, &programs)).expect("a file");

@@ -32,6 +32,7 @@ pub mod ocm;
 pub mod owned;
 pub mod page;
 pub mod pod;
+pub mod ports;
 pub mod programs;
 pub mod random;
 pub mod real_fleet;

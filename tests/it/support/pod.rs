@@ -1,7 +1,6 @@
 //! A pod without a kubelet: the command of a Deployment's container, with the variables, volumes and credentials that
 //! the pod would have, as a process of this machine.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,6 +8,7 @@ use serde_json::Value as Json;
 
 use super::kube::ControlPlane;
 use super::page::page;
+use super::ports::free_port;
 use super::{Ran, berth, hermetic};
 
 /// A pod's folders, the kubelet's part.
@@ -31,9 +31,7 @@ impl Pod {
         std::fs::write(folder.path().join("ca.crt"), decoded(authority)).expect("a file");
         let server = cluster["server"].as_str().expect("a server").trim_start_matches("https://").to_owned();
         let (host, port) = server.rsplit_once(':').expect("a port");
-        let probed =
-            TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
-        let pod = Pod { folder, host: host.to_owned(), port: port.to_owned(), probed };
+        let pod = Pod { folder, host: host.to_owned(), port: port.to_owned(), probed: free_port() };
         pod.set_token(token);
         pod
     }

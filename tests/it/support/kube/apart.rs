@@ -2,11 +2,11 @@
 //! ends it when the shell's standard input closes, so that none outlives the test.
 
 use std::fs::File;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use super::super::hermetic;
+use super::super::ports::free_port;
 use super::super::wait::until;
 use super::together::wait;
 use super::{Wanted, audit_log};
@@ -23,7 +23,7 @@ pub fn start(folder: &Path, data: &Path, wanted: Wanted) -> (Processes, PathBuf)
     let kubeconfig = data.join("kubeconfig");
     let pki = data.join("pki");
     std::fs::create_dir_all(&pki).expect("a folder");
-    let [client, peer, api] = free_ports();
+    let [client, peer, api] = [(); 3].map(|()| free_port());
     let at = |path: &Path| path.to_str().expect("a text path").to_owned();
     let write = |name: &str, text: &str| {
         let path = data.join(name);
@@ -149,10 +149,4 @@ impl Drop for Processes {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-/// Ports that were free a moment ago.
-fn free_ports<const N: usize>() -> [u16; N] {
-    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
-    listeners.map(|listener| listener.local_addr().expect("an address").port())
 }

@@ -10,13 +10,13 @@ pub use exchange::{Exchange, call};
 pub use fleet::Shop;
 pub use gate::{Asked, Deed, Gate};
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
 use serde_json::Value as Json;
 
+use super::ports::free_port;
 use super::wait::until;
 use super::{hermetic, programs};
 
@@ -55,9 +55,7 @@ impl Registry {
     fn with(delete: &str, with_password: bool) -> Option<Registry> {
         let program = find()?.join("registry");
         let data = tempfile::tempdir().expect("a temporary folder");
-        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = free.local_addr().expect("an address").port();
-        drop(free);
+        let port = free_port();
         let path = data.path().display();
         let auth = if with_password {
             std::fs::write(data.path().join("htpasswd"), HTPASSWD).expect("a file");

@@ -1,11 +1,12 @@
 //! The servers themselves, each a process of its own.
 
 use std::io::{BufRead as _, BufReader};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use super::{Fleet, PASSWORD};
+use crate::support::ports::free_port;
 use crate::support::wait::until;
 use crate::support::{Ran, hermetic};
 
@@ -50,10 +51,6 @@ impl Server for Folder {
     }
     fn start(&mut self) {}
     fn stop(&mut self) {}
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
 }
 
 fn wait_for_port(port: u16) {
@@ -160,8 +157,13 @@ impl Https {
         assert_eq!(made.code, 0, "{}", made.err);
         std::fs::write(root.join("token"), format!("{PASSWORD}\n")).expect("a file");
         let password = PASSWORD.to_owned();
-        let mut server =
-            Https { root: root.to_owned(), port: 0, password, trusted: true, process: Process(None) };
+        let mut server = Https {
+            root: root.to_owned(),
+            port: free_port(),
+            password,
+            trusted: true,
+            process: Process(None),
+        };
         server.start();
         Some(server)
     }
@@ -173,7 +175,7 @@ impl Https {
         }
         let mut server = Https {
             root: root.to_owned(),
-            port: 0,
+            port: free_port(),
             password: String::new(),
             trusted: false,
             process: Process(None),
