@@ -11,6 +11,8 @@ pub(super) struct Case<'a> {
     pub(super) table: &'a Table<'a>,
     pub(super) policy: &'a Policy,
     pub(super) candidates: &'a [Row],
+    /// The candidates that pass the filters, if they are known and nobody asks why the others do not.
+    pub(super) passing: Option<&'a [Row]>,
     pub(super) previous: Option<&'a Decision>,
     /// The rows of the current picks.
     pub(super) current_rows: &'a [Row],

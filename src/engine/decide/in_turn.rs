@@ -55,7 +55,7 @@ pub(super) fn decide(case: &Case<'_>, choices: &[Choice], recorder: &mut impl Re
         unmet,
     };
     let condition = (case.policy.condition.function)(&outcome);
-    Chosen { picks: picks.into_iter().map(|(_, pick)| pick).collect(), condition }
+    Chosen { picks, condition }
 }
 
 /// Returns the candidates that pass the filters, or that the placement has: a cluster that is away for a while keeps

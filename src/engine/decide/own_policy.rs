@@ -2,28 +2,53 @@
 //!
 //! A recorder hears the findings of each step: in a pass it only counts, for `explain` it keeps everything.
 
+use super::candidates::Open;
 use super::case::Case;
 use super::cluster_table::Row;
+use super::digest::covers_all;
 use super::divide::{self, Divided};
 use super::filter::{Checked, Code};
 use super::in_turn;
-use super::recorder::Recorder;
+use super::recorder::{Counts, Recorder};
 use super::score::{ScoreContext, score};
 use super::score_order::{Scored, by_what};
 use super::select;
 use berth_base::model::decision::Outcome;
 use berth_base::model::placement::{Blocked, Filter, Retention, Selection};
-use berth_base::model::{Condition, Pick, PickDetails};
+use berth_base::model::{Condition, DecisionFormat, Pick, PickDetails, Refused};
 use berth_base::packed::Packed;
 use std::iter::Peekable;
 use std::sync::Arc;
 
 const NOT_NAMED: &str = "not named by the placement";
 
-/// The picks by name ascending, and the condition.
+/// The picks with their rows, ascending, and the condition.
 pub(super) struct Chosen {
-    pub(super) picks: Vec<Pick>,
+    pub(super) picks: Vec<(Row, Pick)>,
     pub(super) condition: Option<Condition>,
+}
+
+/// Decides, and counts the refused clusters. Looks at each candidate only where the decision tells of those.
+pub(super) fn decide_and_count(
+    case: &Case<'_>,
+    open: &Open,
+    format: DecisionFormat,
+) -> (Chosen, Vec<Refused>) {
+    let Case { policy, .. } = *case;
+    let passing = &open.passing.rows;
+    let is_known = format == DecisionFormat::Second
+        && case.is_current.is_empty()
+        && policy.division.is_none()
+        && matches!(policy.selection, Selection::All | Selection::First(_));
+    if is_known && !covers_all(policy, passing.len()) {
+        let chosen = decide(&Case { passing: Some(passing), ..*case }, &mut Counts::default());
+        if !covers_all(policy, chosen.picks.len()) {
+            return (chosen, Vec::new());
+        }
+    }
+    let mut counts = Counts::default();
+    let chosen = decide(case, &mut counts);
+    (chosen, counts.finish())
 }
 
 pub(super) fn decide(case: &Case<'_>, recorder: &mut impl Recorder) -> Chosen {
@@ -72,7 +97,7 @@ pub(super) fn decide(case: &Case<'_>, recorder: &mut impl Recorder) -> Chosen {
         unmet: passed.unmet,
     };
     let condition = (case.policy.condition.function)(&outcome);
-    Chosen { picks: picks.into_iter().map(|(_, pick)| pick).collect(), condition }
+    Chosen { picks, condition }
 }
 
 /// Rows that passed the filters, ascending, without current picks that stay; and wanted names that did not
@@ -83,6 +108,11 @@ struct Passed {
 }
 
 fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut impl Recorder) -> Passed {
+    if let Some(passing) = case.passing {
+        let mut kept = kept.iter().peekable();
+        let rows = passing.iter().copied().filter(|row| !reaches(&mut kept, *row)).collect();
+        return Passed { rows, unmet: Vec::new() };
+    }
     // Picks that stay under an unchanged policy pass no filters; under a new policy no pick is current yet.
     let is_current = match case.policy.retention {
         Retention::None => case.is_current,
@@ -189,7 +219,7 @@ fn replaced(case: &Case<'_>, kept: &[Row], filters: &[&Filter]) -> Vec<Row> {
 /// Keeps the current picks whose clusters still exist, or none.
 fn stand_blocked(case: &Case<'_>, blocked: &Blocked) -> Chosen {
     let current_rows: &[Row] = if blocked.keep_earlier { case.current_rows } else { &[] };
-    let picks = current_rows.iter().map(|row| current_pick(case, *row)).collect();
+    let picks = current_rows.iter().map(|row| (*row, current_pick(case, *row))).collect();
     Chosen { picks, condition: Some(blocked.condition.clone()) }
 }
 
@@ -220,7 +250,7 @@ fn stand_divided(case: &Case<'_>, then: &[Filter], recorder: &mut impl Recorder)
             recorder.refused(row, index, code);
         } else {
             recorder.kept(row);
-            picks.push(current_pick(case, row));
+            picks.push((row, current_pick(case, row)));
         }
     }
     recorder.checks(&checks);

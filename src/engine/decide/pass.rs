@@ -11,7 +11,7 @@ use super::digest::{Digests, covers_all};
 use super::divide;
 use super::followed_placements::{self, Following};
 use super::group;
-use super::own_policy;
+use super::own_policy::{self, Chosen};
 use super::recorder::Counts;
 use super::score::Load;
 use super::trace::{self, ClusterTrace, Stage, Step, Steps, Trace};
@@ -195,6 +195,7 @@ impl<'f, 't> Pass<'f, 't> {
             table,
             policy,
             candidates: &candidates.rows,
+            passing: None,
             previous,
             current_rows: &current_rows,
             is_current: &is_current,
@@ -261,16 +262,16 @@ impl<'f, 't> Pass<'f, 't> {
         policy: &'f Policy,
     ) -> Decision {
         let (table, digests) = (self.table, &self.digests);
-        let mut counts = Counts::default();
-        let made = own_policy::decide(case, &mut counts);
+        let (Chosen { picks, condition }, refused) = own_policy::decide_and_count(case, open, self.format);
+        let (rows, picks): (Vec<Row>, Vec<Pick>) = picks.into_iter().unzip();
         let digest = match self.format {
             DecisionFormat::First => digests.first(table, candidates, policy),
-            DecisionFormat::Second => digests.of(table, open, &table.rows_of(&made.picks), policy),
+            DecisionFormat::Second => digests.of(table, open, &rows, policy),
         };
         let mut decision = Decision {
-            picks: made.picks.into(),
-            refused: counts.finish(),
-            condition: made.condition,
+            picks: picks.into(),
+            refused,
+            condition,
             digest: Some(digest),
             policy: Some(policy.text.clone()),
             ..empty(placement)
