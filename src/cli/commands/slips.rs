@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::slips::{self, Slip};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
-use berth_base::model::Workload;
+use berth_base::model::{Object, Workload};
+use berth_base::parallel;
 use berth_base::source::SourceTree;
 use berth_base::yaml::{self, Limits, Mark, Node, Value};
 
@@ -14,12 +15,12 @@ pub fn of<'f>(workloads: impl Iterator<Item = &'f Workload>, tree: &SourceTree) 
     let mut files = BTreeMap::new();
     let templates = workloads.flat_map(|workload| &workload.templates);
     let mut seen = BTreeSet::new();
-    for object in templates.map(|template| &template.object) {
-        // Several placements may carry one object.
-        if !seen.insert((object.origin.clone(), object.id.clone())) {
-            continue;
-        }
-        for slip in slips::slips(&object.content.to_json()) {
+    let objects = templates.map(|template| &*template.object);
+    // Several placements may carry one object.
+    let objects: Vec<&Object> = objects.filter(|object| seen.insert((&object.origin, &object.id))).collect();
+    let slips = parallel::map(&objects, |object| slips::slips(&object.content.to_json()));
+    for (object, slips) in objects.into_iter().zip(slips) {
+        for slip in slips {
             let roots = files.entry(object.origin.file.clone()).or_insert_with(|| {
                 let file = tree.files.iter().find(|file| file.path == object.origin.file);
                 file.map(|file| yaml::read(&file.bytes, &Limits::default()).documents).unwrap_or_default()

@@ -27,6 +27,7 @@ use berth_base::model::{
     ContentError, ContentId, Contents, Decision, Fleet, FolderEntry, Folders, Key, Map, Pick, Shared,
     Workload,
 };
+use berth_base::parallel;
 use berth_base::text::shared_values::SharedValues;
 use claims::Claim;
 use copies::{Copies, Made, Store};
@@ -91,10 +92,15 @@ pub(crate) fn render_after(
     for gone in changes.before.values() {
         results.put(fleet, gone, &[]);
     }
-    for key in &changes.keys {
-        match note_objects(&inputs, key, previous) {
-            Some(decision) => drop(results.decisions.insert(key.clone(), decision)),
-            None => drop(results.decisions.remove(key)),
+    let keys: Vec<&Key> = changes.keys.iter().collect();
+    // A part at a time, so that not all decisions are there twice.
+    for keys in keys.chunks(AT_ONCE) {
+        let decisions = parallel::map(keys, |key| note_objects(&inputs, key, previous));
+        for (key, decision) in keys.iter().zip(decisions) {
+            match decision {
+                Some(decision) => drop(results.decisions.insert((*key).clone(), decision)),
+                None => drop(results.decisions.remove(*key)),
+            }
         }
     }
     results.warnings.update(&old, &inputs, &changes.keys);
@@ -110,6 +116,9 @@ pub(crate) fn render_after(
     drop(changes);
     Ok((Rendered { folders, diagnostics }, ProcessCache { inputs, results, made }))
 }
+
+/// The decisions that get their objects at a time.
+const AT_ONCE: usize = 8192;
 
 /// A copy in a cluster's folder.
 struct Placed<'c> {

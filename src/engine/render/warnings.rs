@@ -11,6 +11,7 @@ use berth_base::model::{
     Applies, Decision, Fleet, Key, Map, Object, Override, Requirement, Shared, Term, Workload,
 };
 use berth_base::packed::View;
+use berth_base::parallel;
 use berth_base::patch::sops;
 
 /// The warnings of each workload, kept for the next rendering.
@@ -41,20 +42,26 @@ impl Warnings {
             looked.extend(self.own.keys().cloned());
         }
         let labelled = Labelled::of(fleet, looked.iter().filter_map(|key| fleet.workloads.get(key)));
-        for key in &looked {
+        let these: Vec<&Key> = looked.iter().collect();
+        let found = parallel::map(&these, |key| {
             let (workload, decision) = (fleet.workloads.get(key), new.decisions.get(key));
             let own = workload.map(|workload| own(fleet, workload, decision));
-            set(&mut self.own, key, own.filter(|own| !own.is_empty()));
             let rules = workload.zip(decision).map(|(workload, decision)| labelled.rules(workload, decision));
-            set(&mut self.rules, key, rules.filter(|rules| !rules.is_empty()));
+            (own.filter(|own| !own.is_empty()), rules.filter(|rules| !rules.is_empty()))
+        });
+        for (key, (own, rules)) in these.into_iter().zip(found) {
+            set(&mut self.own, key, own);
+            set(&mut self.rules, key, rules);
         }
         looked.extend(self.of_moved_namespaces(new, &moved_namespaces(old, new, keys)));
         let bringing = match looked.is_empty() {
             true => Bringing::new(),
             false => bringing(fleet),
         };
-        for key in &looked {
-            set(&mut self.homeless, key, homeless(new, key, &bringing));
+        let looked: Vec<&Key> = looked.iter().collect();
+        let found = parallel::map(&looked, |key| homeless(new, key, &bringing));
+        for (key, found) in looked.into_iter().zip(found) {
+            set(&mut self.homeless, key, found);
         }
     }
 

@@ -93,7 +93,7 @@ impl<E: Entry<Key: Ord>> EntryMap<E> {
         self.find_in(self.chunks.partition_point(ends_before), key)
     }
 
-    /// [`Map::find`] for a key that is likely in this chunk or the next one.
+    /// [`Map::find`] for a key that is likely in this chunk or the next one, or behind all.
     fn find_near<Q: Ord + ?Sized>(&self, key: &Q, near: usize) -> Result<At, At>
     where
         E::Key: Borrow<Q>,
@@ -165,7 +165,8 @@ impl<E: Entry<Key: Ord> + Clone> EntryMap<E> {
 
     /// Puts an entry in place of the one with its key, and returns that.
     pub fn put(&mut self, entry: E) -> Option<E> {
-        match self.find(entry.key()) {
+        // Most come in the order of their keys.
+        match self.find_near(entry.key(), self.chunks.len()) {
             Ok(At { chunk, place }) => Some(std::mem::replace(self.chunk_mut(chunk)?.get_mut(place)?, entry)),
             Err(at) => {
                 self.put_new(at, entry);

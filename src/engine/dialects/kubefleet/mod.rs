@@ -39,6 +39,7 @@ use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::named::Functions;
 use berth_base::model::placement::Source;
 use berth_base::model::{Cluster, Key, Placement, Shared, Template, Workload};
+use berth_base::parallel;
 use berth_base::yaml::Scope;
 
 pub(crate) use staged_updates::stages;
@@ -109,11 +110,13 @@ struct One {
 }
 
 fn lower(input: &Input<'_>, lowered: &mut Lowered) {
-    let mut read = Read::default();
-    for (index, document) in input.documents.iter().enumerate() {
+    let readings = parallel::map(&input.documents, |document| {
         let unknown_fields = kinds::unknown_fields(&document.version, input.unknown_fields);
         let against = ReadingContext { stage: "KubeFleet", context: 0, unknown_fields };
-        let one = document.recall(against, || read_one(input, document));
+        document.recall(against, || read_one(input, document))
+    });
+    let mut read = Read::default();
+    for (index, one) in readings.iter().enumerate() {
         lowered.diagnostics.extend(one.diagnostics.iter().cloned());
         if one.faulty {
             lowered.faulty.insert(index);
