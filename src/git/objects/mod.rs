@@ -4,7 +4,8 @@
 //! compare-and-swap; the user's Git configuration does not affect them. No network here.
 //!
 //! - [`repo`]: opening, revisions, commits, trees. [`source_tree`]: a commit as a source tree.
-//! - [`write`]: blobs, trees and commits; `raw_tree`: trees as Git stores them. [`contents`]: rendered bytes by id.
+//! - [`write`]: blobs, trees and commits; `raw_tree`, `recent_trees`: trees as Git stores them.
+//!   [`contents`]: rendered bytes by id.
 //! - [`refs`]: moving refs, [`locks`] and all. `list_refs`, `packed_refs`: many of them at once.
 //!   `known_refs`, `ref_lock`: one by one.
 //! - `pending`: new objects until they are needed. `pack`, `pack_index`: many of them as one pack. `damage`: objects that
@@ -29,6 +30,7 @@ mod pack_index;
 mod packed_refs;
 mod pending;
 mod raw_tree;
+mod recent_trees;
 mod ref_lock;
 pub mod refs;
 pub mod remotes;
@@ -42,6 +44,7 @@ pub use contents::{BlobIds, GitContents};
 pub use error::GitError;
 pub use id::{CommitId, TreeId};
 pub use merge::Merged;
+pub use recent_trees::RecentTrees;
 pub use refs::{RefMove, is_valid_ref};
 pub use repo::{CommitInfo, Entry, EntryKind, PathChange, Repo};
 pub use scratch::Scratch;

@@ -12,6 +12,7 @@ use super::damage;
 use super::error::GitError;
 use super::id::{CommitId, TreeId, bytes_of, oid};
 use super::pending::Pending;
+use super::recent_trees::RecentTrees;
 use berth_base::diag::did_you_mean;
 use berth_base::model::ContentId;
 use berth_base::progress::Progress;
@@ -26,6 +27,7 @@ pub struct Repo {
     /// New objects stay in memory, and refs stay where they are.
     pub(super) is_rehearsal: bool,
     pub(super) progress: Progress,
+    pub(super) recent: RecentTrees,
 }
 
 impl std::fmt::Debug for Repo {
@@ -98,6 +100,7 @@ impl Repo {
             cleared: RefCell::default(),
             is_rehearsal: false,
             progress: Progress::default(),
+            recent: RecentTrees::default(),
         })
     }
 
@@ -270,23 +273,6 @@ impl Repo {
             .iter()
             .map(|entry| Entry { name: entry.name_bytes().to_vec(), kind: kind_of(&entry) })
             .collect())
-    }
-
-    /// The bytes of one tree, as Git stores it.
-    pub(super) fn tree_bytes(&self, id: TreeId) -> Result<Vec<u8>, GitError> {
-        if id == TreeId::EMPTY {
-            return Ok(Vec::new());
-        }
-        self.flush_for(id.oid())?;
-        let odb = self.inner.odb().map_err(GitError::failed("opening the object database"))?;
-        let object = odb.read(id.oid()).map_err(GitError::failed(format!("reading tree {id}")))?;
-        match object.kind() {
-            git2::ObjectType::Tree => Ok(object.data().to_vec()),
-            kind => Err(GitError::Failed {
-                doing: format!("reading tree {id}"),
-                message: format!("it is a {kind}"),
-            }),
-        }
     }
 
     /// The folders of these names in a tree that may have many more.

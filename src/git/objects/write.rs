@@ -181,13 +181,14 @@ impl<'r> Writer<'r> {
         if bytes.is_empty() {
             return Ok(TreeId::EMPTY);
         }
-        if bytes == before {
+        if *bytes == *before {
             return Ok(tree);
         }
         let (id, new) = match tree {
             TreeId::EMPTY => self.object(ObjectType::Tree, &bytes)?,
             _ => self.new_object(ObjectType::Tree, &bytes)?,
         };
+        self.repo.recent.replace(tree, TreeId::of(id), &bytes);
         self.counts.trees += usize::from(new);
         Ok(TreeId::of(id))
     }

@@ -1,0 +1,90 @@
+//! The large trees that were written last, in memory: each publication edits the folder of all clusters.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::error::GitError;
+use super::id::TreeId;
+use super::repo::Repo;
+
+/// The size from which a tree is remembered, in bytes.
+const LARGE: usize = 1 << 16;
+
+/// The number of trees that are remembered.
+const MOST: usize = 8;
+
+/// Trees as Git stores them. A clone is the same memory.
+#[derive(Clone, Debug, Default)]
+pub struct RecentTrees(Arc<Mutex<VecDeque<RecentTree>>>);
+
+#[derive(Debug)]
+struct RecentTree {
+    id: TreeId,
+    bytes: Arc<[u8]>,
+}
+
+impl Repo {
+    /// Lets work on this repository go on from the trees that earlier work wrote.
+    #[must_use]
+    pub fn recalling(self, recent: &RecentTrees) -> Repo {
+        Repo { recent: recent.clone(), ..self }
+    }
+
+    /// The bytes of one tree, as Git stores it.
+    pub(super) fn tree_bytes(&self, id: TreeId) -> Result<Arc<[u8]>, GitError> {
+        if id == TreeId::EMPTY {
+            return Ok(Arc::default());
+        }
+        if let Some(bytes) = self.recent.get(id) {
+            return Ok(bytes);
+        }
+        self.flush_for(id.oid())?;
+        let odb = self.inner.odb().map_err(GitError::failed("opening the object database"))?;
+        let object = odb.read(id.oid()).map_err(GitError::failed(format!("reading tree {id}")))?;
+        match object.kind() {
+            git2::ObjectType::Tree => Ok(object.data().into()),
+            kind => Err(GitError::Failed {
+                doing: format!("reading tree {id}"),
+                message: format!("it is a {kind}"),
+            }),
+        }
+    }
+}
+
+impl RecentTrees {
+    pub(super) fn get(&self, id: TreeId) -> Option<Arc<[u8]>> {
+        let trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        trees.iter().find(|known| known.id == id).map(|known| known.bytes.clone())
+    }
+
+    /// Remembers a tree in place of the one that it was made of.
+    pub(super) fn replace(&self, before: TreeId, id: TreeId, bytes: &[u8]) {
+        if bytes.len() < LARGE {
+            return;
+        }
+        let mut trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        trees.retain(|known| known.id != before && known.id != id);
+        trees.truncate(MOST - 1);
+        trees.push_front(RecentTree { id, bytes: bytes.into() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_large_trees_that_came_last_are_known_each_in_place_of_the_one_before() {
+        let (trees, large) = (RecentTrees::default(), vec![7; LARGE]);
+        let id = |number: u8| TreeId([number; 20]);
+        for number in 1..=9 {
+            trees.replace(TreeId::EMPTY, id(number), &large);
+        }
+        assert!(trees.get(id(1)).is_none() && (2..=9).all(|number| trees.get(id(number)).is_some()));
+        trees.replace(id(5), id(10), &large);
+        assert!(trees.get(id(5)).is_none() && trees.get(id(2)).is_some());
+        assert_eq!(trees.get(id(10)).as_deref(), Some(large.as_slice()));
+        trees.replace(id(2), id(11), &large[1..]);
+        assert!(trees.get(id(11)).is_none());
+    }
+}
