@@ -39,7 +39,8 @@ pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
         repo: args.path.clone().unwrap_or_else(|| args.fleet.repo.clone()),
         ..args.fleet.clone()
     };
-    let inputs = fleet.read_against(args.base.as_deref(), ui)?;
+    let mut inputs = fleet.read_against(args.base.as_deref(), ui)?;
+    inputs.forget_files();
     // Rendering finds what reading cannot: overrides that do not apply, objects that collide.
     let mut built = inputs.build(&mut UnpublishedContents::naming(&inputs)?)?;
     built

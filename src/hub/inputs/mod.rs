@@ -39,7 +39,7 @@ use berth_base::model::{
 };
 use berth_base::source::{self, SourceTree};
 use berth_engine::decide::Decided;
-use berth_engine::load::{self, History, Loaded};
+use berth_engine::load::{self, FileCache, History, Loaded};
 use berth_engine::pipeline::{self, Built, Inputs};
 use berth_engine::state::{self, State};
 use berth_git::{self as git, CommitId, Repo};
@@ -309,6 +309,11 @@ impl PassInputs {
         edit(&mut self.tree);
         let parsed = &mut self.cache.parsed;
         self.loaded = self.history.with(|history| load::load_with_cache(&self.tree, history, parsed));
+    }
+
+    /// Forgets the files as they were parsed, for whoever builds once and reads nothing again.
+    pub fn forget_files(&mut self) {
+        self.cache.parsed = FileCache::default();
     }
 
     /// Returns the cache for the next pass.
