@@ -39,7 +39,7 @@ use berth_base::model::{
 };
 use berth_base::source::{self, SourceTree};
 use berth_engine::decide::Decided;
-use berth_engine::load::{self, FileCache, History, Loaded};
+use berth_engine::load::{self, History, Loaded};
 use berth_engine::pipeline::{self, Built, Inputs};
 use berth_engine::state::{self, State};
 use berth_git::{self as git, CommitId, Repo};
@@ -311,9 +311,11 @@ impl PassInputs {
         self.loaded = self.history.with(|history| load::load_with_cache(&self.tree, history, parsed));
     }
 
-    /// Forgets the files as they were parsed, for whoever builds once and reads nothing again.
+    /// Forgets the files as they were parsed, for whoever builds once and reads nothing again. Another thread takes them
+    /// apart.
     pub fn forget_files(&mut self) {
-        self.cache.parsed = FileCache::default();
+        let files = std::mem::take(&mut self.cache.parsed);
+        std::thread::spawn(move || drop(files));
     }
 
     /// Returns the cache for the next pass.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::error::PublishError;
 use super::rendered_state::CurrentState;
 use berth_base::model::release::Releases;
-use berth_base::model::{Decision, Folder, Map, differences, path};
+use berth_base::model::{Folder, Map, differences, path};
+use berth_base::parallel;
 use berth_engine::state::{State, decision_file, layout, placement_decision, releases_file};
 use berth_git::{Entry, EntryKind, TreeId, Writer};
 
@@ -17,6 +18,9 @@ pub(super) struct Written {
 
 /// The new entries of paths below one of berth's folders; none where a path goes.
 type Edits = BTreeMap<String, Option<EntryKind>>;
+
+/// The decisions that are written at a time.
+const AT_ONCE: usize = 512;
 
 pub(super) fn write(
     writer: &mut Writer<'_>,
@@ -91,21 +95,20 @@ fn decisions(writer: &mut Writer<'_>, before: &State, next: &State) -> Result<Ed
     let mut edits = Edits::new();
     let changes: Vec<_> = before.decisions.changes(&next.decisions).collect();
     writer.progress().begin_of("building the decisions", changes.len());
-    for one in changes {
-        writer.progress().add(1);
-        let picks = |decision: Option<&Decision>| decision.map(|decision| decision.picks.clone());
-        let has_same_files = picks(one.before) == picks(one.after);
-        if let Some(before) = one.before.filter(|_| !has_same_files) {
-            edits.extend(placement_decision::paths(before).into_iter().map(|path| (path, None)));
-        }
-        let Some(decision) = one.after else {
-            edits.insert(path::of_key(one.key), None);
-            continue;
-        };
-        let text = decision_file::write_decision(decision);
-        edits.insert(path::of_key(one.key), Some(file(writer, &text)?));
-        if !has_same_files {
-            for (path, text) in placement_decision::files(decision) {
+    // A part at a time, so that not all texts are in memory.
+    for part in changes.chunks(AT_ONCE) {
+        let texts = parallel::map(part, |one| one.after.map(decision_file::write_decision));
+        for (one, text) in part.iter().zip(texts) {
+            writer.progress().add(1);
+            let written = text.map(|text| file(writer, &text)).transpose()?;
+            edits.insert(path::of_key(one.key), written);
+            let [before, after] = [one.before, one.after].map(|one| one.map(|decision| &decision.picks));
+            if before == after {
+                continue;
+            }
+            let gone = one.before.map(placement_decision::paths).unwrap_or_default();
+            edits.extend(gone.into_iter().map(|path| (path, None)));
+            for (path, text) in one.after.map(placement_decision::files).unwrap_or_default() {
                 edits.insert(path, Some(file(writer, &text)?));
             }
         }

@@ -23,6 +23,7 @@ use berth_base::model::{
     ClusterStatus, Decision, Key, Map, Member, MemberCursor, MemberView, ObjectId, Observed, Published,
     Shared, Timestamp, path,
 };
+use berth_base::parallel;
 
 pub use lines::{ClusterLine, WorkloadLine};
 
@@ -163,13 +164,15 @@ impl FleetSummary {
         }
         let released = before.releases.changes(&self.inputs.releases);
         stale.extend(released.map(|one| Arc::new(one.key.clone())));
-        for key in stale {
-            match with_objects(self.inputs.decisions.get(&*key)) {
-                Some(decision) => {
-                    let line = WorkloadLine::of(&self.reported(decision), DIALECTS);
-                    self.workloads.insert(decision.key.clone(), line.into());
-                }
-                None => drop(self.workloads.remove(&*key)),
+        let stale: Vec<Arc<Key>> = stale.into_iter().collect();
+        let lines = parallel::map(&stale, |key| {
+            let decision = with_objects(self.inputs.decisions.get(&**key))?;
+            Some(WorkloadLine::of(&self.reported(decision), DIALECTS))
+        });
+        for (key, line) in stale.iter().zip(lines) {
+            match line {
+                Some(line) => drop(self.workloads.insert((**key).clone(), line.into())),
+                None => drop(self.workloads.remove(&**key)),
             }
         }
     }
