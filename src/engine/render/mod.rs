@@ -94,9 +94,9 @@ pub(crate) fn render_after(
     }
     let keys: Vec<&Key> = changes.keys.iter().collect();
     // A part at a time, so that not all decisions are there twice.
-    for keys in keys.chunks(AT_ONCE) {
-        let decisions = parallel::map(keys, |key| note_objects(&inputs, key, previous));
-        for (key, decision) in keys.iter().zip(decisions) {
+    for part in keys.chunks(AT_ONCE) {
+        let decisions = parallel::map(part, |key| note_objects(&inputs, key, previous));
+        for (key, decision) in part.iter().zip(decisions) {
             match decision {
                 Some(decision) => drop(results.decisions.insert((*key).clone(), decision)),
                 None => drop(results.decisions.remove(*key)),
