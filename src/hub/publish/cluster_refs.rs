@@ -50,18 +50,17 @@ pub fn repair(
     let mut writer = Writer::new(repo)?;
     let key = identity.signer.as_ref().map(|signer| signer.public().clone());
     let fleet = identity.fleet.as_deref().or(rendered.trailers.fleet()).map(one_line);
-    let settled = cache.settled.take();
-    let listed = settled.as_ref().map(|settled| settled.refs.clone()).unwrap_or_default();
     let mut now = Settled {
         rendered: rendered.commit,
         trees: rendered.trees.clone(),
         clusters: clusters.clone(),
         is_own: rendered.foreign.is_empty(),
-        refs: repo.list_refs_like(&refs.clusters, &listed)?,
+        refs: repo.list_refs_like(&refs.clusters, &cache.refs())?,
         key: key.clone(),
         fleet: fleet.clone(),
         alive,
     };
+    let settled = cache.settled.take();
     if settled.as_ref().is_some_and(|settled| settled.key != key) {
         // Another process asked for no signature, or for another one.
         cache.sound.clear();
