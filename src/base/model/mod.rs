@@ -52,7 +52,7 @@ pub use member::{Member, MemberCursor, MemberState, MemberView, Observed, Publis
 pub use object::{IdParts, Object, ObjectId};
 pub use object_write::{ObjectWrite, WriteChain};
 pub use overrides::{Action, Applies, Operation, Override, Verb};
-pub use pick_cursor::{PickCursor, rows_among};
+pub use pick_cursor::{AnyPicked, PickCursor, rows_among};
 pub use placement::{Placement, Policy, Source};
 pub use placement_ref::PlacementRef;
 pub use pointer::Pointer;

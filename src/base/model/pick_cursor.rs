@@ -1,6 +1,9 @@
 //! Finding clusters among picks, and picks among clusters: both ascend, and mostly share their names.
 
-use super::decision::Pick;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::decision::{Decision, Pick};
+use super::shared::ByAllocation;
 
 /// Looks clusters up among picks, fast for those asked for in their names' order.
 #[derive(Clone, Copy, Debug)]
@@ -10,7 +13,7 @@ pub struct PickCursor<'d> {
 }
 
 impl<'d> PickCursor<'d> {
-    pub(super) fn of(picks: &'d [Pick]) -> PickCursor<'d> {
+    pub fn of(picks: &'d [Pick]) -> PickCursor<'d> {
         PickCursor { picks, at: 0 }
     }
 
@@ -20,8 +23,8 @@ impl<'d> PickCursor<'d> {
     }
 
     pub fn pick(&mut self, cluster: &str) -> Option<&Pick> {
-        let is_here = |at: &usize| self.picks.get(*at).is_some_and(|pick| is_same(&pick.cluster, cluster));
-        if let Some(at) = [self.at, self.at + 1].into_iter().find(is_here) {
+        let near = |at: usize| self.picks.get(at).map(|pick| &*pick.cluster);
+        if let Some(at) = here_or_next(self.at, cluster, near) {
             self.at = at;
             return self.picks.get(at);
         }
@@ -41,9 +44,37 @@ impl<'d> PickCursor<'d> {
     }
 }
 
-/// Reports whether two names are equal. Most are one text in memory, which takes no look at their letters.
-fn is_same(one: &str, other: &str) -> bool {
-    std::ptr::eq(one, other) || one == other
+/// Tells whether picks name one of some clusters. A list that many decisions share is looked through once.
+#[derive(Debug)]
+pub struct AnyPicked<'n, 'd> {
+    clusters: &'n BTreeSet<&'n str>,
+    known: BTreeMap<ByAllocation<'d, Vec<Pick>>, bool>,
+}
+
+impl<'n, 'd> AnyPicked<'n, 'd> {
+    pub fn of(clusters: &'n BTreeSet<&'n str>) -> AnyPicked<'n, 'd> {
+        AnyPicked { clusters, known: BTreeMap::new() }
+    }
+
+    pub fn by(&mut self, decision: &'d Decision) -> bool {
+        let AnyPicked { clusters, known } = self;
+        let picks = &decision.picks;
+        !clusters.is_empty()
+            && *known.entry(ByAllocation(picks)).or_insert_with(|| match clusters.len() < picks.len() {
+                true => clusters.iter().any(|cluster| decision.has(cluster)),
+                false => picks.iter().any(|pick| clusters.contains(&*pick.cluster)),
+            })
+    }
+}
+
+/// Returns the place of a name, if it is this one or the next. Most names are one text in memory, which takes no look
+/// at their letters.
+fn here_or_next<'n>(at: usize, wanted: &str, name: impl Fn(usize) -> Option<&'n str>) -> Option<usize> {
+    let places = [at, at + 1];
+    let find = |is_same: fn(&str, &str) -> bool| {
+        places.into_iter().find(|at| name(*at).is_some_and(|name| is_same(name, wanted)))
+    };
+    find(|one, other| std::ptr::eq(one, other)).or_else(|| find(|one, other| one == other))
 }
 
 /// Each pick's place among `len` names in ascending order; none for a missing name.
@@ -56,7 +87,7 @@ pub fn rows_among<'n>(
     picks.iter().map(move |pick| {
         // Both sides ascend, so each search starts where the last one ended, in growing steps.
         let wanted = &*pick.cluster;
-        if let Some(at) = [from, from + 1].into_iter().find(|at| *at < len && is_same(name(*at), wanted)) {
+        if let Some(at) = here_or_next(from, wanted, |at| (at < len).then(|| name(at))) {
             from = at;
             return Some(at);
         }
@@ -83,6 +114,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::model::Key;
 
     #[test]
     fn rows_are_found_in_any_order() {
@@ -97,6 +129,22 @@ mod tests {
             let rows: Vec<Option<usize>> = rows_among(&picks, names.len(), |row| &names[row]).collect();
             let wanted = picks.map(|pick| names.iter().position(|name| *name == pick.cluster));
             assert_eq!(rows, wanted);
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_looked_through_once_gives_the_same_answer() {
+        let lists = [vec![], vec!["a"], vec!["b", "d"], vec!["a", "b", "c", "d"]];
+        let decisions = lists.map(|list| Decision {
+            picks: list.into_iter().map(Pick::of).collect(),
+            ..Decision::new(Key::default(), String::new())
+        });
+        for wanted in [vec![], vec!["a"], vec!["d", "e"], vec!["e", "f", "g"]] {
+            let clusters: BTreeSet<&str> = wanted.into_iter().collect();
+            let mut any = AnyPicked::of(&clusters);
+            for decision in decisions.iter().chain(&decisions.clone()) {
+                assert_eq!(any.by(decision), clusters.iter().any(|cluster| decision.has(cluster)));
+            }
         }
     }
 

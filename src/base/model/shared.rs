@@ -44,6 +44,30 @@ impl<T> Shared<T> {
     }
 }
 
+/// Compares by allocation alone, which takes no look at the value.
+#[derive(Debug)]
+pub struct ByAllocation<'s, T>(pub &'s Shared<T>);
+
+impl<T> Ord for ByAllocation<'_, T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        Arc::as_ptr(&self.0.0).cmp(&Arc::as_ptr(&other.0.0))
+    }
+}
+
+impl<T> PartialOrd for ByAllocation<'_, T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> PartialEq for ByAllocation<'_, T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.is_same(other.0)
+    }
+}
+
+impl<T> Eq for ByAllocation<'_, T> {}
+
 impl<E> Shared<EntryMap<E>> {
     /// Reports whether there is no entry, which takes no decoding: the encoded number of entries says it.
     pub fn is_empty(&self) -> bool {

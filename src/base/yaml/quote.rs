@@ -78,6 +78,10 @@ fn like_number(text: &str) -> bool {
 
 /// The header of the literal block that says exactly this text, if one can.
 pub(crate) fn literal_header(text: &str) -> Option<&'static str> {
+    // Most texts are one line.
+    if !text.as_bytes().contains(&b'\n') {
+        return None;
+    }
     let body = text.strip_suffix('\n').unwrap_or(text);
     let clean = |c: char| c == '\n' || c == '\t' || (c == ' ' || is_printable(c));
     let clean_line = |line: &str| !line.ends_with([' ', '\t']) && !line.starts_with('\t');

@@ -6,6 +6,7 @@
 use std::borrow::{Borrow, Cow};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::iter::Peekable;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -175,6 +176,12 @@ impl Texts {
     pub(super) fn count(&self) -> usize {
         self.known.len() + 1
     }
+}
+
+/// Reports whether ascending rows have this one, which is never before the last one asked for.
+pub(super) fn reaches<'r>(rows: &mut Peekable<impl Iterator<Item = &'r Row>>, row: Row) -> bool {
+    while rows.next_if(|one| **one < row).is_some() {}
+    rows.peek() == Some(&&row)
 }
 
 /// A resource's allocatable amount; none where either amount is not given.

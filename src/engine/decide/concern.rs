@@ -3,7 +3,7 @@
 //! Most placements refuse such a cluster before and after, and do not have it: for them nothing has changed.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::cache::{DecisionInputs, Results};
 use super::candidates::CandidateSets;
@@ -13,7 +13,9 @@ use super::policy_reads::Reads;
 use super::status_overlay::{self, speaks_alike};
 use super::taint_times;
 use berth_base::model::placement::{Follow, Policy, Rule};
-use berth_base::model::{Cluster, ClusterStatus, Decision, Fleet, Key, Map, Shared, Source, Timestamp};
+use berth_base::model::{
+    AnyPicked, Cluster, ClusterStatus, Decision, Fleet, Key, Map, Shared, Source, Timestamp,
+};
 
 /// The clusters that are not the same, as decisions see them in either pass.
 pub(super) struct Moved<'i> {
@@ -51,34 +53,46 @@ impl<'i> Moved<'i> {
         self.names.is_empty()
     }
 
-    /// Returns the keys of the placements to look at again; `results` are those of the pass before.
-    pub(super) fn placements(&self, fleet: &Fleet, results: &Results) -> BTreeSet<Key> {
+    /// Adds the keys of the placements to look at again to those of all that are not the same; `results` are those of the
+    /// pass before.
+    pub(super) fn add_placements(&self, fleet: &Fleet, results: &Results, keys: &mut BTreeSet<Key>) {
         if self.is_empty() {
-            return BTreeSet::new();
+            return;
         }
         let sides = [&self.before, &self.after].into_iter().filter(|side| !side.clusters.is_empty());
         let sides: Vec<Side<'_, '_>> = sides.map(Side::of).collect();
         let mut decisions = results.decisions.cursor();
-        let mut keys = BTreeSet::new();
-        for placement in fleet.placements.values() {
+        let mut picked = AnyPicked::of(&self.names);
+        let mut by_digest = BTreeMap::new();
+        let mut others = Vec::new();
+        for placement in fleet.placements.values().filter(|placement| !keys.contains(&placement.key)) {
             let is_concerned = match (decisions.get(&placement.key), &placement.source) {
                 (None, _) => true,
-                (Some(decided), Source::Own(policy)) => self.concerns(policy, decided, &sides),
+                (Some(decided), Source::Own(policy)) => {
+                    let covers_all = covers_all(policy, decided.picks.len());
+                    let concerns = || self.concerns(policy, covers_all, &sides);
+                    picked.by(decided)
+                        || match decided.digest {
+                            // Equal digests are those of equal policies, and cover the same clusters.
+                            Some(digest) => *by_digest.entry((digest, covers_all)).or_insert_with(concerns),
+                            None => concerns(),
+                        }
+                }
                 (Some(_), Source::Follows(follow)) => self.concerns_followed(follow, fleet, results, &sides),
             };
             if is_concerned {
-                keys.insert(placement.key.clone());
+                others.push(placement.key.clone());
             }
         }
+        keys.extend(others);
         // A message may name the clusters of the fleet, or count them.
         keys.extend(results.said.keys().cloned());
         keys.extend(results.old.iter().cloned());
-        keys
     }
 
-    fn concerns<'f>(&self, policy: &'f Policy, decided: &Decision, sides: &[Side<'_, 'f>]) -> bool {
-        let covers_all = covers_all(policy, decided.picks.len());
-        self.names.iter().any(|name| decided.has(name) || names(policy, name))
+    /// Reports whether a policy names one of the clusters, or depends on it without having picked it.
+    fn concerns<'f>(&self, policy: &'f Policy, covers_all: bool, sides: &[Side<'_, 'f>]) -> bool {
+        self.names.iter().any(|name| names(policy, name))
             || sides.iter().any(|side| side.concerns(policy, covers_all))
     }
 

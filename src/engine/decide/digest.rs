@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use sha2::{Digest as _, Sha256};
 
 use super::candidates::{Candidates, Open};
-use super::cluster_table::{Row, Table, resource_of};
+use super::cluster_table::{Row, Table, reaches, resource_of};
 use super::filter::{eligibility, expiry, flip, is_ready, untolerated};
 use super::policy_encoding::{self, Encoder};
 use super::policy_reads::{self, Read, Reads};
@@ -61,8 +61,8 @@ impl<'f> Digests<'f> {
         let (mut encoder, reads) = begin(ENGINE, policy);
         encoder.tag(u8::from(covers_all));
         self.columns(&mut encoder, table, covered, &reads);
-        let others = picks.iter().filter(|row| covered.rows.binary_search(row).is_err());
-        for row in others {
+        let mut rest = covered.rows.iter().peekable();
+        for row in picks.iter().filter(|row| !reaches(&mut rest, **row)) {
             let cluster = table.cluster(*row);
             encoder.text(&cluster.name);
             for read in &reads {

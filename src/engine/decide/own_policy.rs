@@ -4,7 +4,7 @@
 
 use super::candidates::Open;
 use super::case::Case;
-use super::cluster_table::Row;
+use super::cluster_table::{Row, reaches};
 use super::digest::covers_all;
 use super::divide::{self, Divided};
 use super::filter::{Checked, Code};
@@ -17,7 +17,6 @@ use berth_base::model::decision::Outcome;
 use berth_base::model::placement::{Blocked, Filter, Retention, Selection};
 use berth_base::model::{Condition, DecisionFormat, Pick, PickDetails, Refused};
 use berth_base::packed::Packed;
-use std::iter::Peekable;
 use std::sync::Arc;
 
 const NOT_NAMED: &str = "not named by the placement";
@@ -167,12 +166,6 @@ fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut imp
     recorder.checks(&checks);
     let unmet = exactly.into_iter().flatten().filter(|name| met.binary_search(&name.as_str()).is_err());
     Passed { rows, unmet: unmet.cloned().collect() }
-}
-
-/// Reports whether ascending rows have this one, which is never before the last one asked for.
-fn reaches<'r>(rows: &mut Peekable<impl Iterator<Item = &'r Row>>, row: Row) -> bool {
-    while rows.next_if(|one| **one < row).is_some() {}
-    rows.peek() == Some(&&row)
 }
 
 /// Returns the current picks that stay without passing the filters again.

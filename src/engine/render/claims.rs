@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::inputs::RenderInputs;
 use berth_base::model::{
-    Decision, Fleet, Key, ObjectId, Override, Pick, Shared, Template, Workload, object, path,
+    Decision, Fleet, Key, ObjectId, Override, Pick, PickCursor, Shared, Template, Workload, object, path,
 };
 
 /// One template of one workload, for the clusters where it becomes the same object.
@@ -56,14 +56,9 @@ impl<'a> Claim<'a> {
 
     /// The claim for the clusters that another one is not for, or with another number of replicas.
     pub(super) fn without(&self, other: &Claim<'_>) -> Claim<'a> {
-        let mut others = other.picks.iter().peekable();
-        let is_other = |pick: &&Pick| {
-            // Both sides ascend, and mostly share their names.
-            let is_before =
-                |one: &&Pick| !Arc::ptr_eq(&one.cluster, &pick.cluster) && one.cluster < pick.cluster;
-            while others.next_if(is_before).is_some() {}
-            others.peek().is_none_or(|one| one.cluster != pick.cluster || one.replicas != pick.replicas)
-        };
+        let mut others = PickCursor::of(&other.picks);
+        let is_other =
+            |pick: &&Pick| others.pick(&pick.cluster).is_none_or(|one| one.replicas != pick.replicas);
         Claim {
             id: self.id.clone(),
             path: self.path.clone(),

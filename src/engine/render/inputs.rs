@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::claims::{self, Claim};
 use super::copies::varies;
 use super::{Previous, frozen};
-use berth_base::model::{Applies, Decision, Fleet, Key, Map, Shared, Workload};
+use berth_base::model::{AnyPicked, Applies, Decision, Fleet, Key, Map, Shared, Workload};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct RenderInputs {
@@ -76,24 +76,20 @@ impl RenderInputs {
         if clusters.is_empty() {
             return BTreeSet::new();
         }
-        let moved = |workload: &Workload, decision: &Decision| {
-            let moving = if looks_at_clusters(workload) { &clusters } else { &with_another_applier };
-            !moving.is_empty() && serves_any(decision, moving)
-        };
-        let workloads = later.fleet.workloads.values();
-        let decided = workloads.filter_map(|one| Some((one, later.decisions.get(&one.key)?)));
-        decided.filter(|(one, decision)| moved(one, decision)).map(|(one, _)| one.key.clone()).collect()
+        let [mut in_any, mut in_another] = [&clusters, &with_another_applier].map(AnyPicked::of);
+        let mut decisions = later.decisions.cursor();
+        let mut moved = BTreeSet::new();
+        for workload in later.fleet.workloads.values() {
+            let Some(decision) = decisions.get(&workload.key) else { continue };
+            if in_any.by(decision) && (looks_at_clusters(workload) || in_another.by(decision)) {
+                moved.insert(workload.key.clone());
+            }
+        }
+        moved
     }
 }
 
 /// Reports whether a copy may depend on more of its cluster than the name.
 fn looks_at_clusters(workload: &Workload) -> bool {
     workload.overrides.iter().any(|one| matches!(one.clusters, Applies::AnyOf(_)) || varies(one))
-}
-
-fn serves_any(decision: &Decision, clusters: &BTreeSet<&str>) -> bool {
-    match clusters.len() < decision.picks.len() {
-        true => clusters.iter().any(|cluster| decision.has(cluster)),
-        false => decision.picks.iter().any(|pick| clusters.contains(&&*pick.cluster)),
-    }
 }

@@ -17,6 +17,8 @@ enum Change {
     Cluster(usize, Cluster),
     Label(usize, String, Option<String>),
     Policy(usize, Policy),
+    /// A placement gets the policy of another one.
+    Alike(usize, usize),
     Gone(usize),
     Status(usize, ClusterStatus),
     /// The decision of the last run was not published: the one before stays in force.
@@ -36,6 +38,7 @@ fn some_change() -> impl Strategy<Value = Change> {
         2 => (0..8_usize, "[klm]", prop::option::of("[uvw]"))
             .prop_map(|(at, key, value)| Change::Label(at, key, value)),
         2 => (0..4_usize, some_policy()).prop_map(|(at, one)| Change::Policy(at, one)),
+        1 => (0..4_usize, 0..4_usize).prop_map(|(at, of)| Change::Alike(at, of)),
         1 => (0..4_usize).prop_map(Change::Gone),
         1 => (0..8_usize, some_status()).prop_map(|(at, one)| Change::Status(at, one)),
         1 => (0..4_usize).prop_map(Change::Held),
@@ -69,78 +72,126 @@ fn in_another_process(
     stored.restore(fleet, &decision_differences::apply(&bare, &differences), &current)
 }
 
+/// All that a pass reads.
+struct World {
+    fleet: Shared<Fleet>,
+    statuses: Map<String, Shared<ClusterStatus>>,
+    now: i64,
+    is_current: Map<Key, Decision>,
+    /// The decisions before those.
+    before: Map<Key, Decision>,
+}
+
+impl World {
+    fn make(&mut self, change: Change) {
+        let World { fleet, statuses, now, is_current, before } = self;
+        let nth = |at: usize| key(&format!("p-{at}"));
+        match change {
+            Change::Time(passed) => *now += passed,
+            Change::Cluster(at, one) => {
+                let name = format!("c-{at}");
+                fleet.clusters.insert(name.clone(), Cluster { name: name.into(), ..one }.into());
+            }
+            Change::Label(at, key, value) => {
+                let Some(cluster) = fleet.clusters.get_mut(&format!("c-{at}")) else { return };
+                match value {
+                    Some(value) => drop(cluster.labels.insert(key, value)),
+                    None => drop(cluster.labels.remove(&key)),
+                }
+            }
+            Change::Policy(at, one) => {
+                let one = placement(&format!("p-{at}"), one);
+                fleet.placements.insert(one.key.clone(), one.into());
+            }
+            Change::Alike(at, of) => {
+                let Some(source) = fleet.placements.get(&nth(of)).map(|one| one.source.clone()) else {
+                    return;
+                };
+                if let Some(one) = fleet.placements.get_mut(&nth(at)) {
+                    one.source = source;
+                }
+            }
+            Change::Gone(at) => _ = fleet.placements.remove(&nth(at)),
+            Change::Status(at, one) => {
+                let cluster = format!("c-{at}");
+                statuses.insert(cluster.clone(), ClusterStatus { cluster, ..one }.into());
+            }
+            Change::Held(at) => match before.get(&nth(at)) {
+                Some(older) => _ = is_current.insert(nth(at), older.clone()),
+                None => _ = is_current.remove(&nth(at)),
+            },
+            Change::Turns(at) => {
+                let Some(decision) = is_current.get_mut(&nth(at)) else { return };
+                for (place, pick) in decision.picks.iter_mut().enumerate() {
+                    (pick.pending, pick.leaving) = (place % 3 == 1, place % 3 == 2);
+                }
+            }
+            Change::Doubt(doubt) => fleet.doubt.everything = doubt,
+            Change::Left(at) => _ = fleet.clusters.remove(&format!("c-{at}")),
+            Change::Older => {
+                let (by, at) = (DecisionFormat::First, second(*now));
+                *is_current = decide_after(None, fleet, &Map::new(), statuses, at, by).0.decisions;
+            }
+        }
+    }
+
+    /// Decides with and without what the last pass remembered, which must be the same, and returns what to remember.
+    fn decide(
+        &mut self,
+        cache: Option<&DecisionCache>,
+    ) -> Result<(Option<DecisionCache>, usize), TestCaseError> {
+        let World { fleet, statuses, now, is_current, .. } = self;
+        let now = second(*now);
+        let fresh = decide(fleet, is_current, statuses, now);
+        let (went_on, next) = decide_after(cache, fleet, is_current, statuses, now, DecisionFormat::NEWEST);
+        prop_assert_eq!(&went_on.decisions, &fresh.decisions);
+        prop_assert_eq!(&went_on.diagnostics, &fresh.diagnostics);
+        prop_assert_eq!(&went_on.facts, &fresh.facts);
+        prop_assert_eq!(went_on.next_change, fresh.next_change);
+        self.before = std::mem::replace(&mut self.is_current, went_on.decisions);
+        Ok((next, went_on.sticky))
+    }
+}
+
+#[test]
+fn an_edited_placement_says_nothing_of_one_that_was_like_it() -> Result<(), TestCaseError> {
+    let prod = || policy(vec![labels(&["env=prod"])]);
+    let clusters = vec![cluster("c-0", &["env=prod"]), cluster("c-1", &[]), cluster("c-2", &[])];
+    let fleet = fleet(clusters, vec![placement("p-0", prod()), placement("p-1", prod())]);
+    let (is_current, before) = Default::default();
+    let mut world = World { fleet: fleet.into(), statuses: Map::new(), now: 950, is_current, before };
+    let (cache, _) = world.decide(None)?;
+    let (cache, _) = world.decide(cache.as_ref())?;
+    world.make(Change::Policy(0, policy(vec![labels(&["env=dev"])])));
+    world.make(Change::Label(1, "env".to_owned(), Some("prod".to_owned())));
+    world.decide(cache.as_ref())?;
+    assert_eq!(world.is_current[&key("p-1")].picks.len(), 2);
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_remembered_changes_no_decision(
         (clusters, placements) in some_fleet(),
-        changes in vec(some_change(), 1..12),
+        steps in vec(vec(some_change(), 1..4), 1..12),
     ) {
-        let mut fleet = Shared::from(fleet(clusters, placements));
-        let (mut statuses, mut now) = (Map::new(), 950);
-        let (mut is_current, mut before): (Map<Key, Decision>, Map<Key, Decision>) = Default::default();
+        let fleet = Shared::from(fleet(clusters, placements));
+        let (is_current, before) = Default::default();
+        let mut world = World { fleet, statuses: Map::new(), now: 950, is_current, before };
         let mut cache: Option<DecisionCache> = None;
         let mut kept = 0;
-        for (step, change) in [Change::Time(0), Change::Time(0)].into_iter().chain(changes).enumerate() {
-            let earlier = fleet.clone();
-            match change {
-                Change::Time(passed) => now += passed,
-                Change::Cluster(at, one) => {
-                    let name = format!("c-{at}");
-                    fleet.clusters.insert(name.clone(), Cluster { name: name.into(), ..one }.into());
-                }
-                Change::Label(at, key, value) => {
-                    if let Some(cluster) = fleet.clusters.get_mut(&format!("c-{at}")) {
-                        match value {
-                            Some(value) => drop(cluster.labels.insert(key, value)),
-                            None => drop(cluster.labels.remove(&key)),
-                        }
-                    }
-                }
-                Change::Policy(at, one) => {
-                    let one = placement(&format!("p-{at}"), one);
-                    fleet.placements.insert(one.key.clone(), one.into());
-                }
-                Change::Gone(at) => _ = fleet.placements.remove(&key(&format!("p-{at}"))),
-                Change::Status(at, one) => {
-                    let cluster = format!("c-{at}");
-                    statuses.insert(cluster.clone(), ClusterStatus { cluster, ..one }.into());
-                }
-                Change::Held(at) => {
-                    let key = key(&format!("p-{at}"));
-                    match before.get(&key) {
-                        Some(older) => _ = is_current.insert(key, older.clone()),
-                        None => _ = is_current.remove(&key),
-                    }
-                }
-                Change::Turns(at) => {
-                    if let Some(decision) = is_current.get_mut(&key(&format!("p-{at}"))) {
-                        for (place, pick) in decision.picks.iter_mut().enumerate() {
-                            (pick.pending, pick.leaving) = (place % 3 == 1, place % 3 == 2);
-                        }
-                    }
-                }
-                Change::Doubt(doubt) => fleet.doubt.everything = doubt,
-                Change::Left(at) => _ = fleet.clusters.remove(&format!("c-{at}")),
-                Change::Older => {
-                    let (by, at) = (DecisionFormat::First, second(now));
-                    is_current = decide_after(None, &fleet, &Map::new(), &statuses, at, by).0.decisions;
-                }
-            }
-            let fresh = decide(&fleet, &is_current, &statuses, second(now));
+        for (step, changes) in [vec![], vec![]].into_iter().chain(steps).enumerate() {
+            let earlier = world.fleet.clone();
+            changes.into_iter().for_each(|change| world.make(change));
             // Every other pass is one of another process.
             if step % 2 == 1 {
-                cache = cache.map(|cache| in_another_process(&cache, &earlier, &is_current));
+                cache = cache.map(|cache| in_another_process(&cache, &earlier, &world.is_current));
             }
-            let (went_on, next) = decide_after(cache.as_ref(), &fleet, &is_current, &statuses, second(now), DecisionFormat::NEWEST);
-            prop_assert_eq!(&went_on.decisions, &fresh.decisions);
-            prop_assert_eq!(&went_on.diagnostics, &fresh.diagnostics);
-            prop_assert_eq!(&went_on.facts, &fresh.facts);
-            prop_assert_eq!(went_on.next_change, fresh.next_change);
-            kept += went_on.sticky;
+            let (next, sticky) = world.decide(cache.as_ref())?;
             cache = next;
-            before = std::mem::replace(&mut is_current, went_on.decisions);
+            kept += sticky;
         }
         prop_assert!(kept > 0);
     }
