@@ -9,6 +9,7 @@ use berth_base::codec::{Decoder, Encoder};
 use berth_base::model::encoding::{key, put_key};
 use berth_base::model::map::EntryMap;
 use berth_base::model::release::Releases;
+use berth_base::model::shared::ByAllocation;
 use berth_base::model::{
     Condition, ContentId, Decision, DecisionFormat, Digest, Failure, Folder, FolderEntry, Group, Pick,
     PickDetails, Refused, Shared,
@@ -16,7 +17,12 @@ use berth_base::model::{
 use berth_base::packed::Packed;
 
 pub fn encode(encoder: &mut Encoder, state: &State) {
-    encoder.list(state.decisions.values(), put_decision);
+    let lists = PickLists::of(state);
+    encoder.list(lists.in_order.iter(), |encoder, picks| put_list(encoder, picks));
+    encoder.list(state.decisions.values(), |encoder, decision| {
+        encoder.count(lists.number(&decision.picks));
+        put_all_but_picks(encoder, decision);
+    });
     encoder.list(state.folders.iter(), |encoder, (cluster, folder)| {
         encoder.text(cluster);
         folder.encode(encoder, put_folder);
@@ -38,7 +44,11 @@ pub fn encode(encoder: &mut Encoder, state: &State) {
 }
 
 pub fn decode(decoder: &mut Decoder<'_>) -> Option<State> {
-    let decisions: Vec<Decision> = decoder.list(decision)?;
+    let lists: Vec<Shared<Vec<Pick>>> = decoder.list(list)?;
+    let decisions: Vec<Decision> = decoder.list(|decoder| {
+        let picks = lists.get(usize::try_from(decoder.number()?).ok()?)?;
+        all_but_picks(decoder, picks.clone())
+    })?;
     let folders =
         decoder.list(|decoder| Some((decoder.string()?, Folder::stored(decoder.part()?, folder))))?;
     let facts = Coded::get(decoder)?;
@@ -71,10 +81,51 @@ fn folder(decoder: &mut Decoder<'_>) -> Option<EntryMap<FolderEntry>> {
     decoder.list(|decoder| Some((decoder.text()?, ContentId(decoder.id()?)).into()))
 }
 
+/// The lists of picks of a state, in the order of the decisions. One that many decisions share is there once.
+struct PickLists<'s> {
+    in_order: Vec<&'s Shared<Vec<Pick>>>,
+    numbers: BTreeMap<ByAllocation<'s, Vec<Pick>>, usize>,
+}
+
+impl<'s> PickLists<'s> {
+    fn of(state: &'s State) -> PickLists<'s> {
+        let mut lists = PickLists { in_order: Vec::new(), numbers: BTreeMap::new() };
+        for decision in state.decisions.values() {
+            let picks = &decision.picks;
+            lists.numbers.entry(ByAllocation(picks)).or_insert_with(|| {
+                lists.in_order.push(picks);
+                lists.in_order.len() - 1
+            });
+        }
+        lists
+    }
+
+    fn number(&self, picks: &Shared<Vec<Pick>>) -> usize {
+        self.numbers[&ByAllocation(picks)]
+    }
+}
+
+fn put_list(encoder: &mut Encoder, picks: &Shared<Vec<Pick>>) {
+    picks.encode(encoder, |encoder, picks| put_picks(encoder, picks));
+}
+
+fn list(decoder: &mut Decoder<'_>) -> Option<Shared<Vec<Pick>>> {
+    Some(Shared::stored(decoder.part()?, picks))
+}
+
 pub fn put_decision(encoder: &mut Encoder, decision: &Decision) {
+    put_list(encoder, &decision.picks);
+    put_all_but_picks(encoder, decision);
+}
+
+pub fn decision(decoder: &mut Decoder<'_>) -> Option<Decision> {
+    let picks = list(decoder)?;
+    all_but_picks(decoder, picks)
+}
+
+fn put_all_but_picks(encoder: &mut Encoder, decision: &Decision) {
     put_key(encoder, &decision.key);
     encoder.text(&decision.source);
-    decision.picks.encode(encoder, |encoder, picks| put_picks(encoder, picks));
     encoder.list(decision.refused.iter(), |encoder, refused| {
         encoder.text(&refused.reason);
         encoder.count(refused.clusters);
@@ -95,11 +146,11 @@ pub fn put_decision(encoder: &mut Encoder, decision: &Decision) {
     });
 }
 
-pub fn decision(decoder: &mut Decoder<'_>) -> Option<Decision> {
+fn all_but_picks(decoder: &mut Decoder<'_>, picks: Shared<Vec<Pick>>) -> Option<Decision> {
     Some(Decision {
         key: key(decoder)?,
         source: decoder.string()?,
-        picks: Shared::stored(decoder.part()?, picks),
+        picks,
         refused: decoder.list(|decoder| {
             Some(Refused { reason: decoder.string()?, clusters: decoder.number()?.try_into().ok()? })
         })?,
