@@ -11,10 +11,7 @@ use berth_base::model::Timestamp;
 impl Repo {
     /// The bytes of a commit, as Git stores them.
     pub fn raw_commit(&self, id: CommitId) -> Result<Vec<u8>, GitError> {
-        self.find_commit(id)?;
-        let odb = self.inner.odb().map_err(GitError::failed("opening the object database"))?;
-        let object = odb.read(id.oid()).map_err(GitError::failed(format!("reading commit {id}")))?;
-        Ok(object.data().to_vec())
+        self.raw_object(ObjectType::Commit, id.oid())
     }
 
     /// Checks that one of these keys signed a commit at the commit's date. Otherwise returns why the signature does

@@ -1,17 +1,20 @@
-//! The large trees that were written last, in memory: each publication edits the folder of all clusters.
+//! The larger trees that were written last, in memory: each publication edits the folder of all clusters, and many edit
+//! the same namespaces.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use git2::ObjectType;
 
 use super::error::GitError;
 use super::id::TreeId;
 use super::repo::Repo;
 
 /// The size from which a tree is remembered, in bytes.
-const LARGE: usize = 1 << 16;
+const LARGE: usize = 1 << 14;
 
-/// The number of trees that are remembered.
-const MOST: usize = 8;
+/// All that are remembered have at most so many bytes.
+const MOST: usize = 4 << 20;
 
 /// Trees as Git stores them. A clone is the same memory.
 #[derive(Clone, Debug, Default)]
@@ -38,16 +41,7 @@ impl Repo {
         if let Some(bytes) = self.recent.get(id) {
             return Ok(bytes);
         }
-        self.flush_for(id.oid())?;
-        let odb = self.inner.odb().map_err(GitError::failed("opening the object database"))?;
-        let object = odb.read(id.oid()).map_err(GitError::failed(format!("reading tree {id}")))?;
-        match object.kind() {
-            git2::ObjectType::Tree => Ok(object.data().into()),
-            kind => Err(GitError::Failed {
-                doing: format!("reading tree {id}"),
-                message: format!("it is a {kind}"),
-            }),
-        }
+        self.raw_object(ObjectType::Tree, id.oid())
     }
 }
 
@@ -64,8 +58,14 @@ impl RecentTrees {
         }
         let mut trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         trees.retain(|known| known.id != before && known.id != id);
-        trees.truncate(MOST - 1);
         trees.push_front(RecentTree { id, bytes: bytes.into() });
+        let mut size = 0;
+        let fitting = trees.iter().take_while(|known| {
+            size += known.bytes.len();
+            size <= MOST
+        });
+        let fitting = fitting.count();
+        trees.truncate(fitting);
     }
 }
 
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn the_large_trees_that_came_last_are_known_each_in_place_of_the_one_before() {
-        let (trees, large) = (RecentTrees::default(), vec![7; LARGE]);
+        let (trees, large) = (RecentTrees::default(), vec![7; MOST / 8]);
         let id = |number: u8| TreeId([number; 20]);
         for number in 1..=9 {
             trees.replace(TreeId::EMPTY, id(number), &large);
@@ -84,7 +84,9 @@ mod tests {
         trees.replace(id(5), id(10), &large);
         assert!(trees.get(id(5)).is_none() && trees.get(id(2)).is_some());
         assert_eq!(trees.get(id(10)).as_deref(), Some(large.as_slice()));
-        trees.replace(id(2), id(11), &large[1..]);
+        trees.replace(id(2), id(11), &large[..LARGE - 1]);
         assert!(trees.get(id(11)).is_none());
+        trees.replace(TreeId::EMPTY, id(12), &vec![7; MOST + 1]);
+        assert!((1..=12).all(|number| trees.get(id(number)).is_none()));
     }
 }

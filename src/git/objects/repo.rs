@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use git2::{ErrorCode, Oid};
+use git2::{ErrorCode, ObjectType, Oid};
 
 use super::damage;
 use super::error::GitError;
@@ -173,6 +173,21 @@ impl Repo {
     /// Before an object is read: [`Repo::flush`], if it is among what was written; otherwise it must be whole.
     pub(super) fn flush_for(&self, id: Oid) -> Result<(), GitError> {
         if self.pending.has(id) { self.flush() } else { damage::check(self.inner.commondir(), id) }
+    }
+
+    /// Reads the bytes of an object of this type, as Git stores it.
+    pub(super) fn raw_object<Bytes>(&self, kind: ObjectType, id: Oid) -> Result<Bytes, GitError>
+    where
+        Bytes: for<'o> From<&'o [u8]>,
+    {
+        self.flush_for(id)?;
+        let odb = self.inner.odb().map_err(GitError::failed("opening the object database"))?;
+        let doing = || format!("reading {kind} {id}");
+        let object = odb.read(id).map_err(GitError::failed(doing()))?;
+        match object.kind() {
+            found if found == kind => Ok(object.data().into()),
+            found => Err(GitError::Failed { doing: doing(), message: format!("it is a {found}") }),
+        }
     }
 
     /// The commit that a revision names (`main`, `HEAD~2`, a tag, an id); `None` where it names none.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::trailers::{ALLOW_PRUNE, FLEET, SEQ, paragraph};
 use crate::signature::{PublicKey, commit};
-use crate::{CommitId, GitError, Repo, TreeId};
+use crate::{CommitId, Repo, TreeId};
 use berth_base::model::Timestamp;
 
 /// The newest format of cluster refs that this berth reads, and the one it writes.
@@ -62,12 +62,10 @@ impl ClusterRef {
     }
 }
 
-/// Reads a commit that a cluster ref points to. `None` where it is none of berth's.
-pub fn read_cluster_ref(repo: &Repo, commit: CommitId) -> Result<Option<ClusterRef>, GitError> {
-    // A ref may point to anything, a blob included: then it is garbled, not an error.
-    let Ok(info) = repo.commit(commit) else { return Ok(None) };
-    let claimed_key = repo.claimed_key(commit)?;
-    Ok(read_message(&info.message, info.tree, claimed_key).filter(|_| info.parents.is_empty()))
+/// Reads a commit that a cluster ref points to. `None` where it is none of berth's: a ref may point to anything, a blob
+/// included.
+pub fn read_cluster_ref(repo: &Repo, commit: CommitId) -> Option<ClusterRef> {
+    read_cluster_ref_bytes(&repo.raw_commit(commit).ok()?)
 }
 
 /// [`read_cluster_ref`], for a commit's bytes that are in no repository.

@@ -79,14 +79,14 @@ impl ClusterRefCache {
         }
         for commit in before.changes(listed).filter_map(|one| one.before) {
             // Another process may have read it.
-            if let Ok(Some(said)) = self.read(repo, *commit) {
+            if let Some(said) = self.read(repo, *commit) {
                 self.folders.remove(&said.cluster);
             }
             self.commits.remove(commit);
             self.sound.remove(commit);
         }
         for commit in before.changes(listed).filter_map(|one| one.after) {
-            if let Some(found) = self.read(repo, *commit)? {
+            if let Some(found) = self.read(repo, *commit) {
                 let published = report::Published { sequence: found.seq, tree: found.tree.to_string() };
                 self.folders.insert(found.cluster, published);
             }
@@ -101,13 +101,8 @@ impl ClusterRefCache {
     }
 
     /// Returns what a commit says; none where it is no cluster ref's.
-    pub(super) fn read(&mut self, repo: &Repo, commit: CommitId) -> Result<Option<ClusterRef>, PublishError> {
-        if let Some(found) = self.commits.get(&commit) {
-            return Ok(found.clone());
-        }
-        let found = read_cluster_ref(repo, commit)?;
-        self.commits.insert(commit, found.clone());
-        Ok(found)
+    pub(super) fn read(&mut self, repo: &Repo, commit: CommitId) -> Option<ClusterRef> {
+        self.commits.entry(commit).or_insert_with(|| read_cluster_ref(repo, commit)).clone()
     }
 
     /// Remembers what a commit says that was just written.

@@ -93,7 +93,7 @@ pub fn repair(
     for cluster in wanted {
         let tree = folder_tree(&mut writer, rendered, cluster)?;
         let old = existing.remove(&refs.cluster(cluster));
-        let now = old.map(|commit| cache.read(repo, commit)).transpose()?.flatten();
+        let now = old.and_then(|commit| cache.read(repo, commit));
         let current = now.zip(old).filter(|(now, _)| {
             now.tree == tree
                 && now.cluster == one_line(cluster)

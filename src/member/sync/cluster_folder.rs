@@ -106,7 +106,7 @@ pub(crate) fn head_at(
     id: CommitId,
 ) -> Result<FolderHead, FolderError> {
     let name = refs.cluster(cluster);
-    let Some(said) = read_cluster_ref(repo, id)? else {
+    let Some(said) = read_cluster_ref(repo, id) else {
         let message = "its commit does not name its cluster and sequence".to_owned();
         return Err(FolderError::NotOurs { name, message });
     };

@@ -41,7 +41,7 @@ impl CommitTrust {
 
     /// Remembers the fleet of a commit that is followed.
     pub fn keep(&self, repo: &Repo, commit: CommitId) {
-        if let Ok(Some(said)) = read_cluster_ref(repo, commit) {
+        if let Some(said) = read_cluster_ref(repo, commit) {
             self.fleet.keep(repo, said.fleet.as_deref());
         }
     }
@@ -49,7 +49,7 @@ impl CommitTrust {
     /// Describes why a commit is too old to be the newest. The text for one commit never changes.
     pub fn stale(&self, repo: &Repo, commit: CommitId, now: Timestamp) -> Option<String> {
         let longest = self.max_age?;
-        let said = read_cluster_ref(repo, commit).ok()??;
+        let said = read_cluster_ref(repo, commit)?;
         let dated = Timestamp::from_second(repo.commit(commit).ok()?.seconds).ok()?;
         let newest = said.alive.map_or(dated, |alive| alive.max(dated));
         let age = Duration::try_from(now.duration_since(newest)).unwrap_or_default();
@@ -82,7 +82,7 @@ impl CommitTrust {
     pub fn check(&self, repo: &Repo, commit: CommitId) -> Result<(), String> {
         let failed = |error: GitError| error.to_string();
         let short = commit.short();
-        if let Ok(Some(said)) = read_cluster_ref(repo, commit)
+        if let Some(said) = read_cluster_ref(repo, commit)
             && said.format > CLUSTER_REF_FORMAT
         {
             return Err(format!(
@@ -95,7 +95,7 @@ impl CommitTrust {
             vouched.map_err(|why| format!("commit {short} is not trusted: {why}"))?;
         }
         // The fleet's name is read after the signature: only then can it be trusted.
-        let said = read_cluster_ref(repo, commit).map_err(|error| error.to_string())?;
+        let said = read_cluster_ref(repo, commit);
         let fleet = said.as_ref().and_then(|said| said.fleet.as_deref());
         self.fleet.check(repo, fleet).map_err(|why| format!("commit {short} {why}"))
     }

@@ -180,13 +180,13 @@ impl MemberRemote {
         let arrived = repo.read_ref(FETCHED_REF)?;
         let Some(arrived) = arrived.filter(|arrived| Some(*arrived) != before) else { return Ok(false) };
         let not_ours = |message: String| RemoteError::NotOurs { name: name.clone(), message };
-        let Some(offered) = read_cluster_ref(&repo, arrived)? else {
+        let Some(offered) = read_cluster_ref(&repo, arrived) else {
             return Err(not_ours("its commit does not name its cluster and sequence".to_owned()));
         };
         if offered.cluster != self.cluster {
             return Err(not_ours(format!("its commit names cluster `{}`", offered.cluster)));
         }
-        let known = before.map(|before| read_cluster_ref(&repo, before)).transpose()?.flatten();
+        let known = before.and_then(|before| read_cluster_ref(&repo, before));
         if let Some(known) = known.filter(|known| offered.seq < known.seq && !self.allow_rewind) {
             // An old commit of the very folder that is known: there is nothing to apply, and the number stays.
             if offered.tree == known.tree {

@@ -40,8 +40,7 @@ struct There {
 impl Publisher {
     /// Brings one cluster's folder to the registry.
     pub(super) fn publish_one(&self, repo: &Repo, commit: CommitId) -> Result<Published, RegistryError> {
-        let said = read_cluster_ref(repo, commit)?;
-        let said = said.ok_or_else(|| GitError::Failed {
+        let said = read_cluster_ref(repo, commit).ok_or_else(|| GitError::Failed {
             doing: format!("reading the cluster's commit {commit}"),
             message: "it is not berth's".to_owned(),
         })?;
