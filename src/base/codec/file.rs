@@ -153,6 +153,7 @@ pub(super) struct NewFile {
     sink: Sink,
     /// All ids, by number.
     pub(super) ids: IndexSet<[u8; 20]>,
+    pub(super) text_order: TextOrder,
     /// The file whose parts may be copied.
     earlier: Option<Arc<File>>,
     /// The copies that wait, and their length.
@@ -162,6 +163,33 @@ pub(super) struct NewFile {
     n_done: usize,
     /// The values under construction that may still change their beginning or go: what is in them waits.
     n_open: usize,
+}
+
+/// The order in which texts came. Many lists of a file have the same texts in the same order, so that the next one is
+/// mostly found without a search.
+#[derive(Default)]
+pub(super) struct TextOrder {
+    last: usize,
+    /// By a text's number: the one that came after it.
+    after: Vec<u32>,
+}
+
+impl TextOrder {
+    /// Returns a text's number, a new one for a new text.
+    pub(super) fn number_of(&mut self, text: &str, texts: &mut IndexSet<Arc<str>>) -> usize {
+        let expected = self.after.get(self.last).map(|next| *next as usize);
+        let is_expected = |next: &usize| texts.get_index(*next).is_some_and(|known| **known == *text);
+        let number = expected.filter(is_expected).unwrap_or_else(|| match texts.get_index_of(text) {
+            Some(known) => known,
+            None => texts.insert_full(text.into()).0,
+        });
+        if expected != Some(number) {
+            self.after.resize(self.after.len().max(self.last + 1), u32::MAX);
+            self.after[self.last] = u32::try_from(number).unwrap_or(u32::MAX);
+        }
+        self.last = number;
+        number
+    }
 }
 
 /// A part of the earlier file, which stands between the file's own bytes.
@@ -219,7 +247,16 @@ impl Encoder {
         // No file of ours has a value twice: the numbers in its parts would be others here.
         let is_numbered = |file: &&Arc<File>| (texts.len(), ids.len()) == (file.texts.len(), file.ids.len());
         let earlier = earlier.filter(is_numbered).cloned();
-        let file = NewFile { sink, ids, earlier, copies: Vec::new(), n_copied: 0, n_done: 0, n_open: 0 };
+        let file = NewFile {
+            sink,
+            ids,
+            text_order: TextOrder::default(),
+            earlier,
+            copies: Vec::new(),
+            n_copied: 0,
+            n_done: 0,
+            n_open: 0,
+        };
         Encoder { bytes: Vec::new(), texts, file: Some(file) }
     }
 

@@ -64,11 +64,12 @@ impl Encoder {
     }
 
     pub fn text(&mut self, text: &str) {
-        let known = self.texts.get_index_of(text);
-        let number = known.unwrap_or_else(|| self.texts.insert_full(text.into()).0);
-        if self.file.is_some() {
+        if let Some(file) = &mut self.file {
+            let number = file.text_order.number_of(text, &mut self.texts);
             return self.count(number);
         }
+        let known = self.texts.get_index_of(text);
+        let number = known.unwrap_or_else(|| self.texts.insert_full(text.into()).0);
         // 0 stands for a new text.
         if known.is_some() {
             return self.count(number + 1);
