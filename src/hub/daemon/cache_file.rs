@@ -30,6 +30,7 @@ pub(super) struct Last {
     pub current: CurrentState,
     pub pass: Option<PipelineCache>,
     pub cluster_refs: Option<ClusterRefCache>,
+    /// Is there only beside the refs.
     pub report: Option<(FleetSummary, WrittenReport)>,
 }
 
@@ -60,17 +61,17 @@ pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<Found> {
             decoder.maybe(|decoder| parsed.decode_last(decoder, fleet, |id| files.bytes(id)))?;
             Some(pass)
         })?;
-        let last = Last {
-            file: decoder.file().clone(),
-            pass,
-            cluster_refs: decoder.maybe(|decoder| ClusterRefCache::decode(decoder, &current))?,
-            report: decoder.maybe(|decoder| {
-                let summary = FleetSummary::decode(decoder, &current.state)?;
+        let refs = decoder.maybe(|decoder| {
+            let refs = ClusterRefCache::decode(decoder, &current)?;
+            let report = decoder.maybe(|decoder| {
+                let summary = FleetSummary::decode(decoder, &current.state, refs.published())?;
                 let written = WrittenReport::decode(decoder, &summary)?;
                 Some((summary, written))
-            })?,
-            current,
-        };
+            })?;
+            Some((refs, report))
+        })?;
+        let (cluster_refs, report) = refs.map_or((None, None), |(refs, report)| (Some(refs), report));
+        let last = Last { file: decoder.file().clone(), current, pass, cluster_refs, report };
         decoder.is_done().then_some(Found { parsed, last: Some(last) })
     })
 }
@@ -88,11 +89,14 @@ pub(super) fn save(repo: &Repo, earlier: Option<&Arc<File>>, left: &Left<'_>) ->
             encoder.optional(|encoder| parsed.encode_last(encoder, pass.fleet()));
             Some(())
         });
-        encoder.optional(|encoder| cluster_refs.encode(encoder, current));
         encoder.optional(|encoder| {
-            let (summary, written) = (*report)?;
-            summary.encode(encoder, &current.state)?;
-            written.encode(encoder);
+            cluster_refs.encode(encoder, current)?;
+            encoder.optional(|encoder| {
+                let (summary, written) = (*report)?;
+                summary.encode(encoder, &current.state, cluster_refs.published())?;
+                written.encode(encoder);
+                Some(())
+            });
             Some(())
         });
         Some(())

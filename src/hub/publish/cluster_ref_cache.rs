@@ -65,6 +65,11 @@ impl ClusterRefCache {
         self.settled.as_ref().map(|settled| settled.refs.clone()).unwrap_or_default()
     }
 
+    /// Returns every cluster's folder as its ref had it when they were read last.
+    pub(crate) fn published(&self) -> &Map<String, report::Published> {
+        &self.folders
+    }
+
     /// Returns every cluster's folder as its ref has it, in the report's form. The cache forgets what no ref was read
     /// for.
     pub fn folders(

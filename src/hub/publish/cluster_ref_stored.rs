@@ -49,11 +49,15 @@ impl ClusterRefCache {
 
     /// Decodes the repair that made the refs of a state.
     pub(crate) fn decode(decoder: &mut Decoder<'_>, current: &CurrentState) -> Option<ClusterRefCache> {
+        // Nothing but its applier counts of a cluster.
+        let mut by_applier: BTreeMap<Option<&str>, Shared<Cluster>> = BTreeMap::new();
         let clusters = decoder.list(|decoder| {
             let name = decoder.string()?;
             let applier = decoder.maybe(|decoder| Applier::named(&decoder.text()?))?;
-            // Nothing else of a cluster counts.
-            Some((name, Shared::from(Cluster { applier, ..Cluster::default() })))
+            let cluster = by_applier
+                .entry(applier.map(|applier| applier.name))
+                .or_insert_with(|| Cluster { applier, ..Cluster::default() }.into());
+            Some((name, cluster.clone()))
         })?;
         let refs: Map<String, CommitId> =
             decoder.list(|decoder| Some((decoder.string()?, CommitId(decoder.raw()?))))?;

@@ -13,19 +13,20 @@ use berth_base::model::{Map, MemberState, Published, Shared};
 use berth_base::packed::Packed;
 
 impl FleetSummary {
-    /// Encodes all but the decisions and the releases. `None` unless these are those of a state.
-    pub fn encode(&self, encoder: &mut Encoder, current: &State) -> Option<()> {
+    /// Encodes all but the decisions, the releases and the published folders. `None` unless these are those of a state
+    /// and of its refs.
+    pub fn encode(
+        &self,
+        encoder: &mut Encoder,
+        current: &State,
+        folders: &Map<String, Published>,
+    ) -> Option<()> {
         let FleetSummary { detail: _, inputs, readers: _, troubled, totals: _, clusters, workloads } = self;
         let SummaryInputs { statuses, published, differing, decisions, releases, now } = inputs;
-        if *decisions != current.decisions || *releases != current.releases {
+        if (decisions, releases, published) != (&current.decisions, &current.releases, folders) {
             return None;
         }
         statuses.put(encoder);
-        encoder.list(published.iter(), |encoder, (cluster, Published { sequence, tree })| {
-            encoder.text(cluster);
-            encoder.number(*sequence);
-            encoder.bytes(tree.as_bytes());
-        });
         encoder.list(differing.iter(), |encoder, (cluster, paths)| {
             encoder.text(cluster);
             paths.encode(encoder, |encoder, paths| {
@@ -45,15 +46,15 @@ impl FleetSummary {
         Some(())
     }
 
-    /// Decodes the summary of a state.
-    pub fn decode(decoder: &mut Decoder<'_>, current: &State) -> Option<FleetSummary> {
+    /// Decodes the summary of a state and the folders of its refs.
+    pub fn decode(
+        decoder: &mut Decoder<'_>,
+        current: &State,
+        folders: &Map<String, Published>,
+    ) -> Option<FleetSummary> {
         let inputs = SummaryInputs {
             statuses: Coded::get(decoder)?,
-            published: decoder.list(|decoder| {
-                let (cluster, sequence) = (decoder.string()?, decoder.number()?);
-                let tree = std::str::from_utf8(decoder.bytes()?).ok()?.to_owned();
-                Some((cluster, Published { sequence, tree }))
-            })?,
+            published: folders.clone(),
             differing: decoder.list(|decoder| {
                 let paths = |decoder: &mut Decoder<'_>| decoder.list::<_, BTreeSet<_>>(Decoder::string);
                 Some((decoder.string()?, Shared::stored(decoder.part()?, paths)))
