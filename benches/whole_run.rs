@@ -26,7 +26,11 @@ use rows::{Figure, Target};
 /// The level both sides compress at.
 const LEVEL: &str = "core.compression=1";
 
+/// Edits in new processes.
 const EDITS: usize = 7;
+
+/// Passes of a daemon, which are short.
+const PASSES: usize = 21;
 
 /// Clusters that are built as overlays too.
 const SAMPLES: usize = 5;
@@ -155,7 +159,7 @@ impl Fleet {
             Took { wall: start.elapsed(), processor, peak: 0 }
         };
         pass();
-        Took::median((0..EDITS).map(|_| {
+        Took::median((0..PASSES).map(|_| {
             change();
             pass()
         }))
