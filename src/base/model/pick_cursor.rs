@@ -56,6 +56,7 @@ impl<'n, 'd> AnyPicked<'n, 'd> {
         AnyPicked { clusters, known: BTreeMap::new() }
     }
 
+    /// Reports whether a decision picked one of them.
     pub fn by(&mut self, decision: &'d Decision) -> bool {
         let AnyPicked { clusters, known } = self;
         let picks = &decision.picks;

@@ -13,8 +13,11 @@ use super::repo::Repo;
 /// The size from which a tree is remembered, in bytes.
 const LARGE: usize = 1 << 14;
 
-/// All that are remembered have at most so many bytes.
-const MOST: usize = 4 << 20;
+/// The trees that are remembered whatever their size.
+const FEW: usize = 8;
+
+/// More trees are remembered while all have at most so many bytes.
+const MOST: usize = 8 << 20;
 
 /// Trees as Git stores them. A clone is the same memory.
 #[derive(Clone, Debug, Default)]
@@ -65,7 +68,7 @@ impl RecentTrees {
             size <= MOST
         });
         let fitting = fitting.count();
-        trees.truncate(fitting);
+        trees.truncate(fitting.max(FEW));
     }
 }
 
@@ -75,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_large_trees_that_came_last_are_known_each_in_place_of_the_one_before() {
-        let (trees, large) = (RecentTrees::default(), vec![7; MOST / 8]);
+        let (trees, large) = (RecentTrees::default(), vec![7; MOST]);
         let id = |number: u8| TreeId([number; 20]);
         for number in 1..=9 {
             trees.replace(TreeId::EMPTY, id(number), &large);
@@ -86,7 +89,15 @@ mod tests {
         assert_eq!(trees.get(id(10)).as_deref(), Some(large.as_slice()));
         trees.replace(id(2), id(11), &large[..LARGE - 1]);
         assert!(trees.get(id(11)).is_none());
-        trees.replace(TreeId::EMPTY, id(12), &vec![7; MOST + 1]);
-        assert!((1..=12).all(|number| trees.get(id(number)).is_none()));
+    }
+
+    #[test]
+    fn many_small_trees_are_known_up_to_a_size() {
+        let (trees, small) = (RecentTrees::default(), vec![7; MOST / 64]);
+        let id = |number: u8| TreeId([number; 20]);
+        for number in 1..=65 {
+            trees.replace(TreeId::EMPTY, id(number), &small);
+        }
+        assert!(trees.get(id(1)).is_none() && (2..=65).all(|number| trees.get(id(number)).is_some()));
     }
 }
