@@ -135,7 +135,7 @@ impl DecisionCache {
             keys.insert(change.key.clone());
             read_alike &= reads(change.before) == reads(change.after);
         }
-        moved.add_placements(fleet, results, &mut keys);
+        moved.add_placements(now, results, &mut keys);
         keys.extend(following(fleet, &keys));
         let mut results = results.clone();
         keys.iter().for_each(|key| results.forget(key));

@@ -55,10 +55,11 @@ impl<'i> Moved<'i> {
 
     /// Adds the keys of the placements to look at again to those of all that are not the same; `results` are those of the
     /// pass before.
-    pub(super) fn add_placements(&self, fleet: &Fleet, results: &Results, keys: &mut BTreeSet<Key>) {
+    pub(super) fn add_placements(&self, now: &DecisionInputs, results: &Results, keys: &mut BTreeSet<Key>) {
         if self.is_empty() {
             return;
         }
+        let (fleet, mut in_force) = (&now.fleet, now.previous.cursor());
         let sides = [&self.before, &self.after].into_iter().filter(|side| !side.clusters.is_empty());
         let sides: Vec<Side<'_, '_>> = sides.map(Side::of).collect();
         let mut decisions = results.decisions.cursor();
@@ -71,7 +72,10 @@ impl<'i> Moved<'i> {
                 (Some(decided), Source::Own(policy)) => {
                     let covers_all = covers_all(policy, decided.picks.len());
                     let concerns = || self.concerns(policy, covers_all, &sides);
-                    picked.by(decided)
+                    // One that was not published may be one too many: the decision in force may hold again.
+                    let is_held = in_force.get(&placement.key).map(|one| one.digest) != Some(decided.digest);
+                    is_held
+                        || picked.by(decided)
                         || match decided.digest {
                             // Equal digests are those of equal policies, and cover the same clusters.
                             Some(digest) => *by_digest.entry((digest, covers_all)).or_insert_with(concerns),

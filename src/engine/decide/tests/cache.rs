@@ -169,6 +169,24 @@ fn an_edited_placement_says_nothing_of_one_that_was_like_it() -> Result<(), Test
     Ok(())
 }
 
+#[test]
+fn a_decision_that_was_held_gives_way_where_the_one_in_force_holds_again() -> Result<(), TestCaseError> {
+    let clusters = vec![cluster("c-0", &["k=v"]), cluster("c-1", &[])];
+    let fleet = fleet(clusters, vec![placement("p-0", policy(vec![labels(&["k=v"])]))]);
+    let (is_current, before) = Default::default();
+    let mut world = World { fleet: fleet.into(), statuses: Map::new(), now: 950, is_current, before };
+    world.make(Change::Older);
+    let older = world.is_current[&key("p-0")].digest;
+    world.make(Change::Cluster(8, cluster("c-8", &[])));
+    let (cache, _) = world.decide(None)?;
+    assert_ne!(world.is_current[&key("p-0")].digest, older);
+    world.make(Change::Held(0));
+    world.make(Change::Left(8));
+    world.decide(cache.as_ref())?;
+    assert_eq!(world.is_current[&key("p-0")].digest, older);
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
