@@ -13,9 +13,7 @@ use super::policy_reads::Reads;
 use super::status_overlay::{self, speaks_alike};
 use super::taint_times;
 use berth_base::model::placement::{Follow, Policy, Rule};
-use berth_base::model::{
-    AnyPicked, Cluster, ClusterStatus, Decision, Fleet, Key, Map, Shared, Source, Timestamp,
-};
+use berth_base::model::{AnyPicked, Cluster, ClusterStatus, Fleet, Key, Map, Shared, Source, Timestamp};
 
 /// The clusters that are not the same, as decisions see them in either pass.
 pub(super) struct Moved<'i> {
@@ -82,7 +80,9 @@ impl<'i> Moved<'i> {
                             None => concerns(),
                         }
                 }
-                (Some(_), Source::Follows(follow)) => self.concerns_followed(follow, fleet, results, &sides),
+                (Some(_), Source::Follows(follow)) => {
+                    concerns_followed(follow, fleet, results, &sides, &mut picked)
+                }
             };
             if is_concerned {
                 others.push(placement.key.clone());
@@ -99,22 +99,21 @@ impl<'i> Moved<'i> {
         self.names.iter().any(|name| names(policy, name))
             || sides.iter().any(|side| side.concerns(policy, covers_all))
     }
+}
 
-    fn concerns_followed<'f>(
-        &self,
-        follow: &'f Follow,
-        fleet: &Fleet,
-        results: &Results,
-        sides: &[Side<'_, 'f>],
-    ) -> bool {
-        let picked_by = |decided: &Decision| self.names.iter().any(|name| decided.has(name));
-        let mut followed = follow
-            .placements
-            .iter()
-            .map(|wanted| fleet.find(wanted).and_then(|placement| results.decisions.get(&placement.key)));
-        followed.any(|decided| decided.is_none_or(picked_by))
-            || sides.iter().any(|side| side.digests.flips(&side.table, &follow.filters).is_some())
-    }
+fn concerns_followed<'f, 'r>(
+    follow: &'f Follow,
+    fleet: &Fleet,
+    results: &'r Results,
+    sides: &[Side<'_, 'f>],
+    picked: &mut AnyPicked<'_, 'r>,
+) -> bool {
+    let mut followed = follow
+        .placements
+        .iter()
+        .map(|wanted| fleet.find(wanted).and_then(|placement| results.decisions.get(&placement.key)));
+    followed.any(|decided| decided.is_none_or(|decided| picked.by(decided)))
+        || sides.iter().any(|side| side.digests.flips(&side.table, &follow.filters).is_some())
 }
 
 impl<'i> Clusters<'i> {
