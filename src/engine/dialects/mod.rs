@@ -41,7 +41,9 @@ use berth_base::diag::{Diagnostics, Pos, Severity};
 use berth_base::model::named::{AllFunctions, Functions};
 use berth_base::model::rollout_policy::RolloutPolicy;
 use berth_base::model::staged::{Run, RunProgress, StageApproval, StageStrategy, Standing};
-use berth_base::model::{Approval, Cluster, ClusterStatus, Key, Map, Object, Placement, Shared, Workload};
+use berth_base::model::{
+    Approval, Cluster, ClusterStatus, IdParts, Key, Map, ObjectId, Placement, Shared, Workload,
+};
 use berth_base::packed::Packed;
 use berth_base::yaml::{Asked, Node, Scope};
 
@@ -64,6 +66,12 @@ impl ParsedDocument {
     /// Unpacks the document, for a reader.
     pub fn open(&self) -> Node {
         Node::unpack(self.root.view())
+    }
+
+    /// The identity of the object that the document describes.
+    pub fn id(&self) -> ObjectId {
+        let Key { kind, namespace, name, group } = self.key.clone();
+        IdParts { group, kind, namespace, name }.into()
     }
 }
 
@@ -193,7 +201,7 @@ pub struct Input<'a> {
     /// The documents it claimed as inventory, policy or workload, in path order.
     pub documents: Vec<&'a Document>,
     /// Plain Kubernetes objects that a placement may select, in path order.
-    pub plain: &'a [Arc<Object>],
+    pub plain: &'a [&'a Document],
     /// The severity of an unknown field.
     pub unknown_fields: Severity,
     /// Those of its [`Dialect::switches`] that are off.

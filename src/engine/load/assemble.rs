@@ -1,20 +1,17 @@
 //! Documents → a fleet: every dialect claims and lowers its kinds, and the results are merged.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use super::config::FleetConfig;
 use super::misspelt_groups::ApiGroups;
 use super::{berth_kinds, merge_clusters, name_labels, rollout_checks, workload_metadata};
-use crate::dialects::{
-    Bearing, Claim, Dialect, Dialects, Document, Input, Lowered, ReadingContext, ReadingContexts,
-};
-use berth_base::diag::{Diagnostic, Diagnostics, Severity, did_you_mean};
+use crate::dialects::{Bearing, Claim, Dialect, Dialects, Document, Input, Lowered, ReadingContexts};
+use berth_base::diag::{Diagnostic, Diagnostics, did_you_mean};
 use berth_base::meta::names::is_dns_subdomain;
+use berth_base::model::Fleet;
 use berth_base::model::PlacementRef;
 use berth_base::model::placement::Source;
-use berth_base::model::{Fleet, IdParts, Object};
-use berth_base::packed::View;
+use berth_base::packed::{Packed, View};
 
 /// A fleet, its faults, and the claim to each document.
 #[derive(Debug, Default)]
@@ -64,7 +61,9 @@ pub(super) fn assemble(
             done.faulty.insert(index);
         }
     }
-    let plain = plain_objects(documents, &done.claims);
+    let claimed = documents.iter().zip(&done.claims);
+    let foreign = claimed.filter(|(_, claim)| **claim == Claim::Foreign);
+    let plain: Vec<&Document> = foreign.map(|(document, _)| document).collect();
     let mut selected = BTreeSet::new();
     let mut clusters = Vec::new();
     for (dialect, claims) in dialects.iter().zip(&claims) {
@@ -92,21 +91,17 @@ pub(super) fn assemble(
     done.fleet.clusters = merge_clusters::merge(clusters, &mut done.diagnostics);
     name_labels::give(&mut done.fleet, all);
     let templates = done.fleet.workloads.values().flat_map(|workload| &workload.templates);
-    let objects = templates.map(|template| &template.object).chain(&plain);
-    let defined: Vec<_> = objects.filter_map(|object| defined_list_kind(object)).collect();
+    let placed = templates.map(|template| (&*template.object.id.kind, &template.object.content));
+    let objects = placed.chain(plain.iter().map(|document| (&*document.key.kind, &document.root)));
+    let defined: Vec<_> = objects.filter_map(|(kind, content)| defined_list_kind(kind, content)).collect();
     done.fleet.list_kinds.extend(defined);
     check_follows(&mut done);
     check_statuses(&mut done);
     let found = rollout_checks::check(&done.fleet);
     done.diagnostics.extend(found.iter().cloned());
-    let unselected: Vec<&Document> = documents
-        .iter()
-        .zip(&done.claims)
-        .filter(|(_, claim)| **claim == Claim::Foreign)
-        .enumerate()
-        .filter(|(index, _)| !selected.contains(index))
-        .map(|(_, (document, _))| document)
-        .collect();
+    let numbered = plain.into_iter().enumerate();
+    let unselected: Vec<&Document> =
+        numbered.filter(|(index, _)| !selected.contains(index)).map(|(_, document)| document).collect();
     done.diagnostics.extend(groups.doubtful(unselected.iter().copied()));
     note_what_does_not_count(&mut done, documents, &dialects, &unselected);
     done
@@ -153,29 +148,12 @@ fn check(document: &Document, claim: Claim, dialect: &Dialect) -> Option<Diagnos
     }
 }
 
-fn plain_objects(documents: &[Document], claims: &[Claim]) -> Vec<Arc<Object>> {
-    let plain = documents.iter().zip(claims).filter(|(_, claim)| **claim == Claim::Foreign);
-    let object = |document: &Document| {
-        let key = &document.key;
-        let id = IdParts {
-            group: key.group.clone(),
-            kind: key.kind.clone(),
-            namespace: key.namespace.clone(),
-            name: key.name.clone(),
-        };
-        Object { id: id.into(), origin: document.at.clone(), content: document.root.without_places() }
-    };
-    let against = ReadingContext { stage: "plain object", context: 0, unknown_fields: Severity::Error };
-    let object = |(document, _): (&Document, &Claim)| document.recall(against, || object(document));
-    plain.map(object).collect()
-}
-
 /// The kind that a CustomResourceDefinition defines, where its name ends in `List`.
-fn defined_list_kind(object: &Object) -> Option<(String, String)> {
-    if *object.id.kind != *"CustomResourceDefinition" {
+fn defined_list_kind(kind: &str, content: &Packed) -> Option<(String, String)> {
+    if kind != "CustomResourceDefinition" {
         return None;
     }
-    let text = |path: &str| object.content.pointer(path).and_then(View::as_str);
+    let text = |path: &str| content.pointer(path).and_then(View::as_str);
     let kind = text("/spec/names/kind").filter(|kind| kind.ends_with("List"))?;
     Some((text("/spec/group")?.to_owned(), kind.to_owned()))
 }

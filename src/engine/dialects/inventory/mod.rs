@@ -15,7 +15,7 @@ use super::{
     ReadingContext,
 };
 use berth_base::diag::{Diagnostic, Diagnostics};
-use berth_base::model::{Cluster, Key, Object, Shared};
+use berth_base::model::{Cluster, Key, Shared};
 use berth_base::packed::View;
 
 pub const GROUP: &str = "multicluster.x-k8s.io";
@@ -123,13 +123,11 @@ fn read(input: &Input<'_>, document: &Document) -> One {
 
 /// Labels decide who may place where, so that they count as they are written at the cluster alone.
 fn set_of_namespace(input: &Input<'_>, document: &Document, cluster: &Cluster) -> Option<Diagnostic> {
-    let is_own = |object: &&std::sync::Arc<Object>| {
-        object.id.group.is_empty()
-            && &*object.id.kind == "Namespace"
-            && *object.id.name == *document.key.namespace
+    let is_own = |one: &&&Document| {
+        one.key.group.is_empty() && &*one.key.kind == "Namespace" && *one.key.name == *document.key.namespace
     };
     let namespace = input.plain.iter().find(is_own)?;
-    let labels = namespace.content.get("metadata").and_then(|metadata| metadata.get("labels"))?;
+    let labels = namespace.root.get("metadata").and_then(|metadata| metadata.get("labels"))?;
     let label = |key: &str| labels.get(key).and_then(View::as_str).filter(|set| !set.is_empty());
     let set = SET_LABELS.iter().find_map(|key| label(key))?;
     if SET_LABELS.iter().any(|key| cluster.labels.contains_key(*key)) {

@@ -1,14 +1,11 @@
 //! Fleets from YAML text, for tests: the loader's input for this dialect, and its result.
 
-use std::sync::Arc;
-
 use super::{DIALECT, UNWRAP_CONFIG_MAPS};
 use crate::dialects::{Claim, DIALECTS, Document, Input, Lowered, ParsedDocument};
 use berth_base::diag::{Pos, Severity};
 use berth_base::model::object::{group_of, version_of};
 use berth_base::model::placement::Source;
-use berth_base::model::{Key, Object, ObjectId, Policy, Workload};
-use berth_base::packed::Packed;
+use berth_base::model::{Key, Policy, Workload};
 use berth_base::yaml::{Limits, read};
 
 /// Reads and lowers files given as path and text. The files themselves must be sound YAML.
@@ -22,14 +19,8 @@ pub(crate) fn lower_with(files: &[(&str, &str)], unwrap_config_maps: bool) -> Lo
     let claims = (DIALECT.claim)(&documents);
     let claimed = documents.iter().zip(&claims);
     let read = claimed.clone().filter(|(_, claim)| !matches!(claim, Claim::Foreign | Claim::Bookkeeping));
-    let plain: Vec<Arc<Object>> = claimed
-        .filter(|(_, claim)| **claim == Claim::Foreign)
-        .map(|(document, _)| {
-            let content = document.root.to_json();
-            let id = ObjectId::of(&content).expect("a plain object names itself");
-            Arc::new(Object { id, origin: document.at.clone(), content: Packed::of(&content) })
-        })
-        .collect();
+    let foreign = claimed.filter(|(_, claim)| **claim == Claim::Foreign);
+    let plain: Vec<&Document> = foreign.map(|(document, _)| document).collect();
     let documents = read.map(|(document, _)| document).collect();
     let mut lowered = Lowered::default();
     (DIALECT.lower)(

@@ -83,7 +83,7 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     reader.each_recalled(&recall, of(Role::Placement), |scope, document, lowered| {
         lowered.placements.extend(placement::read(scope, document, &context).map(Into::into));
     });
-    let plurals = Plurals::of(input.plain.iter().map(|object| &**object));
+    let plurals = Plurals::of(input.plain);
     let context_number = input.contexts.number("OCM plurals", plurals.clone());
     let recall = Recall { context: context_number, ..Recall::alone("work") };
     reader.each_recalled(&recall, of(Role::Work), |scope, document, lowered| {

@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::dialects::Document;
 use berth_base::diag::Diagnostic;
+use berth_base::model::ObjectId;
 use berth_base::model::annotation::{APPLY, DELETE_OPTIONS, INITIAL, ON_CONFLICT, ORPHAN, TOLERATE};
-use berth_base::model::{Object, ObjectId};
 use berth_base::packed::{Packed, View};
 use berth_base::yaml::Fields;
 
@@ -53,10 +54,11 @@ impl Resource {
 pub(super) struct Plurals(BTreeMap<(String, String), String>);
 
 impl Plurals {
-    /// Collects the plurals that CustomResourceDefinitions among objects define.
-    pub(super) fn of<'o>(objects: impl Iterator<Item = &'o Object>) -> Plurals {
-        let definitions = objects.filter(|object| &*object.id.kind == "CustomResourceDefinition");
-        Plurals(definitions.filter_map(|object| defined(&object.content)).collect())
+    /// Collects the plurals that CustomResourceDefinitions among documents define.
+    pub(super) fn of(documents: &[&Document]) -> Plurals {
+        let definitions =
+            documents.iter().filter(|document| &*document.key.kind == "CustomResourceDefinition");
+        Plurals(definitions.filter_map(|document| defined(&document.root)).collect())
     }
 
     fn is_called(&self, id: &ObjectId, resource: &str) -> bool {
@@ -281,6 +283,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::dialects::ParsedDocument;
+    use berth_base::model::Key;
 
     #[test]
     fn plain_paths_become_pointers() {
@@ -326,13 +330,13 @@ mod tests {
             "metadata": {"name": "indices.search.io"},
             "spec": {"group": "search.io", "names": {"kind": "Index", "plural": "indices"}},
         });
-        let origin = berth_base::diag::Pos::file("a.yaml");
-        let object = Object {
-            id: ObjectId::of(&definition).expect("an object"),
-            origin,
-            content: Packed::of(&definition),
-        };
-        let plurals = Plurals::of(std::iter::once(&object));
+        let definition: Document = ParsedDocument {
+            key: Key::new("apiextensions.k8s.io", "CustomResourceDefinition", "", "indices.search.io"),
+            root: Packed::of(&definition),
+            ..ParsedDocument::default()
+        }
+        .into();
+        let plurals = Plurals::of(&[&definition]);
         assert!(plurals.is_called(&id("search.io", "Index"), "indices"));
         assert!(!plurals.is_called(&id("search.io", "Index"), "indexes"));
         assert!(plurals.is_called(&id("other.io", "Index"), "indexes"));

@@ -83,7 +83,8 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
         }
         out.diagnostics.extend(scope.into_diagnostics());
     }
-    out.selected = (0..input.plain.len()).filter(|index| &*input.plain[*index].id.name == "picked").collect();
+    out.selected =
+        (0..input.plain.len()).filter(|index| &*input.plain[*index].key.name == "picked").collect();
 }
 
 pub(super) fn tree(files: &[(&str, &str)]) -> SourceTree {

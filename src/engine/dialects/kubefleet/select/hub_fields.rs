@@ -1,9 +1,8 @@
 //! Removes the fields that a hub added to an object: identity, status, assigned addresses.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value as Json};
 
+use crate::dialects::ParsedDocument;
 use berth_base::model::Object;
 use berth_base::packed::Packed;
 
@@ -23,40 +22,22 @@ const ANNOTATIONS: [&str; 2] =
 
 const CONTROLLER_UID: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller-uid"];
 
-/// The object as members get it; the same one where there is nothing to take off.
-pub(crate) fn without_hub_fields(object: &Arc<Object>) -> Arc<Object> {
-    if !may_have_any(object) {
-        return object.clone();
-    }
-    let mut content = object.content.to_json();
+/// The object of a document as members get it.
+pub(crate) fn without_hub_fields(document: &ParsedDocument) -> Object {
+    let mut content = document.root.to_json();
     if let Some(fields) = content.as_object_mut() {
         fields.remove("status");
         if let Some(metadata) = inner(fields, "metadata") {
             METADATA.iter().for_each(|key| drop(metadata.remove(*key)));
             remove_from(metadata, "annotations", &ANNOTATIONS);
         }
-        match (&*object.id.group, &*object.id.kind) {
+        match (&*document.key.group, &*document.key.kind) {
             ("", "Service") => service(fields),
             ("batch", "Job") => job(fields),
             _ => {}
         }
     }
-    let content = Packed::of(&content);
-    if content == object.content {
-        return object.clone();
-    }
-    Arc::new(Object { id: object.id.clone(), origin: object.origin.clone(), content })
-}
-
-/// Reports whether there may be something to take off, which is seldom so.
-fn may_have_any(object: &Object) -> bool {
-    let has = |pointer: &str, keys: &[&str]| {
-        object.content.pointer(pointer).is_some_and(|map| keys.iter().any(|key| map.get(key).is_some()))
-    };
-    matches!((&*object.id.group, &*object.id.kind), ("", "Service") | ("batch", "Job"))
-        || has("", &["status"])
-        || has("/metadata", &METADATA)
-        || has("/metadata/annotations", &ANNOTATIONS)
+    Object { id: document.id(), origin: document.at.clone(), content: Packed::of(&content) }
 }
 
 /// Addresses and ports that the hub assigned. Chosen node ports cannot be told from assigned ones.

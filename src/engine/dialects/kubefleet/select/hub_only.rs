@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
+use crate::dialects::ParsedDocument;
 use crate::dialects::kubefleet::kinds::{CLUSTER_GROUP, PLACEMENT_GROUP};
-use berth_base::model::Object;
 use berth_base::packed::View;
 
 /// Reports whether an object may go to members. `services` are those of the repository, by namespace and
 /// name.
-pub fn travels(object: &Object, services: &BTreeSet<(&str, &str)>) -> bool {
-    let metadata = object.content.get("metadata");
+pub fn travels(object: &ParsedDocument, services: &BTreeSet<(&str, &str)>) -> bool {
+    let metadata = object.root.get("metadata");
     let has =
         |key: &str| metadata.and_then(|metadata| metadata.get(key)).is_some_and(|value| !value.is_null());
     let owned = || {
@@ -20,7 +20,8 @@ pub fn travels(object: &Object, services: &BTreeSet<(&str, &str)>) -> bool {
     if has("deletionTimestamp") {
         return false;
     }
-    match (&*object.id.group, &*object.id.kind, &*object.id.name) {
+    let key = &object.key;
+    match (&*key.group, &*key.kind, &*key.name) {
         (CLUSTER_GROUP | PLACEMENT_GROUP, ..) => false,
         ("events.k8s.io" | "coordination.k8s.io" | "metrics.k8s.io", ..) => false,
         (
@@ -32,9 +33,9 @@ pub fn travels(object: &Object, services: &BTreeSet<(&str, &str)>) -> bool {
         ("apps", "ReplicaSet" | "ControllerRevision", _) => !owned(),
         ("", "ConfigMap", "kube-root-ca.crt") | ("", "ServiceAccount", "default") => false,
         ("", "Secret", _) => {
-            object.content.get("type").and_then(View::as_str) != Some("kubernetes.io/service-account-token")
+            object.root.get("type").and_then(View::as_str) != Some("kubernetes.io/service-account-token")
         }
-        ("", "Endpoints", name) => !services.contains(&(&*object.id.namespace, name)),
+        ("", "Endpoints", name) => !services.contains(&(&*key.namespace, name)),
         ("discovery.k8s.io", "EndpointSlice", _) => {
             let labels = metadata.and_then(|metadata| metadata.get("labels"));
             labels.and_then(|labels| labels.get("endpointslice.kubernetes.io/managed-by")).is_none()

@@ -2,10 +2,9 @@
 //! the definitions and objects in the repository.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::dialects::kubefleet::kinds::{self, Scope};
-use berth_base::model::Object;
+use crate::dialects::{Document, ParsedDocument};
 
 /// Cluster-scoped kinds of Kubernetes' own groups; their other kinds are namespaced.
 const CLUSTER_SCOPED: [(&str, &[&str]); 13] = [
@@ -46,17 +45,17 @@ pub(crate) struct Scopes<'a> {
 }
 
 impl<'a> Scopes<'a> {
-    pub fn new(plain: &'a [Arc<Object>]) -> Scopes<'a> {
+    pub fn new(plain: &'a [&'a Document]) -> Scopes<'a> {
         let mut told = BTreeMap::new();
-        for object in plain {
-            let scope = if object.id.namespace.is_empty() { Scope::Cluster } else { Scope::Namespaced };
+        for key in plain.iter().map(|document| &document.key) {
+            let scope = if key.namespace.is_empty() { Scope::Cluster } else { Scope::Namespaced };
             // An object that leaves its namespace out tells nothing against one that names it.
-            let known = told.entry((&*object.id.group, &*object.id.kind)).or_insert(scope);
+            let known = told.entry((&*key.group, &*key.kind)).or_insert(scope);
             if scope == Scope::Namespaced {
                 *known = scope;
             }
         }
-        told.extend(plain.iter().filter_map(|object| definition(object)));
+        told.extend(plain.iter().filter_map(|document| definition(document)));
         Scopes { told }
     }
 
@@ -67,11 +66,12 @@ impl<'a> Scopes<'a> {
     }
 }
 
-fn definition(object: &Object) -> Option<((&str, &str), Scope)> {
-    if &*object.id.kind != "CustomResourceDefinition" || &*object.id.group != "apiextensions.k8s.io" {
+fn definition(document: &ParsedDocument) -> Option<((&str, &str), Scope)> {
+    let key = &document.key;
+    if &*key.kind != "CustomResourceDefinition" || &*key.group != "apiextensions.k8s.io" {
         return None;
     }
-    let spec = object.content.get("spec")?;
+    let spec = document.root.get("spec")?;
     let group = spec.get("group")?.as_str()?;
     let kind = spec.get("names")?.get("kind")?.as_str()?;
     let scope = if spec.get("scope")?.as_str()? == "Cluster" { Scope::Cluster } else { Scope::Namespaced };

@@ -40,7 +40,7 @@ pub fn resolve(
             scope.warning(selector.at, message);
         }
         for item in found.items {
-            if !taken.insert((stock.id(item), item)) {
+            if !taken.insert((stock.parts(item), item)) {
                 let message = format!("{} selects {} a second time", selector.path, stock.id(item));
                 selected.invalid.get_or_insert(message);
             }
@@ -87,7 +87,7 @@ impl Search<'_> {
         let of = |namespace| {
             self.stock.of_kind(&selector.group, &selector.kind, namespace, selector.name.as_deref())
         };
-        let mut found: Vec<Item> = namespaces.into_iter().flatten().flat_map(of).collect();
+        let mut found: Vec<Item> = namespaces.into_iter().flatten().flat_map(of).copied().collect();
         found.sort_unstable();
         found
     }
@@ -100,11 +100,11 @@ impl Search<'_> {
     /// Namespaces with their contents, or the one that others choose from.
     fn namespaces(&self, selector: &ResourceSelector, matching: Vec<Item>) -> Selected {
         let named = selector.name.as_deref().filter(|name| is_reserved(name));
-        let mut names = matching.iter().map(|item| &*self.stock.id(*item).name);
+        let mut names = matching.iter().map(|item| self.stock.name(*item));
         if let Some(name) = named.or_else(|| names.find(|name| is_reserved(name))) {
             let message =
                 format!("{} selects namespace {name}, which is reserved and never placed", selector.path);
-            let allowed = matching.into_iter().filter(|item| !is_reserved(&self.stock.id(*item).name));
+            let allowed = matching.into_iter().filter(|item| !is_reserved(self.stock.name(*item)));
             let items = allowed.flat_map(|item| self.with_contents(selector, item)).collect();
             return Selected { items, invalid: Some(message) };
         }
@@ -120,7 +120,7 @@ impl Search<'_> {
     fn with_contents(&self, selector: &ResourceSelector, namespace: Item) -> Vec<Item> {
         let mut items = vec![namespace];
         if selector.reach == Reach::Contents {
-            items.extend(self.stock.in_namespace(&self.stock.id(namespace).name));
+            items.extend(self.stock.in_namespace(self.stock.name(namespace)));
         }
         items
     }

@@ -1,14 +1,16 @@
 //! The objects of the repository that placements may select, by kind, namespace and name.
 
-use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::object_scope::Scopes;
 use super::{hub_fields, hub_only};
 use crate::dialects::kubefleet::envelope::Envelope;
 use crate::dialects::kubefleet::kinds::Scope;
-use berth_base::model::object::{ObjectId, version_of};
+use crate::dialects::{Document, ReadingContext};
+use berth_base::diag::Severity;
+use berth_base::model::object::ObjectId;
 use berth_base::model::selector::Labels;
 use berth_base::model::{Object, Shared};
 use berth_base::packed::{Packed, View};
@@ -30,93 +32,99 @@ impl Item {
     }
 }
 
+/// Group, kind, namespace and name.
+pub type Parts<'a> = [&'a str; 4];
+
 /// The selectable items. Objects that stay on the hub, or that are being deleted, are left out.
 #[derive(Debug)]
 pub struct Selectable<'a> {
-    plain: &'a [Arc<Object>],
+    plain: &'a [&'a Document],
     envelopes: &'a [Shared<Envelope>],
-    /// By group, kind, namespace and name.
-    by_name: BTreeMap<[&'a str; 4], Vec<Item>>,
-    by_namespace: BTreeMap<&'a str, Vec<Item>>,
+    /// Ordered by their parts.
+    by_name: Vec<Item>,
+    /// Those with a namespace, ordered by it.
+    by_namespace: Vec<Item>,
     scopes: Scopes<'a>,
-    /// As they travel, without what belongs to the hub: made when first needed.
-    travelling: Vec<OnceCell<Arc<Object>>>,
 }
 
 impl<'a> Selectable<'a> {
-    pub fn new(plain: &'a [Arc<Object>], envelopes: &'a [Shared<Envelope>]) -> Selectable<'a> {
+    pub fn new(plain: &'a [&'a Document], envelopes: &'a [Shared<Envelope>]) -> Selectable<'a> {
         let services: BTreeSet<(&str, &str)> = plain
             .iter()
-            .filter(|object| object.id.group.is_empty() && &*object.id.kind == "Service")
-            .map(|object| (&*object.id.namespace, &*object.id.name))
+            .map(|document| &document.key)
+            .filter(|key| key.group.is_empty() && &*key.kind == "Service")
+            .map(|key| (&*key.namespace, &*key.name))
             .collect();
+        let travels = |index: &usize| hub_only::travels(plain[*index], &services);
         let mut stock = Selectable {
             plain,
             envelopes,
-            by_name: BTreeMap::new(),
-            by_namespace: BTreeMap::new(),
+            by_name: (0..plain.len()).filter(travels).map(Item::Plain).collect(),
+            by_namespace: Vec::new(),
             scopes: Scopes::new(plain),
-            travelling: plain.iter().map(|_| OnceCell::new()).collect(),
         };
-        for (index, object) in plain.iter().enumerate() {
-            if hub_only::travels(object, &services) {
-                stock.add(&object.id, Item::Plain(index));
-            }
-        }
-        for (index, envelope) in envelopes.iter().enumerate() {
-            stock.add(&envelope.id, Item::Envelope(index));
-        }
-        stock
-    }
-
-    fn add(&mut self, id: &'a ObjectId, item: Item) {
-        self.by_name.entry([&id.group, &id.kind, &id.namespace, &id.name]).or_default().push(item);
-        if !id.namespace.is_empty() {
-            self.by_namespace.entry(&id.namespace).or_default().push(item);
-        }
+        stock.by_name.extend((0..envelopes.len()).map(Item::Envelope));
+        let namespaced = |item: &Item| !stock.namespace(*item).is_empty();
+        let mut by_namespace: Vec<Item> = stock.by_name.iter().copied().filter(namespaced).collect();
+        by_namespace.sort_by_key(|item| stock.namespace(*item));
+        let mut by_name = std::mem::take(&mut stock.by_name);
+        by_name.sort_by_key(|item| stock.parts(*item));
+        Selectable { by_name, by_namespace, ..stock }
     }
 
     /// The items of a kind in a namespace, those of one name only where a name is given.
-    pub fn of_kind<'s>(
-        &'s self,
-        group: &'s str,
-        kind: &'s str,
-        namespace: &'s str,
-        name: Option<&'s str>,
-    ) -> impl Iterator<Item = Item> + 's {
-        let from = [group, kind, namespace, name.unwrap_or_default()];
-        let wanted = if name.is_some() { 4 } else { 3 };
-        let found = self.by_name.range(from..).take_while(move |(key, _)| key[..wanted] == from[..wanted]);
-        found.flat_map(|(_, items)| items.iter().copied())
+    pub fn of_kind(&self, group: &str, kind: &str, namespace: &str, name: Option<&str>) -> &[Item] {
+        let wanted = [group, kind, namespace, name.unwrap_or_default()];
+        let compared = if name.is_some() { 4 } else { 3 };
+        equal(&self.by_name, |item| self.parts(item)[..compared].cmp(&wanted[..compared]))
     }
 
     pub fn in_namespace(&self, namespace: &str) -> &[Item] {
-        self.by_namespace.get(namespace).map(Vec::as_slice).unwrap_or_default()
+        equal(&self.by_namespace, |item| self.namespace(item).cmp(namespace))
     }
 
     pub fn scope(&self, group: &str, kind: &str) -> Option<Scope> {
         self.scopes.of(group, kind)
     }
 
-    pub fn id(&self, item: Item) -> &'a ObjectId {
+    pub fn parts(&self, item: Item) -> Parts<'a> {
         match item {
-            Item::Plain(index) => &self.plain[index].id,
-            Item::Envelope(index) => &self.envelopes[index].id,
+            Item::Plain(index) => {
+                let key = &self.plain[index].key;
+                [&key.group, &key.kind, &key.namespace, &key.name]
+            }
+            Item::Envelope(index) => {
+                let id = &self.envelopes[index].id;
+                [&id.group, &id.kind, &id.namespace, &id.name]
+            }
+        }
+    }
+
+    pub fn name(&self, item: Item) -> &'a str {
+        self.parts(item)[3]
+    }
+
+    fn namespace(&self, item: Item) -> &'a str {
+        self.parts(item)[2]
+    }
+
+    pub fn id(&self, item: Item) -> ObjectId {
+        match item {
+            Item::Plain(index) => self.plain[index].id(),
+            Item::Envelope(index) => self.envelopes[index].id.clone(),
         }
     }
 
     pub fn version(&self, item: Item) -> &'a str {
         match item {
-            Item::Plain(index) => version_of(
-                self.plain[index].content.get("apiVersion").and_then(View::as_str).unwrap_or_default(),
-            ),
+            Item::Plain(index) => &self.plain[index].version,
             Item::Envelope(index) => &self.envelopes[index].version,
         }
     }
 
     pub fn labels(&self, item: Item) -> Labels {
         match item {
-            Item::Plain(index) => labels_of(&self.plain[index].content),
+            Item::Plain(index) => labels_of(&self.plain[index].root),
             Item::Envelope(index) => self.envelopes[index].labels.clone(),
         }
     }
@@ -125,15 +133,24 @@ impl<'a> Selectable<'a> {
     pub fn objects(&self, item: Item) -> Vec<Arc<Object>> {
         match item {
             Item::Plain(index) => {
-                vec![
-                    self.travelling[index]
-                        .get_or_init(|| hub_fields::without_hub_fields(&self.plain[index]))
-                        .clone(),
-                ]
+                let document = self.plain[index];
+                let against = ReadingContext {
+                    stage: "travelling object",
+                    context: 0,
+                    unknown_fields: Severity::Error,
+                };
+                vec![document.recall(against, || hub_fields::without_hub_fields(document))]
             }
             Item::Envelope(index) => self.envelopes[index].objects.clone(),
         }
     }
+}
+
+/// The items that compare as equal, of a list in the order of what is compared.
+fn equal(items: &[Item], compare: impl Fn(Item) -> Ordering) -> &[Item] {
+    let start = items.partition_point(|item| compare(*item).is_lt());
+    let end = items.partition_point(|item| compare(*item).is_le());
+    items.get(start..end).unwrap_or_default()
 }
 
 fn labels_of(content: &Packed) -> Labels {
