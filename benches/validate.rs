@@ -1,5 +1,5 @@
-//! `berth validate` over 100,000 files of all three dialects, beside two floors: reading and hashing all files, and
-//! running the bare event parser over them. `cargo bench --bench validate`.
+//! `berth validate` over 100,000 files, plain objects and then all three dialects, beside two floors: reading and hashing
+//! all files, and running the bare event parser over them. `cargo bench --bench validate`.
 //!
 //! `cargo bench --bench validate -- FILES CLUSTERS EACH` sets another size. Every figure is of a process of its own.
 
@@ -38,42 +38,45 @@ fn main() {
 }
 
 fn measure(files: usize, clusters: usize, each: usize) {
+    let plain = fleet::of_plain_objects(files, clusters);
+    measure_one(&format!("{clusters} clusters, plain objects that nothing places"), plain);
     for size in [Size::Small, Size::Usual] {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (mut count, mut bytes) = (0, 0);
-        for (path, text) in fleet::of_all_dialects(files, clusters, each, size) {
-            let file = folder.path().join(path);
-            std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
-            std::fs::write(file, &text).expect("a file");
-            (count, bytes) = (count + 1, bytes + text.len());
-        }
-        println!(
-            "{count} files, {} MB, {clusters} clusters, {size:?} workloads on {each} each",
-            bytes / 1_000_000
-        );
-        let itself = std::env::current_exe().expect("this program");
-        let program = |what: &str| {
-            let mut command = Command::new(&itself);
-            command.arg(what).arg(folder.path());
-            command
-        };
-        let read = Took::median(|| program(READ));
-        println!("read and hash      {}", read.shown());
-        let parsed = Took::median(|| program(PARSE));
-        println!("the event parser   {}", parsed.shown());
-        let took = Took::median(|| {
-            let berth = std::env::var_os("BERTH_BENCH_PROGRAM").map(PathBuf::from);
-            let mut command = Command::new(berth.unwrap_or_else(|| env!("CARGO_BIN_EXE_berth").into()));
-            command.arg("validate").arg(folder.path());
-            command
-        });
-        println!(
-            "berth validate     {}   {:.1} times the event parser by processor time, {:.1} times the files in memory",
-            took.shown(),
-            took.processor.as_secs_f64() / parsed.processor.as_secs_f64(),
-            (took.peak << 10) as f64 / bytes as f64
-        );
+        let fleet = fleet::of_all_dialects(files, clusters, each, size);
+        measure_one(&format!("{clusters} clusters, {size:?} workloads on {each} each"), fleet);
     }
+}
+
+fn measure_one(name: &str, files: Vec<(String, String)>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (count, bytes) = (files.len(), files.iter().map(|(_, text)| text.len()).sum::<usize>());
+    for (path, text) in files {
+        let file = folder.path().join(path);
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        std::fs::write(file, &text).expect("a file");
+    }
+    println!("{count} files, {} MB, {name}", bytes / 1_000_000);
+    let itself = std::env::current_exe().expect("this program");
+    let program = |what: &str| {
+        let mut command = Command::new(&itself);
+        command.arg(what).arg(folder.path());
+        command
+    };
+    let read = Took::median(|| program(READ));
+    println!("read and hash      {}", read.shown());
+    let parsed = Took::median(|| program(PARSE));
+    println!("the event parser   {}", parsed.shown());
+    let took = Took::median(|| {
+        let berth = std::env::var_os("BERTH_BENCH_PROGRAM").map(PathBuf::from);
+        let mut command = Command::new(berth.unwrap_or_else(|| env!("CARGO_BIN_EXE_berth").into()));
+        command.arg("validate").arg(folder.path());
+        command
+    });
+    println!(
+        "berth validate     {}   {:.1} times the event parser by processor time, {:.1} times the files in memory",
+        took.shown(),
+        took.processor.as_secs_f64() / parsed.processor.as_secs_f64(),
+        (took.peak << 10) as f64 / bytes as f64
+    );
 }
 
 fn files_in(folder: &Path) -> SourceTree {

@@ -258,6 +258,21 @@ pub enum Size {
     Usual,
 }
 
+/// The files of a fleet whose objects are not placed yet: MemberClusters, and ConfigMaps with one key.
+pub fn of_plain_objects(files: usize, clusters: usize) -> Vec<(String, String)> {
+    let shape = Shape { clusters, workloads: 0, each: clusters, overridden: 0, dialect: Dialect::KubeFleet };
+    let object = |n: usize| {
+        let (name, namespace) = (format!("app-{n:05}"), shape.namespace_name(n));
+        let text = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: {namespace}}}\n\
+             data: {{greeting: hello from {name}}}\n"
+        );
+        (format!("apps/{namespace}/{name}.yaml"), text)
+    };
+    let objects = (0..files.saturating_sub(clusters)).map(object);
+    (0..clusters).map(|n| shape.cluster(n)).chain(objects).collect()
+}
+
 /// The files of a fleet over all dialects: a third of the files and of the clusters each, in a folder each. Every
 /// workload goes to `each` clusters.
 pub fn of_all_dialects(files: usize, clusters: usize, each: usize, size: Size) -> Vec<(String, String)> {
