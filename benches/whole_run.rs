@@ -148,8 +148,9 @@ impl Fleet {
         self.put(|number| self.shape.workload(number * 37 % self.shape.workloads, number));
     }
 
-    /// Passes of a daemon, each after a change.
+    /// Passes of a daemon, each after a change, in a repository that is packed as a daemon does it now and then.
     fn warm(&self, change: impl Fn()) -> Took {
+        run_once(&self.repository);
         let settings = Settings::of(self.repository.clone());
         let mut cache = daemon::Cache::default();
         let mut pass = || {
