@@ -20,20 +20,20 @@ impl Repo {
         self.flush()?;
         let packed = RefCell::default();
         for one in moves {
-            let is_moved = match one.old.filter(|_| !self.is_rehearsal && is_valid_ref(&one.name)) {
+            let is_moved = match one.old.filter(|_| is_valid_ref(&one.name)) {
                 Some(old) => {
                     self.despite_locks(&one.name, || self.replace(&one.name, old, one.new, &packed))?
                 }
                 None => false,
             };
             if !is_moved {
-                self.move_ref(&one.name, one.old, one.new)?;
+                self.move_any_ref(one)?;
             }
         }
         Ok(())
     }
 
-    /// Replaces the file of a known ref; false where it is another kind of ref, or none.
+    /// Replaces the file of a known ref; false where it is another kind of ref, one with a log, or none.
     fn replace(
         &self,
         name: &str,
@@ -42,6 +42,9 @@ impl Repo {
         packed: &RefCell<PackedFile>,
     ) -> Result<bool, GitError> {
         let common = self.inner.commondir();
+        if common.join("logs").join(name).exists() {
+            return Ok(false);
+        }
         let folder = common.join(name).parent().map(Path::to_owned).unwrap_or_default();
         if fs::create_dir_all(folder).is_err() {
             return Ok(false);

@@ -28,6 +28,7 @@ impl Repo {
     /// Moves refs, each only if it still is where it was last seen. The first that is not ends it: those
     /// before may have moved.
     pub fn move_refs(&self, moves: &[RefMove]) -> Result<(), GitError> {
+        moves.iter().try_for_each(|one| self.refuse_in_rehearsal(&one.name))?;
         let folder = self.inner.commondir();
         let (own_file, packed): (Vec<&RefMove>, Vec<&RefMove>) =
             moves.iter().partition(|one| moves.len() < MANY || folder.join(&one.name).exists());

@@ -38,8 +38,12 @@ impl Repo {
     /// Moves a ref from `old` to `new`; `old` of `None` means that it must not exist yet.
     pub fn move_ref(&self, name: &str, old: Option<CommitId>, new: CommitId) -> Result<(), GitError> {
         self.refuse_in_rehearsal(name)?;
-        // State is written before it is pointed at.
-        self.flush()?;
+        self.move_one_by_one(&[&RefMove { name: name.to_owned(), old, new }])
+    }
+
+    /// [`Repo::move_ref`] of any kind of ref, which reads all packed refs.
+    pub(super) fn move_any_ref(&self, one: &RefMove) -> Result<(), GitError> {
+        let RefMove { name, old, new } = one;
         // The zero id stands for "absent" and, unlike a create, is compared while the ref is locked.
         let expected = old.map_or(git2::Oid::ZERO_SHA1, CommitId::oid);
         self.despite_locks(name, || {
@@ -85,7 +89,7 @@ impl Repo {
     }
 
     /// A ref must not name an object that ends with the process.
-    fn refuse_in_rehearsal(&self, name: &str) -> Result<(), GitError> {
+    pub(super) fn refuse_in_rehearsal(&self, name: &str) -> Result<(), GitError> {
         if !self.is_rehearsal {
             return Ok(());
         }

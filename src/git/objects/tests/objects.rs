@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Counts, Entry, EntryKind, TreeId};
+use crate::{Counts, Entry, EntryKind, RefMove, TreeId};
 use berth_base::model::ContentId;
 
 fn paths(writer: &mut Writer<'_>, files: &[(&str, &str)]) -> Vec<(String, ContentId)> {
@@ -159,6 +159,9 @@ fn a_rehearsal_reads_what_it_writes_and_leaves_nothing() {
     assert_eq!(rehearsal.blob(blobs[99]).unwrap(), b"text 99");
     assert!(rehearsal.is_same_or_after(commit, before).unwrap());
     let error = rehearsal.move_ref("refs/heads/main", Some(before), commit).unwrap_err();
+    assert!(error.to_string().contains("rehearsal"), "{error}");
+    let many = |n: usize| RefMove { name: format!("refs/tags/{n}"), old: None, new: commit };
+    let error = rehearsal.move_refs(&(0..100).map(many).collect::<Vec<_>>()).unwrap_err();
     assert!(error.to_string().contains("rehearsal"), "{error}");
     assert_eq!(files(), there);
     assert_eq!(Repo::open(guard.path()).unwrap().read_ref("refs/heads/main").unwrap(), Some(before));

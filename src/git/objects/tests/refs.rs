@@ -29,6 +29,22 @@ fn a_ref_moves_only_from_the_value_last_seen() {
 }
 
 #[test]
+fn a_ref_with_a_log_has_its_moves_in_it() {
+    let (folder, repo) = bare();
+    let ids = commits(&repo, 3);
+    let lines = |name: &str| std::fs::read_to_string(folder.path().join("logs").join(name)).ok();
+    repo.move_ref("refs/heads/a", None, ids[0]).unwrap();
+    repo.move_ref("refs/heads/a", Some(ids[0]), ids[1]).unwrap();
+    assert_eq!(lines("refs/heads/a"), None, "a bare repository has no logs");
+    repo.inner.config().unwrap().set_bool("core.logAllRefUpdates", true).unwrap();
+    repo.move_ref("refs/heads/b", None, ids[0]).unwrap();
+    repo.move_ref("refs/heads/b", Some(ids[0]), ids[1]).unwrap();
+    assert!(matches!(repo.move_ref("refs/heads/b", Some(ids[0]), ids[2]), Err(GitError::Raced { .. })));
+    repo.move_ref("refs/heads/b", Some(ids[1]), ids[2]).unwrap();
+    assert_eq!(lines("refs/heads/b").unwrap().lines().count(), 3);
+}
+
+#[test]
 fn packed_refs_move_like_loose_ones() {
     let (_guard, repo) = bare();
     let ids = commits(&repo, 2);
