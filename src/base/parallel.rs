@@ -4,13 +4,22 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Items that a thread takes at a time.
+/// Small items that a thread takes at a time.
 const BATCH: usize = 32;
 
 /// Makes a result of each item, in the order of the items. The result is the same on any number of processors.
 pub fn map<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    in_batches(BATCH, items, make)
+}
+
+/// [`map`] for items of which a single one may take long.
+pub fn map_large<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    in_batches(1, items, make)
+}
+
+fn in_batches<T: Sync, R: Send>(batch: usize, items: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = processors.min(items.len().div_ceil(BATCH));
+    let threads = processors.min(items.len().div_ceil(batch));
     if threads < 2 {
         return items.iter().map(make).collect();
     }
@@ -18,9 +27,9 @@ pub fn map<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<
     let work = || {
         let mut made: Vec<(usize, Vec<R>)> = Vec::new();
         loop {
-            let start = next.fetch_add(BATCH, Ordering::Relaxed);
+            let start = next.fetch_add(batch, Ordering::Relaxed);
             let Some(rest) = items.get(start..).filter(|rest| !rest.is_empty()) else { return made };
-            made.push((start, rest.iter().take(BATCH).map(&make).collect()));
+            made.push((start, rest.iter().take(batch).map(&make).collect()));
         }
     };
     let mut made = thread::scope(|scope| {
@@ -41,7 +50,9 @@ mod tests {
     fn results_are_in_the_order_of_the_items() {
         for count in [0, 1, 31, 64, 1000] {
             let items: Vec<usize> = (0..count).collect();
-            assert_eq!(super::map(&items, |item| item * 2), (0..count).map(|n| n * 2).collect::<Vec<_>>());
+            let doubled: Vec<usize> = (0..count).map(|n| n * 2).collect();
+            assert_eq!(super::map(&items, |item| item * 2), doubled);
+            assert_eq!(super::map_large(&items, |item| item * 2), doubled);
         }
     }
 

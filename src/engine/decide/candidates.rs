@@ -1,20 +1,21 @@
 //! Candidate rules → the clusters a placement may pick from at all, and those it would pick from now; each made once
 //! for equal rules.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::cluster_table::{Row, Table, number};
+use super::cluster_table::{Row, Table};
 use super::filter::{Checked, looks_at_own_picks};
 use super::policy_encoding::{self, Encoder};
+use super::remembered::Remembered;
 use berth_base::model::placement::{Filter, Policy, Rule, Selection};
 
 /// The rows of candidates, ascending, and a number for them in cache keys: none where no other placement has them.
 #[derive(Clone)]
 pub(super) struct Candidates {
     pub(super) id: Option<u32>,
-    pub(super) rows: Rc<Vec<Row>>,
+    pub(super) rows: Arc<Vec<Row>>,
 }
 
 /// The clusters that a placement may pick, whatever it has picked now.
@@ -28,8 +29,8 @@ pub(super) struct Open {
 /// The candidate sets met so far.
 #[derive(Default)]
 pub(super) struct CandidateSets {
-    by_rules: RefCell<BTreeMap<Vec<u8>, Candidates>>,
-    made: Cell<u32>,
+    by_rules: Remembered<Vec<u8>, Candidates>,
+    made: AtomicU32,
 }
 
 /// Sets beyond so many are not remembered: then hardly two placements have the same rules.
@@ -64,7 +65,7 @@ impl CandidateSets {
             Some(names) => {
                 let rows = names.iter().filter_map(|name| table.row(name));
                 let rows: Vec<Row> = rows.filter(|row| all.rows.binary_search(row).is_ok()).collect();
-                Candidates { id: None, rows: Rc::new(passing(&rows)) }
+                Candidates { id: None, rows: Arc::new(passing(&rows)) }
             }
             None if choices.iter().any(|filters| filters.is_empty()) => all.clone(),
             None => {
@@ -81,18 +82,15 @@ impl CandidateSets {
     }
 
     fn remembered(&self, rules: Encoder, make: impl FnOnce() -> Vec<Row>) -> Candidates {
-        if let Some(found) = self.by_rules.borrow().get(&rules.bytes) {
-            return found.clone();
+        if let Some(found) = self.by_rules.get(&rules.bytes) {
+            return found;
         }
-        let rows = Rc::new(make());
-        if self.by_rules.borrow().len() >= MOST_SETS {
+        let rows = Arc::new(make());
+        if self.by_rules.len() >= MOST_SETS {
             return Candidates { id: None, rows };
         }
-        let id = Some(self.made.get());
-        self.made.set(number(self.made.get() as usize + 1));
-        let made = Candidates { id, rows };
-        self.by_rules.borrow_mut().insert(rules.bytes, made.clone());
-        made
+        let id = Some(self.made.fetch_add(1, Ordering::Relaxed));
+        self.by_rules.keep(rules.bytes, Candidates { id, rows })
     }
 }
 

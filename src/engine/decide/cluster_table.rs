@@ -3,14 +3,13 @@
 //! A column holds small numbers in place of texts, so that testing a label of one cluster is one
 //! look into a vector. Rows are in name order, so comparing rows compares names.
 
-use std::borrow::{Borrow, Cow};
-use std::cell::RefCell;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::iter::Peekable;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use super::expression_verdicts::{Column, Ran};
+use super::remembered::Remembered;
 use berth_base::model::rows_among;
 use berth_base::model::selector::{Labels, Measure};
 use berth_base::model::{Cluster, Expression, Pick, PickDetails, Quantity, Taint, Timestamp};
@@ -21,11 +20,11 @@ pub(super) type Row = u32;
 pub(super) struct Table<'a> {
     clusters: Vec<&'a Cluster>,
     pub(super) now: Timestamp,
-    labels: Columns<String, Texts>,
-    claims: Columns<String, Texts>,
-    amounts: Columns<Measure, Vec<Option<Quantity>>>,
-    approximations: Columns<Measure, Vec<Option<f64>>>,
-    resources: Columns<String, Vec<Option<f64>>>,
+    labels: Remembered<String, Arc<Texts>>,
+    claims: Remembered<String, Arc<Texts>>,
+    amounts: Remembered<Measure, Arc<Vec<Option<Quantity>>>>,
+    approximations: Remembered<Measure, Arc<Vec<Option<f64>>>>,
+    resources: Remembered<String, Arc<Vec<Option<f64>>>>,
     taints: BTreeMap<TaintName<'a>, u32>,
     taint_names: Vec<TaintName<'a>>,
     /// By row: whether there is any taint. Most clusters have none, and each placement asks of each.
@@ -33,7 +32,6 @@ pub(super) struct Table<'a> {
     ran: Ran,
 }
 
-type Columns<K, T> = RefCell<BTreeMap<K, Rc<T>>>;
 type TaintName<'a> = (&'a str, &'a str, &'a str);
 
 /// One text per cluster as a number; 0 for a missing text.
@@ -57,11 +55,11 @@ impl<'a> Table<'a> {
         Table {
             clusters,
             now,
-            labels: RefCell::default(),
-            claims: RefCell::default(),
-            amounts: RefCell::default(),
-            approximations: RefCell::default(),
-            resources: RefCell::default(),
+            labels: Remembered::default(),
+            claims: Remembered::default(),
+            amounts: Remembered::default(),
+            approximations: Remembered::default(),
+            resources: Remembered::default(),
             taints,
             taint_names,
             tainted,
@@ -105,34 +103,33 @@ impl<'a> Table<'a> {
         rows
     }
 
-    pub(super) fn labels(&self, key: &str) -> Rc<Texts> {
-        column(&self.labels, key, || self.texts(|cluster| &cluster.labels, key))
+    pub(super) fn labels(&self, key: &str) -> Arc<Texts> {
+        self.labels.get_or_make(key, || self.texts(|cluster| &cluster.labels, key).into())
     }
 
-    pub(super) fn claims(&self, key: &str) -> Rc<Texts> {
-        column(&self.claims, key, || self.texts(|cluster| &cluster.claims, key))
+    pub(super) fn claims(&self, key: &str) -> Arc<Texts> {
+        self.claims.get_or_make(key, || self.texts(|cluster| &cluster.claims, key).into())
     }
 
-    pub(super) fn amounts(&self, measure: &Measure) -> Rc<Vec<Option<Quantity>>> {
+    pub(super) fn amounts(&self, measure: &Measure) -> Arc<Vec<Option<Quantity>>> {
         let of = |cluster: &&Cluster| cluster.measured(measure).and_then(|text| text.parse().ok());
-        column(&self.amounts, measure, || self.clusters.iter().map(of).collect())
+        self.amounts.get_or_make(measure, || Arc::new(self.clusters.iter().map(of).collect()))
     }
 
     /// [`Table::amounts`] as numbers to reckon with.
-    pub(super) fn approximations(&self, measure: &Measure) -> Rc<Vec<Option<f64>>> {
+    pub(super) fn approximations(&self, measure: &Measure) -> Arc<Vec<Option<f64>>> {
         let of = |cluster: &&Cluster| cluster.measured(measure).and_then(Quantity::approximate);
-        column(&self.approximations, measure, || self.clusters.iter().map(of).collect())
+        self.approximations.get_or_make(measure, || Arc::new(self.clusters.iter().map(of).collect()))
     }
 
     /// Returns the allocatable amounts of a resource, for clusters that also report its capacity.
-    pub(super) fn resources(&self, resource: &str) -> Rc<Vec<Option<f64>>> {
-        column(&self.resources, resource, || {
-            self.clusters.iter().map(|cluster| resource_of(cluster, resource)).collect()
-        })
+    pub(super) fn resources(&self, resource: &str) -> Arc<Vec<Option<f64>>> {
+        let of = |cluster: &&Cluster| resource_of(cluster, resource);
+        self.resources.get_or_make(resource, || Arc::new(self.clusters.iter().map(of).collect()))
     }
 
     /// The verdicts of an expression.
-    pub(super) fn ran(&self, expression: &Expression) -> Rc<Column> {
+    pub(super) fn ran(&self, expression: &Expression) -> Arc<Column> {
         self.ran.column(self.len(), expression)
     }
 
@@ -192,19 +189,6 @@ pub(super) fn resource_of(cluster: &Cluster, resource: &str) -> Option<f64> {
 
 fn taint_name(taint: &Taint) -> TaintName<'_> {
     (&taint.key, &taint.value, &taint.effect_word)
-}
-
-fn column<K, Q, T>(columns: &Columns<K, T>, key: &Q, make: impl FnOnce() -> T) -> Rc<T>
-where
-    K: Borrow<Q> + Ord,
-    Q: ToOwned<Owned = K> + Ord + ?Sized,
-{
-    if let Some(column) = columns.borrow().get(key) {
-        return column.clone();
-    }
-    let column = Rc::new(make());
-    columns.borrow_mut().insert(key.to_owned(), column.clone());
-    column
 }
 
 /// Clusters are counted in 32 bits: four thousand million of them do not fit into memory.

@@ -7,9 +7,6 @@
 //! over all, it covers every candidate. Time counts through verdicts only. Each part is hashed once for equal
 //! candidates, however many placements read it.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-
 use sha2::{Digest as _, Sha256};
 
 use super::candidates::{Candidates, Open};
@@ -17,6 +14,7 @@ use super::cluster_table::{Row, Table, reaches, resource_of};
 use super::filter::{eligibility, expiry, flip, is_ready, untolerated};
 use super::policy_encoding::{self, Encoder};
 use super::policy_reads::{self, Read, Reads};
+use super::remembered::Remembered;
 use super::score::valid;
 use berth_base::model::placement::{Filter, Policy, ScoreRule, Selection};
 use berth_base::model::{Cluster, Digest, Effect, Timestamp};
@@ -33,7 +31,7 @@ const EVERYBODY: u32 = u32::MAX;
 /// Hashes made so far, by candidates and by the thing read; `None` stands for the names.
 #[derive(Default)]
 pub(super) struct Digests<'f> {
-    columns: RefCell<BTreeMap<(u32, Option<Read<'f>>), Column>>,
+    columns: Remembered<(u32, Option<Read<'f>>), Column>,
 }
 
 #[derive(Clone, Copy)]
@@ -122,7 +120,7 @@ impl<'f> Digests<'f> {
 
     fn column(&self, table: &Table<'_>, candidates: &Candidates, read: Option<Read<'f>>) -> Column {
         let key = candidates.id.map(|id| (id, read));
-        if let Some(column) = key.and_then(|key| self.columns.borrow().get(&key).copied()) {
+        if let Some(column) = key.and_then(|key| self.columns.get(&key)) {
             return column;
         }
         let (mut encoder, mut flips) = (Encoder::default(), None);
@@ -135,10 +133,10 @@ impl<'f> Digests<'f> {
             }
         }
         let column = Column { hash: Sha256::digest(&encoder.bytes).into(), flips };
-        if let Some(key) = key {
-            self.columns.borrow_mut().insert(key, column);
+        match key {
+            Some(key) => self.columns.keep(key, column),
+            None => column,
         }
-        column
     }
 }
 

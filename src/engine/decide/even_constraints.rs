@@ -5,7 +5,7 @@
 //! earlier constraints before later ones. Among the others the scores decide.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::cluster_table::{Row, Table, Texts};
 use berth_base::model::placement::{EvenConstraint, Policy, ScoreRule};
@@ -19,7 +19,7 @@ pub(super) struct Evenly<'a> {
 
 struct Counted<'a> {
     constraint: &'a EvenConstraint,
-    values: Rc<Texts>,
+    values: Arc<Texts>,
     /// Picks so far, by the number of the value.
     counts: BTreeMap<u32, i64>,
     /// The number of values by the number of their picks.

@@ -3,18 +3,17 @@
 //! A run that ends with an error, or with anything but true, does not match. Faults of an expression's text
 //! were reported when the placement was read.
 
-use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
 
+use super::remembered::Remembered;
 use berth_base::model::{Cluster, Expression, View};
 use berth_cel::{Fault, Names, Program, Value, Variable};
 
 /// Views and verdicts made so far.
 #[derive(Default)]
 pub(super) struct Ran {
-    shown: RefCell<BTreeMap<View, Rc<Vec<OnceCell<Value>>>>>,
-    by_expression: RefCell<BTreeMap<Expression, Rc<Column>>>,
+    shown: Remembered<View, Arc<Vec<OnceLock<Value>>>>,
+    by_expression: Remembered<Expression, Arc<Column>>,
 }
 
 /// An expression's verdicts by row.
@@ -22,38 +21,27 @@ pub(super) struct Column {
     view: View,
     /// A text that cannot be read matches nothing; a dialect reports it before anybody gets here.
     program: Option<Program>,
-    shown: Rc<Vec<OnceCell<Value>>>,
-    verdicts: Vec<Cell<Option<bool>>>,
+    shown: Arc<Vec<OnceLock<Value>>>,
+    verdicts: Vec<OnceLock<bool>>,
 }
 
 impl Ran {
-    pub(super) fn column(&self, clusters: usize, expression: &Expression) -> Rc<Column> {
-        if let Some(column) = self.by_expression.borrow().get(expression) {
-            return column.clone();
-        }
-        let empty = || Rc::new(vec![OnceCell::new(); clusters]);
-        let view = expression.view;
-        let shown = self.shown.borrow_mut().entry(view).or_insert_with(empty).clone();
-        let methods: Vec<&str> = view.methods.iter().map(|(name, _)| *name).collect();
-        let names = Names { variables: &[Variable::any(view.name)], methods: &methods };
-        let column = Rc::new(Column {
-            view,
-            program: Program::compile(&expression.text, names).ok(),
-            shown,
-            verdicts: vec![Cell::new(None); clusters],
-        });
-        self.by_expression.borrow_mut().insert(expression.clone(), column.clone());
-        column
+    pub(super) fn column(&self, clusters: usize, expression: &Expression) -> Arc<Column> {
+        self.by_expression.get_or_make(expression, || {
+            let view = expression.view;
+            let shown = self.shown.get_or_make(&view, || Arc::new(vec![OnceLock::new(); clusters]));
+            let methods: Vec<&str> = view.methods.iter().map(|(name, _)| *name).collect();
+            let names = Names { variables: &[Variable::any(view.name)], methods: &methods };
+            let program = Program::compile(&expression.text, names).ok();
+            Column { view, program, shown, verdicts: vec![OnceLock::new(); clusters] }.into()
+        })
     }
 }
 
 impl Column {
     pub(super) fn matches(&self, row: usize, cluster: &Cluster) -> bool {
-        let cell = &self.verdicts[row];
-        let verdict =
-            cell.get().unwrap_or_else(|| matches!(self.run(row, cluster), Some(Ok(Value::Bool(true)))));
-        cell.set(Some(verdict));
-        verdict
+        let is_true = || matches!(self.run(row, cluster), Some(Ok(Value::Bool(true))));
+        *self.verdicts[row].get_or_init(is_true)
     }
 
     /// Says why a cluster does not match.

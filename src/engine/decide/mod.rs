@@ -23,6 +23,7 @@ mod pass;
 mod policy_encoding;
 mod policy_reads;
 mod recorder;
+mod remembered;
 mod score;
 mod score_order;
 mod select;

@@ -20,6 +20,7 @@ use super::warnings;
 use berth_base::diag::Diagnostics;
 use berth_base::model::placement::{Follow, Placement, Policy, Retention, ScoreRule, Source};
 use berth_base::model::{Decision, DecisionFormat, Fleet, Key, Map, Pick, Shared, Timestamp};
+use berth_base::parallel;
 use berth_base::text::shared_values::SharedValues;
 
 const IN_DOUBT: &str = "kept: a file that it depends on cannot be read";
@@ -56,7 +57,11 @@ struct Result {
     /// The next pass decides again in any case.
     is_unsettled: bool,
     flips: Option<Timestamp>,
+    trace: Option<Trace>,
 }
+
+/// The decisions that are made at a time, on all processors, before their picks are shared.
+const AT_ONCE: usize = 1024;
 
 impl<'f, 't> Pass<'f, 't> {
     pub(super) fn new(
@@ -109,9 +114,12 @@ impl<'f, 't> Pass<'f, 't> {
         if self.balances {
             self.count_load();
         }
-        for placement in placements(self.fleet) {
-            if let Source::Own(policy) = &placement.source {
-                let result = self.own(placement, policy);
+        let own: Vec<(&Placement, &Policy)> =
+            placements(self.fleet).filter_map(|one| Some((&**one, one.own_policy()?))).collect();
+        // Where the load counts, each decision reads those before it.
+        for part in own.chunks(if self.balances { 1 } else { AT_ONCE }) {
+            let results = parallel::map_large(part, |(placement, policy)| self.own(placement, policy));
+            for ((placement, _), result) in part.iter().zip(results) {
                 self.take(placement, result);
             }
         }
@@ -124,9 +132,18 @@ impl<'f, 't> Pass<'f, 't> {
     }
 
     fn take(&mut self, placement: &Placement, result: Result) {
-        let Result { mut decision, said, is_new, is_old, is_unsettled, flips } = result;
-        let (key, results) = (&placement.key, &mut self.results);
+        let Result { mut decision, said, is_new, is_old, is_unsettled, flips, trace } = result;
+        let key = &placement.key;
+        if self.balances && is_new && placement.own_policy().is_some() {
+            let before = self.previous(key).map(|previous| self.table.rows_of(&previous.picks));
+            self.load.remove(&before.unwrap_or_default());
+            self.load.add(&self.table.rows_of(&decision.picks));
+        }
+        let results = &mut self.results;
         self.decided += usize::from(is_new);
+        if let Some(trace) = trace {
+            self.traces.insert(key.clone(), trace);
+        }
         decision.forget_turns();
         if is_new {
             self.picks.share(&mut decision.picks);
@@ -183,7 +200,7 @@ impl<'f, 't> Pass<'f, 't> {
         Some(previous)
     }
 
-    fn own(&mut self, placement: &Placement, policy: &'f Policy) -> Result {
+    fn own(&self, placement: &Placement, policy: &'f Policy) -> Result {
         let (table, previous) = (self.table, self.previous(&placement.key));
         let previous = previous.as_deref();
         let current_rows = previous.map(|previous| table.rows_of(&previous.picks)).unwrap_or_default();
@@ -208,22 +225,16 @@ impl<'f, 't> Pass<'f, 't> {
             Some((previous, _)) => stand(placement, previous),
             None => self.decide_own(&case, &candidates, &open, placement, policy),
         };
-        if self.watched.contains(&placement.key) {
-            let trace = trace_own(&case, placement, &decision, standing.is_some());
-            self.traces.insert(placement.key.clone(), trace);
-        }
+        let is_watched = self.watched.contains(&placement.key);
+        let trace = is_watched.then(|| trace_own(&case, placement, &decision, standing.is_some()));
         let mut said = Diagnostics::new();
         divide::warn(&case, placement, &decision, standing.is_none(), &mut said);
         warnings::about_names(placement, policy, table, &mut said);
         warnings::about(placement, &decision, &mut said);
         let is_new = standing.is_none();
-        if self.balances && is_new {
-            self.load.remove(&current_rows);
-            self.load.add(&table.rows_of(&decision.picks));
-        }
         // A new division's warnings appear once. A new decision that counts the load reads all others.
         let is_unsettled = is_new && (policy.division.is_some() || self.balances);
-        Result { decision, said, is_new, is_old, is_unsettled, flips }
+        Result { decision, said, is_new, is_old, is_unsettled, flips, trace }
     }
 
     /// Returns the decision before, with the rules by which it was made, if it is sticky: its digest is equal, and its
@@ -290,7 +301,7 @@ impl<'f, 't> Pass<'f, 't> {
         decision
     }
 
-    fn follow(&mut self, placement: &Placement, follow: &'f Follow) -> Result {
+    fn follow(&self, placement: &Placement, follow: &'f Follow) -> Result {
         let (table, previous) = (self.table, self.previous(&placement.key));
         let previous = previous.as_deref();
         let flips = self.digests.flips(table, &follow.filters);
@@ -319,17 +330,15 @@ impl<'f, 't> Pass<'f, 't> {
             }
         }
         decision.share_picks(previous);
-        if self.watched.contains(&placement.key) {
-            let trace = trace_follow(&following, placement, &decision);
-            self.traces.insert(placement.key.clone(), trace);
-        }
+        let is_watched = self.watched.contains(&placement.key);
+        let trace = is_watched.then(|| trace_follow(&following, placement, &decision));
         warnings::about(placement, &decision, &mut said);
         let is_new = previous.is_none_or(|previous| {
             let mut previous = stand(placement, previous);
             previous.forget_turns();
             previous != decision
         });
-        Result { decision, said, is_new, is_old: false, is_unsettled: false, flips }
+        Result { decision, said, is_new, is_old: false, is_unsettled: false, flips, trace }
     }
 }
 

@@ -5,7 +5,7 @@
 //! scores 0.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::cluster_table::{Row, Table, Texts};
 use berth_base::model::placement::{Policy, ScoreRule, SpreadConstraint};
@@ -22,7 +22,7 @@ pub(super) struct Spreading<'a> {
 
 struct Counted<'a> {
     constraint: &'a SpreadConstraint,
-    domains: Rc<Texts>,
+    domains: Arc<Texts>,
     /// By number of the domain; the one at 0 is not a domain.
     counts: Vec<i64>,
     /// The number of domains by the number of their picks.

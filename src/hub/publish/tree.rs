@@ -97,7 +97,7 @@ fn decisions(writer: &mut Writer<'_>, before: &State, next: &State) -> Result<Ed
     writer.progress().begin_of("building the decisions", changes.len());
     // A part at a time, so that not all texts are in memory.
     for part in changes.chunks(AT_ONCE) {
-        let texts = parallel::map(part, |one| one.after.map(decision_file::write_decision));
+        let texts = parallel::map_large(part, |one| one.after.map(decision_file::write_decision));
         for (one, text) in part.iter().zip(texts) {
             writer.progress().add(1);
             let written = text.map(|text| file(writer, &text)).transpose()?;

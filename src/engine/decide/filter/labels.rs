@@ -2,7 +2,7 @@
 //!
 //! A requirement becomes a table from a text's number to yes or no.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::{Check, Code};
 use crate::decide::cluster_table::{Row, Table, Texts};
@@ -16,7 +16,7 @@ pub(in crate::decide) struct Needs {
 }
 
 struct Need {
-    column: Rc<Texts>,
+    column: Arc<Texts>,
     accepts: Vec<bool>,
 }
 
@@ -29,7 +29,7 @@ impl Needs {
         Needs::new(selector, |key| table.claims(key))
     }
 
-    fn new(selector: &Selector, column: impl Fn(&str) -> Rc<Texts>) -> Needs {
+    fn new(selector: &Selector, column: impl Fn(&str) -> Arc<Texts>) -> Needs {
         let need = |requirement: &Requirement| {
             let column = column(requirement.key());
             let accepts = accepts(requirement, &column);
@@ -70,9 +70,9 @@ fn accepts(requirement: &Requirement, column: &Texts) -> Vec<bool> {
 pub(in crate::decide) struct TermNeeds<'a> {
     labels: Needs,
     claims: Needs,
-    measures: Vec<(&'a PropertyRequirement, Rc<Vec<Option<Quantity>>>)>,
+    measures: Vec<(&'a PropertyRequirement, Arc<Vec<Option<Quantity>>>)>,
     table: &'a Table<'a>,
-    expressions: Vec<Rc<Column>>,
+    expressions: Vec<Arc<Column>>,
 }
 
 impl<'a> TermNeeds<'a> {
@@ -99,7 +99,7 @@ impl<'a> TermNeeds<'a> {
             .or_else(|| self.first_measure_unmet(row).map(|index| labels + claims + index))
             .or_else(|| {
                 let before = labels + claims + self.measures.len();
-                let unmet = |column: &Rc<Column>| !column.matches(row as usize, self.table.cluster(row));
+                let unmet = |column: &Arc<Column>| !column.matches(row as usize, self.table.cluster(row));
                 self.expressions.iter().position(unmet).map(|index| before + index)
             })
     }

@@ -1,6 +1,6 @@
 //! The weights of the matching preferred terms, added up; with a sorter, shares of them.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::decide::cluster_table::{Row, Table};
 use crate::decide::filter::TermNeeds;
@@ -39,7 +39,7 @@ impl<'a> Weighed<'a> {
 /// The position of amounts between the extremes of the whole fleet, including clusters that are no
 /// candidates.
 struct Share {
-    amounts: Rc<Vec<Option<f64>>>,
+    amounts: Arc<Vec<Option<f64>>>,
     smallest: f64,
     largest: f64,
     ascending: bool,
