@@ -1,7 +1,6 @@
 //! Asking a map about many keys, which costs little where they ascend.
 
 use std::borrow::Borrow;
-use std::cmp::Ordering;
 
 use super::{At, Map};
 
@@ -21,7 +20,8 @@ impl<K: Ord, V> Map<K, V> {
 }
 
 impl<'m, K: Ord, V> Cursor<'m, K, V> {
-    /// Returns the value of a key: after few comparisons if the key is at the cursor's place or the next one.
+    /// Returns the value of a key: after one comparison if the key comes right after the last one that was found, and after
+    /// few if it is the one after that.
     pub fn get<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&'m V>
     where
         K: Borrow<Q>,
@@ -34,21 +34,27 @@ impl<'m, K: Ord, V> Cursor<'m, K, V> {
     where
         K: Borrow<Q>,
     {
-        // Two places: the last key's own, and the one after it.
         for _ in 0..2 {
             let entry = self.map.chunks.get(self.chunk).and_then(|entries| entries.get(self.place));
             let Some((known, value)) = entry else { break };
-            match known.borrow().cmp(key) {
-                Ordering::Equal => return Some((known, value)),
-                Ordering::Less => self.step(),
-                Ordering::Greater => break,
+            let order = known.borrow().cmp(key);
+            if order.is_gt() {
+                break;
+            }
+            self.step();
+            if order.is_eq() {
+                return Some((known, value));
             }
         }
         let (Ok(at) | Err(at)) = self.map.find(key);
         let At { chunk, place } = at;
         (self.chunk, self.place) = (chunk, place);
         let (known, value) = self.map.chunks.get(chunk)?.get(place)?;
-        (known.borrow() == key).then_some((known, value))
+        let is_there = known.borrow() == key;
+        if is_there {
+            self.step();
+        }
+        is_there.then_some((known, value))
     }
 
     fn step(&mut self) {

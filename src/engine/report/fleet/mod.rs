@@ -165,7 +165,7 @@ impl FleetSummary {
         let released = before.releases.changes(&self.inputs.releases);
         stale.extend(released.map(|one| Arc::new(one.key.clone())));
         let stale: Vec<Arc<Key>> = stale.into_iter().collect();
-        let lines = parallel::map(&stale, |key| {
+        let lines = parallel::map_large(&stale, |key| {
             let decision = with_objects(self.inputs.decisions.get(&**key))?;
             Some(WorkloadLine::of(&self.reported(decision), DIALECTS))
         });
