@@ -48,8 +48,7 @@ pub(super) struct Results {
 pub struct DecisionCache {
     pub(super) inputs: DecisionInputs,
     pub(super) results: Results,
-    /// `None` where another process made the pass: it is not known what its placements read.
-    pub(super) facts: Option<Map<String, Shared<ClusterStatus>>>,
+    pub(super) facts: Map<String, Shared<ClusterStatus>>,
 }
 
 /// The results that still hold, and what is to be decided.
@@ -140,7 +139,7 @@ impl DecisionCache {
         let mut results = results.clone();
         keys.iter().for_each(|key| results.forget(key));
         // Placements and rollouts choose the facts.
-        let facts = facts.clone().filter(|_| moved.is_empty() && read_alike);
+        let facts = (moved.is_empty() && read_alike).then(|| facts.clone());
         Some(Rest { results, keys, facts })
     }
 }

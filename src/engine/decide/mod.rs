@@ -103,7 +103,7 @@ pub(crate) fn decide_after(
     // every pass.
     let lasts = !made.any_new && fleet.doubt == Doubt::default();
     let (results, facts) = (made.results.clone(), made.facts.clone());
-    (made.decided(), lasts.then(|| DecisionCache { inputs, results, facts: Some(facts) }))
+    (made.decided(), lasts.then(|| DecisionCache { inputs, results, facts }))
 }
 
 /// The results of a pass.

@@ -47,11 +47,12 @@ pub(super) fn heard<'s>(
     statuses: &'s Map<String, Shared<ClusterStatus>>,
 ) -> Cow<'s, Map<String, Shared<ClusterStatus>>> {
     let mut noted = Cow::Borrowed(statuses);
-    let mut statuses = statuses.cursor();
-    for (name, cluster) in &fleet.clusters {
-        let Standing::Reported(file) = &cluster.standing else { continue };
-        let status = statuses.get(name).filter(|status| !status.heard && status.silent.is_none());
-        let Some(reported) = status.and_then(|status| status.reported) else { continue };
+    let mut clusters = fleet.clusters.cursor();
+    for (name, status) in statuses.iter().filter(|(_, status)| !status.heard && status.silent.is_none()) {
+        let Some(reported) = status.reported else { continue };
+        let Some(Standing::Reported(file)) = clusters.get(name).map(|cluster| &cluster.standing) else {
+            continue;
+        };
         let dated = file.agent.as_ref().and_then(|agent| agent.heartbeat);
         if dated.is_none_or(|dated| dated < reported)
             && let Some(status) = noted.to_mut().get_mut(name)

@@ -20,13 +20,14 @@ pub(crate) struct StoredDecisions {
     flips: Map<Key, Timestamp>,
     unsettled: BTreeSet<Key>,
     old: BTreeSet<Key>,
+    facts: Map<String, Shared<ClusterStatus>>,
     format: DecisionFormat,
 }
 
 impl DecisionCache {
     /// Encodes all but the fleet and the results' decisions; `current` is the state that these became.
     pub(crate) fn encode(&self, encoder: &mut Encoder, current: &State) {
-        let DecisionCache { inputs, results, facts: _ } = self;
+        let DecisionCache { inputs, results, facts } = self;
         let DecisionInputs { fleet: _, previous, statuses, now, format } = inputs;
         let Results { decisions: _, said, flips, unsettled, old } = results;
         now.put(encoder);
@@ -36,6 +37,7 @@ impl DecisionCache {
         flips.put(encoder);
         unsettled.put(encoder);
         old.put(encoder);
+        facts.put(encoder);
         encoder.number(format.number());
     }
 }
@@ -50,6 +52,7 @@ impl StoredDecisions {
             flips: Coded::get(decoder)?,
             unsettled: Coded::get(decoder)?,
             old: Coded::get(decoder)?,
+            facts: Coded::get(decoder)?,
             format: DecisionFormat::of_number(decoder.number()?)?,
         })
     }
@@ -61,7 +64,7 @@ impl StoredDecisions {
         decisions: &Map<Key, Decision>,
         current: &State,
     ) -> DecisionCache {
-        let StoredDecisions { now, statuses, previous, said, flips, unsettled, old, format } = self;
+        let StoredDecisions { now, statuses, previous, said, flips, unsettled, old, facts, format } = self;
         DecisionCache {
             inputs: DecisionInputs {
                 fleet: fleet.clone(),
@@ -77,7 +80,7 @@ impl StoredDecisions {
                 unsettled: unsettled.clone(),
                 old: old.clone(),
             },
-            facts: None,
+            facts: facts.clone(),
         }
     }
 }

@@ -61,8 +61,9 @@ pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<Found> {
             decoder.maybe(|decoder| parsed.decode_last(decoder, fleet, |id| files.bytes(id)))?;
             Some(pass)
         })?;
+        let clusters = pass.as_ref().map(|pass| pass.fleet().clusters.clone());
         let refs = decoder.maybe(|decoder| {
-            let refs = ClusterRefCache::decode(decoder, &current)?;
+            let refs = ClusterRefCache::decode(decoder, &current, clusters)?;
             let report = decoder.maybe(|decoder| {
                 let summary = FleetSummary::decode(decoder, &current.state, refs.published())?;
                 let written = WrittenReport::decode(decoder, &summary)?;
@@ -90,6 +91,9 @@ pub(super) fn save(repo: &Repo, earlier: Option<&Arc<File>>, left: &Left<'_>) ->
             Some(())
         });
         encoder.optional(|encoder| {
+            if pass.is_some_and(|pass| !cluster_refs.is_of(&pass.fleet().clusters)) {
+                return None;
+            }
             cluster_refs.encode(encoder, current)?;
             encoder.optional(|encoder| {
                 let (summary, written) = (*report)?;

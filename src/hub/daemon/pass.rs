@@ -266,7 +266,8 @@ fn attempt_pass(
         let wanted =
             WantedRefs { rendered, clusters: &built.fleet.clusters, identity: &settings.identity, alive };
         cluster_refs::repair(&repo, refs, wanted, &mut cache.cluster_refs)?;
-        cluster_branches::repair(&repo, refs, wanted)?;
+        let others = cache.cluster_refs.applied_by_others();
+        cluster_branches::repair(&repo, refs, &others, rendered)?;
         own = OwnRefs {
             rendered: Some(rendered.commit),
             clusters: cache.cluster_refs.refs(),

@@ -2,25 +2,27 @@
 //!
 //! A cache like the cluster refs: each commit follows from the folder that the rendered branch has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::cluster_refs::{WantedRefs, folder_tree};
+use super::cluster_refs::folder_tree;
 use super::error::PublishError;
-use berth_base::model::applier::BERTH;
+use super::rendered_state::CurrentState;
 use berth_git::protocol::{Refs, write_cluster_branch};
 use berth_git::{CommitId, RefMove, Repo, Writer};
 
-/// Brings the clusters' branches to what the rendered commit says. Branches of other clusters are removed.
-pub fn repair(repo: &Repo, refs: &Refs, wanted: WantedRefs<'_>) -> Result<(), PublishError> {
+/// Brings the branches of these clusters to what the rendered commit says. Branches of other clusters are removed.
+pub fn repair(
+    repo: &Repo,
+    refs: &Refs,
+    clusters: &BTreeSet<String>,
+    rendered: &CurrentState,
+) -> Result<(), PublishError> {
     let mut writer = Writer::new(repo)?;
     let mut existing: BTreeMap<String, CommitId> =
         repo.list_refs(&refs.cluster_branches)?.iter().map(|(name, id)| (name.clone(), *id)).collect();
     let mut moves = Vec::new();
-    for (name, cluster) in wanted.clusters.iter() {
-        if cluster.applier.is_none_or(|applier| *applier == BERTH) {
-            continue;
-        }
-        let tree = folder_tree(&mut writer, wanted.rendered, name)?;
+    for name in clusters {
+        let tree = folder_tree(&mut writer, rendered, name)?;
         let target = refs.cluster_branch(name);
         let old = existing.remove(&target);
         // A commit with this tree may still have another message or a parent, and so another revision.

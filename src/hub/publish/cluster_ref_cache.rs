@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::error::PublishError;
 use super::ledger::LedgerCache;
 use super::rendered_state::CurrentState;
+use berth_base::model::applier::BERTH;
 use berth_base::model::{Cluster, Map, Shared, Timestamp};
 use berth_engine::report;
 use berth_git::protocol::{ClusterRef, read_cluster_ref};
@@ -33,6 +34,8 @@ pub(super) struct Settled {
     /// Nobody else had changed the branch, so that these are all trees of its clusters.
     pub(super) is_own: bool,
     pub(super) clusters: Map<String, Shared<Cluster>>,
+    /// Those of the clusters whose folders another program than berth applies.
+    pub(super) applied_by_others: BTreeSet<String>,
     pub(super) refs: Map<String, CommitId>,
     pub(super) key: Option<PublicKey>,
     pub(super) fleet: Option<String>,
@@ -40,6 +43,20 @@ pub(super) struct Settled {
 }
 
 impl Settled {
+    /// Takes clusters in place of those of an earlier repair, if there was one.
+    pub(super) fn take_clusters(&mut self, earlier: Option<&Settled>) {
+        let nothing = (Map::new(), BTreeSet::new());
+        let (before, known) =
+            earlier.map_or((&nothing.0, &nothing.1), |one| (&one.clusters, &one.applied_by_others));
+        self.applied_by_others.clone_from(known);
+        for change in before.changes_by(&self.clusters, is_applied_alike) {
+            match change.after.is_some_and(|cluster| cluster.applier.is_some_and(|one| *one != BERTH)) {
+                true => drop(self.applied_by_others.insert(change.key.clone())),
+                false => drop(self.applied_by_others.remove(change.key)),
+            }
+        }
+    }
+
     /// Returns the clusters to look at now, where everything else is as it was: the rendered commit is the same or the
     /// next one, and nobody else moved a ref.
     pub(super) fn changed(
@@ -54,15 +71,29 @@ impl Settled {
         let follows = || repo.commit(now.rendered).is_ok_and(|commit| commit.parents == [self.rendered]);
         let is_near = is_as_before && (self.rendered == now.rendered || follows());
         let moved = self.trees.changes(&now.trees).map(|one| one.key);
-        let told = self.clusters.changes_by(&now.clusters, |one, other| one.applier == other.applier);
+        let told = self.clusters.changes_by(&now.clusters, is_applied_alike);
         is_near.then(|| moved.chain(told.map(|one| one.key)).cloned().collect())
     }
 }
 
+fn is_applied_alike(one: &Shared<Cluster>, other: &Shared<Cluster>) -> bool {
+    Shared::is_same(one, other) || one.applier == other.applier
+}
+
 impl ClusterRefCache {
+    /// Returns the clusters whose folders another program than berth applies, as the last repair found them.
+    pub fn applied_by_others(&self) -> BTreeSet<String> {
+        self.settled.as_ref().map(|settled| settled.applied_by_others.clone()).unwrap_or_default()
+    }
+
     /// Returns the cluster refs as the last repair left them.
     pub fn refs(&self) -> Map<String, CommitId> {
         self.settled.as_ref().map(|settled| settled.refs.clone()).unwrap_or_default()
+    }
+
+    /// Reports whether the last repair was made from these clusters.
+    pub(crate) fn is_of(&self, clusters: &Map<String, Shared<Cluster>>) -> bool {
+        self.settled.as_ref().is_some_and(|settled| settled.clusters.is_same(clusters))
     }
 
     /// Returns every cluster's folder as its ref had it when they were read last.

@@ -1,27 +1,34 @@
 //! The inputs of the last repair of cluster refs ↔ bytes, for the next process.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster_ref_cache::{ClusterRefCache, Settled};
 use super::rendered_state::CurrentState;
 use berth_base::codec::{Decoder, Encoder};
-use berth_base::model::{Applier, Cluster, Map, Shared, Timestamp};
+use berth_base::model::{Cluster, Map, Shared, Timestamp};
 use berth_engine::report::Published;
 use berth_git::signature::PublicKey;
 use berth_git::{CommitId, TreeId};
 
 impl ClusterRefCache {
-    /// Encodes the last repair. `None` if it was one of another state.
+    /// Encodes the last repair, without its clusters. `None` if it was one of another state.
     pub(crate) fn encode(&self, encoder: &mut Encoder, current: &CurrentState) -> Option<()> {
         let settled = self.settled.as_ref().filter(|settled| settled.rendered == current.commit)?;
-        let Settled { rendered: _, trees, is_own: _, clusters, refs, key, fleet, alive } = settled;
+        let Settled {
+            rendered: _,
+            trees,
+            is_own: _,
+            clusters: _,
+            applied_by_others,
+            refs,
+            key,
+            fleet,
+            alive,
+        } = settled;
         if *trees != current.trees || *refs != self.listed {
             return None;
         }
-        encoder.list(clusters.iter(), |encoder, (name, cluster)| {
-            encoder.text(name);
-            encoder.maybe(cluster.applier, |encoder, applier| encoder.text(applier.name));
-        });
+        encoder.list(applied_by_others.iter(), |encoder, name| encoder.text(name));
         encoder.list(refs.iter(), |encoder, (name, CommitId(id))| {
             encoder.text(name);
             encoder.raw(id);
@@ -47,30 +54,30 @@ impl ClusterRefCache {
         Some(())
     }
 
-    /// Decodes the repair that made the refs of a state.
-    pub(crate) fn decode(decoder: &mut Decoder<'_>, current: &CurrentState) -> Option<ClusterRefCache> {
-        // Nothing but its applier counts of a cluster.
-        let mut by_applier: BTreeMap<Option<&str>, Shared<Cluster>> = BTreeMap::new();
-        let clusters = decoder.list(|decoder| {
-            let name = decoder.string()?;
-            let applier = decoder.maybe(|decoder| Applier::named(&decoder.text()?))?;
-            let cluster = by_applier
-                .entry(applier.map(|applier| applier.name))
-                .or_insert_with(|| Cluster { applier, ..Cluster::default() }.into());
-            Some((name, cluster.clone()))
-        })?;
+    /// Decodes the repair that made the refs of a state, from these clusters.
+    pub(crate) fn decode(
+        decoder: &mut Decoder<'_>,
+        current: &CurrentState,
+        clusters: Option<Map<String, Shared<Cluster>>>,
+    ) -> Option<ClusterRefCache> {
+        let applied_by_others = decoder.list::<_, BTreeSet<String>>(Decoder::string)?;
         let refs: Map<String, CommitId> =
             decoder.list(|decoder| Some((decoder.string()?, CommitId(decoder.raw()?))))?;
-        let settled = Settled {
+        let key = decoder.maybe(|decoder| PublicKey::read(&decoder.text()?))?;
+        let fleet = decoder.maybe(Decoder::string)?;
+        let alive = decoder.maybe(|decoder| Timestamp::from_second(decoder.signed()?).ok())?;
+        // Without the clusters, the first repair looks at all refs.
+        let settled = clusters.map(|clusters| Settled {
             rendered: current.commit,
             trees: current.trees.clone(),
             is_own: current.foreign.is_empty(),
             clusters,
+            applied_by_others,
             refs: refs.clone(),
-            key: decoder.maybe(|decoder| PublicKey::read(&decoder.text()?))?,
-            fleet: decoder.maybe(Decoder::string)?,
-            alive: decoder.maybe(|decoder| Timestamp::from_second(decoder.signed()?).ok())?,
-        };
+            key,
+            fleet,
+            alive,
+        });
         let folders = decoder.list(|decoder| {
             let (cluster, sequence) = (decoder.string()?, decoder.number()?);
             Some((cluster, Published { sequence, tree: TreeId(decoder.raw()?).to_string() }))
@@ -78,7 +85,7 @@ impl ClusterRefCache {
         let sound: BTreeMap<CommitId, u64> =
             decoder.list(|decoder| Some((CommitId(decoder.raw()?), decoder.number()?)))?;
         let mut cache = ClusterRefCache::default();
-        (cache.listed, cache.folders, cache.sound, cache.settled) = (refs, folders, sound, Some(settled));
+        (cache.listed, cache.folders, cache.sound, cache.settled) = (refs, folders, sound, settled);
         Some(cache)
     }
 }

@@ -54,6 +54,7 @@ pub fn repair(
         rendered: rendered.commit,
         trees: rendered.trees.clone(),
         clusters: clusters.clone(),
+        applied_by_others: BTreeSet::new(),
         is_own: rendered.foreign.is_empty(),
         refs: repo.list_refs_like(&refs.clusters, &cache.refs())?,
         key: key.clone(),
@@ -61,6 +62,7 @@ pub fn repair(
         alive,
     };
     let settled = cache.settled.take();
+    now.take_clusters(settled.as_ref());
     if settled.as_ref().is_some_and(|settled| settled.key != key) {
         // Another process asked for no signature, or for another one.
         cache.sound.clear();

@@ -55,11 +55,7 @@ fn in_another_process(
     fleet: &Shared<Fleet>,
     current: &Map<Key, Decision>,
 ) -> DecisionCache {
-    let current = State {
-        decisions: current.clone(),
-        facts: cache.facts.clone().unwrap_or_default(),
-        ..State::default()
-    };
+    let current = State { decisions: current.clone(), facts: cache.facts.clone(), ..State::default() };
     let bare = decision_differences::without_objects(&current.decisions);
     let bytes = to_bytes(None, |encoder| {
         decision_differences::put(encoder, &bare, &cache.results.decisions);

@@ -5,10 +5,11 @@ use berth_git::protocol::read_cluster_ref;
 use berth_git::protocol::{Statuses, read_statuses};
 
 use super::ClusterRefCache;
+use super::cluster_branches;
 use super::cluster_refs::{Repaired, WantedRefs, repair};
 use super::*;
 use crate::testing::{assert_clean, commit_files};
-use berth_base::model::{ClusterStatus, Shared};
+use berth_base::model::{Applier, Cluster, ClusterStatus, Map, Shared};
 use berth_engine::report::{Detail, FleetSummary, SummaryInputs};
 use berth_git::{CommitId, Identity, TreeId};
 
@@ -41,6 +42,40 @@ fn each_cluster_has_its_folder_and_one_without_objects_an_empty_tree() {
     assert_eq!(of(&branch, "idle").unwrap().tree, TreeId::EMPTY);
     assert_eq!(of(&branch, "unknown"), None);
     assert_clean(&branch.repo);
+}
+
+#[test]
+fn clusters_have_a_branch_while_another_program_applies_their_folder() {
+    let branch = Branch::new();
+    branch.publish(&branch.state(&[("web", &["a", "b"], "1")]));
+    let rendered = &branch.current().unwrap();
+    let mut going_on = ClusterRefCache::default();
+    let mut branches_with = |clusters: &[(&str, Option<&str>)], cache: Option<&mut ClusterRefCache>| {
+        let cluster = |applier: Option<&str>| Cluster {
+            applier: applier.map(|name| Applier::named(name).unwrap()),
+            ..Cluster::default()
+        };
+        let clusters: Map<String, Shared<Cluster>> =
+            clusters.iter().map(|(name, applier)| ((*name).to_owned(), cluster(*applier).into())).collect();
+        let identity = &Identity::default();
+        let cache = cache.unwrap_or(&mut going_on);
+        let wanted = WantedRefs { rendered, clusters: &clusters, identity, alive: None };
+        repair(&branch.repo, &branch.refs, wanted, cache).unwrap();
+        cluster_branches::repair(&branch.repo, &branch.refs, &cache.applied_by_others(), rendered).unwrap();
+        let branches = branch.repo.list_refs(&branch.refs.cluster_branches).unwrap();
+        branches.keys().map(|name| name.rsplit('/').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for (clusters, expected) in [
+        (&[("a", Some("flux")), ("b", None)][..], &["a"][..]),
+        (&[("a", Some("flux")), ("b", Some("argocd"))], &["a", "b"]),
+        (&[("a", Some("flux")), ("b", Some("argocd"))], &["a", "b"]),
+        (&[("a", Some("berth")), ("b", Some("argocd"))], &["b"]),
+        (&[("a", None), ("c", Some("flux"))], &["c"]),
+        (&[("a", None)], &[]),
+    ] {
+        assert_eq!(branches_with(clusters, None), expected);
+        assert_eq!(branches_with(clusters, Some(&mut ClusterRefCache::default())), expected);
+    }
 }
 
 #[test]
