@@ -66,7 +66,6 @@ impl ClusterRefCache {
         let key = decoder.maybe(|decoder| PublicKey::read(&decoder.text()?))?;
         let fleet = decoder.maybe(Decoder::string)?;
         let alive = decoder.maybe(|decoder| Timestamp::from_second(decoder.signed()?).ok())?;
-        // Without the clusters, the first repair looks at all refs.
         let settled = clusters.map(|clusters| Settled {
             rendered: current.commit,
             trees: current.trees.clone(),
@@ -85,7 +84,11 @@ impl ClusterRefCache {
         let sound: BTreeMap<CommitId, u64> =
             decoder.list(|decoder| Some((CommitId(decoder.raw()?), decoder.number()?)))?;
         let mut cache = ClusterRefCache::default();
-        (cache.listed, cache.folders, cache.sound, cache.settled) = (refs, folders, sound, settled);
+        (cache.listed, cache.folders) = (refs, folders);
+        // Without the clusters, the first repair looks at all refs. What was sound under another key tells it nothing.
+        if settled.is_some() {
+            (cache.sound, cache.settled) = (sound, settled);
+        }
         Some(cache)
     }
 }
