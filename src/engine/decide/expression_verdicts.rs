@@ -3,7 +3,8 @@
 //! A run that ends with an error, or with anything but true, does not match. Faults of an expression's text
 //! were reported when the placement was read.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::remembered::Remembered;
 use berth_base::model::{Cluster, Expression, View};
@@ -12,36 +13,51 @@ use berth_cel::{Fault, Names, Program, Value, Variable};
 /// Views and verdicts made so far.
 #[derive(Default)]
 pub(super) struct Ran {
-    shown: Remembered<View, Arc<Vec<OnceLock<Value>>>>,
+    shown: Remembered<View, Shown>,
     by_expression: Remembered<Expression, Arc<Column>>,
 }
+
+/// What a view shows of the clusters, by row.
+type Shown = Arc<Remembered<usize, Arc<Value>>>;
 
 /// An expression's verdicts by row.
 pub(super) struct Column {
     view: View,
     /// A text that cannot be read matches nothing; a dialect reports it before anybody gets here.
     program: Option<Program>,
-    shown: Arc<Vec<OnceLock<Value>>>,
-    verdicts: Vec<OnceLock<bool>>,
+    shown: Shown,
+    verdicts: Vec<AtomicU8>,
 }
+
+const UNKNOWN: u8 = 0;
+const REFUSES: u8 = 1;
+const MATCHES: u8 = 2;
 
 impl Ran {
     pub(super) fn column(&self, clusters: usize, expression: &Expression) -> Arc<Column> {
         self.by_expression.get_or_make(expression, || {
             let view = expression.view;
-            let shown = self.shown.get_or_make(&view, || Arc::new(vec![OnceLock::new(); clusters]));
+            let shown = self.shown.get_or_make(&view, Shown::default);
             let methods: Vec<&str> = view.methods.iter().map(|(name, _)| *name).collect();
             let names = Names { variables: &[Variable::any(view.name)], methods: &methods };
             let program = Program::compile(&expression.text, names).ok();
-            Column { view, program, shown, verdicts: vec![OnceLock::new(); clusters] }.into()
+            let verdicts = (0..clusters).map(|_| AtomicU8::new(UNKNOWN)).collect();
+            Column { view, program, shown, verdicts }.into()
         })
     }
 }
 
 impl Column {
     pub(super) fn matches(&self, row: usize, cluster: &Cluster) -> bool {
-        let is_true = || matches!(self.run(row, cluster), Some(Ok(Value::Bool(true))));
-        *self.verdicts[row].get_or_init(is_true)
+        let verdict = &self.verdicts[row];
+        match verdict.load(Ordering::Relaxed) {
+            UNKNOWN => {
+                let matches = matches!(self.run(row, cluster), Some(Ok(Value::Bool(true))));
+                verdict.store(if matches { MATCHES } else { REFUSES }, Ordering::Relaxed);
+                matches
+            }
+            known => known == MATCHES,
+        }
     }
 
     /// Says why a cluster does not match.
@@ -55,13 +71,13 @@ impl Column {
     }
 
     fn run(&self, row: usize, cluster: &Cluster) -> Option<Result<Value, Fault>> {
-        let shown = self.shown[row].get_or_init(|| Value::from(&(self.view.shown)(cluster)));
+        let shown = self.shown.get_or_make(&row, || Value::from(&(self.view.shown)(cluster)).into());
         let answer = |method: usize, argument: &str| {
             let (name, of) = self.view.methods.get(method).ok_or("there is no such method")?;
             let json = of(cluster, argument);
             json.map(|json| Value::from(&json))
                 .ok_or_else(|| format!("`{name}` knows no `{argument}` of this cluster"))
         };
-        Some(self.program.as_ref()?.run(shown, &answer))
+        Some(self.program.as_ref()?.run(&shown, &answer))
     }
 }

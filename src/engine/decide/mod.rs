@@ -20,6 +20,7 @@ mod group;
 mod in_turn;
 mod own_policy;
 mod pass;
+mod placement_trace;
 mod policy_encoding;
 mod policy_reads;
 mod recorder;

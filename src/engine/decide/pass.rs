@@ -12,9 +12,10 @@ use super::divide;
 use super::followed_placements::{self, Following};
 use super::group;
 use super::own_policy::{self, Chosen};
+use super::placement_trace;
 use super::recorder::Counts;
 use super::score::Load;
-use super::trace::{self, ClusterTrace, Stage, Step, Steps, Trace};
+use super::trace::Trace;
 use super::uncertain;
 use super::warnings;
 use berth_base::diag::Diagnostics;
@@ -226,7 +227,8 @@ impl<'f, 't> Pass<'f, 't> {
             None => self.decide_own(&case, &candidates, &open, placement, policy),
         };
         let is_watched = self.watched.contains(&placement.key);
-        let trace = is_watched.then(|| trace_own(&case, placement, &decision, standing.is_some()));
+        let trace = is_watched
+            .then(|| placement_trace::of_own_policy(&case, placement, &decision, standing.is_some()));
         let mut said = Diagnostics::new();
         divide::warn(&case, placement, &decision, standing.is_none(), &mut said);
         warnings::about_names(placement, policy, table, &mut said);
@@ -331,7 +333,7 @@ impl<'f, 't> Pass<'f, 't> {
         }
         decision.share_picks(previous);
         let is_watched = self.watched.contains(&placement.key);
-        let trace = is_watched.then(|| trace_follow(&following, placement, &decision));
+        let trace = is_watched.then(|| placement_trace::of_followed(&following, placement, &decision));
         warnings::about(placement, &decision, &mut said);
         let is_new = previous.is_none_or(|previous| {
             let mut previous = stand(placement, previous);
@@ -372,37 +374,4 @@ fn stand(placement: &Placement, previous: &Decision) -> Decision {
 
 fn empty(placement: &Placement) -> Decision {
     Decision::new(placement.key.clone(), placement.origin.file.to_string())
-}
-
-fn trace_own(case: &Case<'_>, placement: &Placement, decision: &Decision, sticky: bool) -> Trace {
-    let mut steps = Steps::default();
-    own_policy::decide(case, &mut steps);
-    // A retained pick passes no filters: its trace shows the steps that it would take now.
-    let mut anew = Steps::default();
-    if matches!(case.policy.retention, Retention::SamePolicy(_)) && steps.keeps_any() {
-        own_policy::decide(&Case { previous: None, current_rows: &[], is_current: &[], ..*case }, &mut anew);
-    }
-    let candidate = trace::candidate_steps(case.table, &case.policy.candidates, case.is_current);
-    let trace = trace::finish(decision, placement.origin.clone(), sticky, case.table, |row| {
-        if steps.keeps(row) {
-            anew.kept_cluster(row, candidate(row), case.policy)
-        } else {
-            steps.cluster(row, candidate(row), Some(case.policy))
-        }
-    });
-    Trace { division: steps.division(), ..trace }
-}
-
-fn trace_follow(following: &Following<'_>, placement: &Placement, decision: &Decision) -> Trace {
-    let Following { table, follow, union, .. } = following;
-    let mut steps = Steps::default();
-    following.picks(&mut steps);
-    let followed: Vec<_> = follow.placements.iter().map(|one| one.describe()).collect();
-    let followed = followed.join(" or ");
-    trace::finish(decision, placement.origin.clone(), false, table, |row| -> ClusterTrace {
-        let passed = union.rows.binary_search_by_key(&row, |(row, _)| *row).is_ok();
-        let why = if passed { String::new() } else { format!("not picked by {followed}") };
-        let rule = format!("picked by {followed}");
-        steps.cluster(row, vec![Step { stage: Stage::Follow, rule, by: None, passed, why }], None)
-    })
 }
