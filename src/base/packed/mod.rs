@@ -76,11 +76,6 @@ impl Packed {
     pub fn to_json(&self) -> Json {
         self.view().to_json()
     }
-
-    /// Packs the value anew without its places.
-    pub fn without_places(&self) -> Packed {
-        Packed::of(&self.to_json())
-    }
 }
 
 impl fmt::Debug for Packed {

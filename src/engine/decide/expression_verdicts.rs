@@ -17,7 +17,7 @@ pub(super) struct Ran {
     by_expression: Remembered<Expression, Arc<Column>>,
 }
 
-/// What a view shows of the clusters, by row.
+/// The parts of the clusters that a view shows, by row.
 type Shown = Arc<Remembered<usize, Arc<Value>>>;
 
 /// An expression's verdicts by row.

@@ -43,6 +43,13 @@ pub struct ReadingContext {
     pub unknown_fields: Severity,
 }
 
+impl ReadingContext {
+    /// The context of readings that depend on nothing but the document.
+    pub fn alone(stage: &'static str) -> ReadingContext {
+        ReadingContext { stage, context: 0, unknown_fields: Severity::Error }
+    }
+}
+
 impl ReadingContexts {
     /// Returns the number of a context: unchanged as long as the value is equal.
     pub fn number<T: PartialEq + Send + 'static>(&self, name: &'static str, value: T) -> u64 {

@@ -1,6 +1,6 @@
 //! The metadata of documents → the labels of workloads, and the rollout policies that they name.
 
-use berth_base::diag::{Pos, Severity};
+use berth_base::diag::Pos;
 use berth_base::model::Fleet;
 use berth_base::model::rollout_policy::{ANNOTATION, PolicyName};
 use berth_base::model::selector::Labels;
@@ -16,7 +16,7 @@ struct Metadata {
 
 /// Gives the fleet what the documents of its workloads say.
 pub(super) fn give(fleet: &mut Fleet, documents: &[Document]) {
-    let against = ReadingContext { stage: "metadata", context: 0, unknown_fields: Severity::Error };
+    let against = ReadingContext::alone("metadata");
     for document in documents {
         let key = fleet.key_of(&document.key);
         if !fleet.workloads.contains_key(key) {

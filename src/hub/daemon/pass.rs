@@ -267,7 +267,7 @@ fn attempt_pass(
             WantedRefs { rendered, clusters: &built.fleet.clusters, identity: &settings.identity, alive };
         cluster_refs::repair(&repo, refs, wanted, &mut cache.cluster_refs)?;
         let others = cache.cluster_refs.applied_by_others();
-        cluster_branches::repair(&repo, refs, &others, rendered)?;
+        cluster_branches::repair(&repo, refs, others, rendered)?;
         own = OwnRefs {
             rendered: Some(rendered.commit),
             clusters: cache.cluster_refs.refs(),

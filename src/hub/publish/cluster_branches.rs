@@ -2,7 +2,7 @@
 //!
 //! A cache like the cluster refs: each commit follows from the folder that the rendered branch has.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::cluster_refs::folder_tree;
 use super::error::PublishError;
@@ -11,10 +11,10 @@ use berth_git::protocol::{Refs, write_cluster_branch};
 use berth_git::{CommitId, RefMove, Repo, Writer};
 
 /// Brings the branches of these clusters to what the rendered commit says. Branches of other clusters are removed.
-pub fn repair(
+pub fn repair<'c>(
     repo: &Repo,
     refs: &Refs,
-    clusters: &BTreeSet<String>,
+    clusters: impl Iterator<Item = &'c String>,
     rendered: &CurrentState,
 ) -> Result<(), PublishError> {
     let mut writer = Writer::new(repo)?;

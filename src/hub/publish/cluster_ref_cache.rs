@@ -82,8 +82,8 @@ fn is_applied_alike(one: &Shared<Cluster>, other: &Shared<Cluster>) -> bool {
 
 impl ClusterRefCache {
     /// Returns the clusters whose folders another program than berth applies, as the last repair found them.
-    pub fn applied_by_others(&self) -> BTreeSet<String> {
-        self.settled.as_ref().map(|settled| settled.applied_by_others.clone()).unwrap_or_default()
+    pub fn applied_by_others(&self) -> impl Iterator<Item = &String> {
+        self.settled.iter().flat_map(|settled| &settled.applied_by_others)
     }
 
     /// Returns the cluster refs as the last repair left them.

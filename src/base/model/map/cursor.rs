@@ -50,11 +50,11 @@ impl<'m, K: Ord, V> Cursor<'m, K, V> {
         let At { chunk, place } = at;
         (self.chunk, self.place) = (chunk, place);
         let (known, value) = self.map.chunks.get(chunk)?.get(place)?;
-        let is_there = known.borrow() == key;
-        if is_there {
-            self.step();
+        if known.borrow() != key {
+            return None;
         }
-        is_there.then_some((known, value))
+        self.step();
+        Some((known, value))
     }
 
     fn step(&mut self) {

@@ -62,7 +62,7 @@ fn clusters_have_a_branch_while_another_program_applies_their_folder() {
         let cache = cache.unwrap_or(&mut going_on);
         let wanted = WantedRefs { rendered, clusters: &clusters, identity, alive: None };
         repair(&branch.repo, &branch.refs, wanted, cache).unwrap();
-        cluster_branches::repair(&branch.repo, &branch.refs, &cache.applied_by_others(), rendered).unwrap();
+        cluster_branches::repair(&branch.repo, &branch.refs, cache.applied_by_others(), rendered).unwrap();
         let branches = branch.repo.list_refs(&branch.refs.cluster_branches).unwrap();
         branches.keys().map(|name| name.rsplit('/').next().unwrap().to_owned()).collect::<Vec<_>>()
     };

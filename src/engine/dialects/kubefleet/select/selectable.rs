@@ -9,7 +9,6 @@ use super::{hub_fields, hub_only};
 use crate::dialects::kubefleet::envelope::Envelope;
 use crate::dialects::kubefleet::kinds::Scope;
 use crate::dialects::{Document, ReadingContext};
-use berth_base::diag::Severity;
 use berth_base::model::object::ObjectId;
 use berth_base::model::selector::Labels;
 use berth_base::model::{Object, Shared};
@@ -56,18 +55,13 @@ impl<'a> Selectable<'a> {
             .map(|key| (&*key.namespace, &*key.name))
             .collect();
         let travels = |index: &usize| hub_only::travels(plain[*index], &services);
-        let mut stock = Selectable {
-            plain,
-            envelopes,
-            by_name: (0..plain.len()).filter(travels).map(Item::Plain).collect(),
-            by_namespace: Vec::new(),
-            scopes: Scopes::new(plain),
-        };
-        stock.by_name.extend((0..envelopes.len()).map(Item::Envelope));
-        let namespaced = |item: &Item| !stock.namespace(*item).is_empty();
-        let mut by_namespace: Vec<Item> = stock.by_name.iter().copied().filter(namespaced).collect();
+        let mut by_name: Vec<Item> = (0..plain.len()).filter(travels).map(Item::Plain).collect();
+        by_name.extend((0..envelopes.len()).map(Item::Envelope));
+        let scopes = Scopes::new(plain);
+        let stock = Selectable { plain, envelopes, by_name: Vec::new(), by_namespace: Vec::new(), scopes };
+        let mut by_namespace = by_name.clone();
+        by_namespace.retain(|item| !stock.namespace(*item).is_empty());
         by_namespace.sort_by_key(|item| stock.namespace(*item));
-        let mut by_name = std::mem::take(&mut stock.by_name);
         by_name.sort_by_key(|item| stock.parts(*item));
         Selectable { by_name, by_namespace, ..stock }
     }
@@ -134,11 +128,7 @@ impl<'a> Selectable<'a> {
         match item {
             Item::Plain(index) => {
                 let document = self.plain[index];
-                let against = ReadingContext {
-                    stage: "travelling object",
-                    context: 0,
-                    unknown_fields: Severity::Error,
-                };
+                let against = ReadingContext::alone("travelling object");
                 vec![document.recall(against, || hub_fields::without_hub_fields(document))]
             }
             Item::Envelope(index) => self.envelopes[index].objects.clone(),
