@@ -20,7 +20,8 @@ pub(crate) struct StoredDecisions {
     flips: Map<Key, Timestamp>,
     unsettled: BTreeSet<Key>,
     old: BTreeSet<Key>,
-    facts: Map<String, Shared<ClusterStatus>>,
+    /// Where they are not those of the state.
+    facts: Option<Map<String, Shared<ClusterStatus>>>,
     format: DecisionFormat,
 }
 
@@ -37,7 +38,7 @@ impl DecisionCache {
         flips.put(encoder);
         unsettled.put(encoder);
         old.put(encoder);
-        facts.put(encoder);
+        encoder.maybe((*facts != current.facts).then_some(facts), |encoder, facts| facts.put(encoder));
         encoder.number(format.number());
     }
 }
@@ -52,7 +53,7 @@ impl StoredDecisions {
             flips: Coded::get(decoder)?,
             unsettled: Coded::get(decoder)?,
             old: Coded::get(decoder)?,
-            facts: Coded::get(decoder)?,
+            facts: decoder.maybe(Coded::get)?,
             format: DecisionFormat::of_number(decoder.number()?)?,
         })
     }
@@ -80,7 +81,7 @@ impl StoredDecisions {
                 unsettled: unsettled.clone(),
                 old: old.clone(),
             },
-            facts: facts.clone(),
+            facts: facts.clone().unwrap_or_else(|| current.facts.clone()),
         }
     }
 }
