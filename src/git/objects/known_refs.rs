@@ -1,13 +1,11 @@
 //! Refs moved one by one. One that exists gets its new file straight away: libgit2 would compare its name with those of
 //! all others first, which a new ref needs and a known one does not.
 
-use std::cell::RefCell;
 use std::path::Path;
 use std::{fs, io};
 
 use super::error::GitError;
 use super::id::CommitId;
-use super::locks::{Marks, PACKED};
 use super::packed_refs;
 use super::ref_lock::RefLock;
 use super::refs::{RefMove, is_valid_ref};
@@ -18,12 +16,9 @@ impl Repo {
     pub(super) fn move_one_by_one(&self, moves: &[&RefMove]) -> Result<(), GitError> {
         // State is written before it is pointed at.
         self.flush()?;
-        let packed = RefCell::default();
         for one in moves {
             let is_moved = match one.old.filter(|_| is_valid_ref(&one.name)) {
-                Some(old) => {
-                    self.despite_locks(&one.name, || self.replace(&one.name, old, one.new, &packed))?
-                }
+                Some(old) => self.despite_locks(&one.name, || self.replace(&one.name, old, one.new))?,
                 None => false,
             };
             if !is_moved {
@@ -34,13 +29,7 @@ impl Repo {
     }
 
     /// Replaces the file of a known ref; false where it is another kind of ref, one with a log, or none.
-    fn replace(
-        &self,
-        name: &str,
-        old: CommitId,
-        new: CommitId,
-        packed: &RefCell<PackedFile>,
-    ) -> Result<bool, GitError> {
+    fn replace(&self, name: &str, old: CommitId, new: CommitId) -> Result<bool, GitError> {
         let common = self.inner.commondir();
         if common.join("logs").join(name).exists() {
             return Ok(false);
@@ -52,33 +41,15 @@ impl Repo {
         let lock = RefLock::take(common, name)?;
         let now = match fs::read_to_string(&lock.target) {
             Ok(text) => text.trim_end().parse().ok(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => packed.borrow_mut().find(common, name),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.packed_file().ok().and_then(|packed| packed_refs::find(packed.text(), name))
+            }
             Err(_) => None,
         };
         match now {
-            Some(now) if now == old => lock.replace(&format!("{new}\n")).map(|()| true),
+            Some(now) if now == old => lock.replace(format!("{new}\n").as_bytes()).map(|()| true),
             Some(_) => Err(GitError::Raced { name: name.to_owned() }),
             None => Ok(false),
         }
-    }
-}
-
-/// The packed refs as they were read last.
-#[derive(Default)]
-struct PackedFile {
-    text: Vec<u8>,
-    marks: Option<Marks>,
-}
-
-impl PackedFile {
-    /// Looks a ref up. Whoever holds its lock finds what is true until the lock goes: the file is read again where it is
-    /// another one by now.
-    fn find(&mut self, common: &Path, name: &str) -> Option<CommitId> {
-        let path = common.join(PACKED);
-        let now = Marks::of(&path);
-        if now.is_none() || now != self.marks {
-            (self.text, self.marks) = (fs::read(&path).ok()?, now);
-        }
-        packed_refs::find(&self.text, name)
     }
 }

@@ -118,7 +118,7 @@ fn remove(lock: &Path, watched: Marks, aside: &Path) -> std::io::Result<bool> {
 }
 
 /// Marks that tell a file from the next one of the same name.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Marks {
     modified: SystemTime,
     length: u64,
@@ -139,7 +139,11 @@ impl Marks {
         })
     }
 
-    fn age(self) -> Duration {
+    pub(super) fn modified(self) -> SystemTime {
+        self.modified
+    }
+
+    pub(super) fn age(self) -> Duration {
         SystemTime::now().duration_since(self.modified).unwrap_or_default()
     }
 }

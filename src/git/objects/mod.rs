@@ -6,8 +6,8 @@
 //! - [`repo`]: opening, revisions, commits, trees. [`source_tree`]: a commit as a source tree.
 //! - [`write`]: blobs, trees and commits; `raw_tree`, `recent_trees`: trees as Git stores them.
 //!   [`contents`]: rendered bytes by id.
-//! - [`refs`]: moving refs, [`locks`] and all. `list_refs`, `packed_refs`: many of them at once.
-//!   `known_refs`, `ref_lock`: one by one.
+//! - [`refs`]: moving refs, [`locks`] and all. `list_refs`, `packed_refs`, `packed_file`: many of them at once.
+//!   `known_refs`, `ref_lock`: one by one. `recent`: what later work goes on from.
 //! - `pending`: new objects until they are needed. `pack`, `pack_index`: many of them as one pack. `damage`: objects that
 //!   cannot be read.
 //! - `collection`: what `git gc` may remove. `commit_signature`: the signatures of commits.
@@ -27,9 +27,11 @@ mod locks;
 pub mod merge;
 mod pack;
 mod pack_index;
+mod packed_file;
 mod packed_refs;
 mod pending;
 mod raw_tree;
+mod recent;
 mod recent_trees;
 mod ref_lock;
 pub mod refs;
@@ -44,7 +46,7 @@ pub use contents::{BlobIds, GitContents};
 pub use error::GitError;
 pub use id::{CommitId, TreeId};
 pub use merge::Merged;
-pub use recent_trees::RecentTrees;
+pub use recent::Recent;
 pub use refs::{RefMove, is_valid_ref};
 pub use repo::{CommitInfo, Entry, EntryKind, PathChange, Repo};
 pub use scratch::Scratch;

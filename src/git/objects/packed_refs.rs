@@ -6,8 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ops::Range;
-use std::{fs, io};
+use std::io;
 
 use super::error::GitError;
 use super::id::CommitId;
@@ -22,7 +21,8 @@ const MANY: usize = 16;
 /// So much of the file is searched line by line.
 const FEW_BYTES: usize = 1 << 10;
 
-const HEADER: &str = "# pack-refs with: peeled fully-peeled sorted \n";
+/// The bytes of a line with a long name.
+const LONG_LINE: usize = 1 << 7;
 
 impl Repo {
     /// Moves refs, each only if it still is where it was last seen. The first that is not ends it: those
@@ -49,37 +49,72 @@ impl Repo {
     }
 
     fn replace_packed(&self, moves: &[&RefMove]) -> Result<(), GitError> {
-        let lock = RefLock::take(self.inner.commondir(), PACKED)?;
-        let mut text = match fs::read_to_string(&lock.target) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(failed(&error)),
-        };
-        if !text.ends_with('\n') {
-            text.push('\n');
+        let lock = RefLock::take(self.shared_path(), PACKED)?;
+        let mut file = self.packed_file().map_err(|error| failed(&error))?;
+        let text = with_moves(&sorted(file.text()), moves)?;
+        lock.replace_for_good(&text)?;
+        file.take_moves(text, moves);
+        Ok(())
+    }
+}
+
+/// Puts the new targets in place of the old ones, in a sorted file.
+fn with_moves(text: &[u8], moves: &[&RefMove]) -> Result<Vec<u8>, GitError> {
+    let mut moves = moves.to_vec();
+    moves.sort_by_key(|one| &one.name);
+    let mut out = Vec::with_capacity(text.len() + moves.len() * LONG_LINE);
+    let mut rest = text;
+    let mut last = None;
+    for RefMove { name, old, new } in moves {
+        let (before, after) = rest.split_at(first_from(rest, name.as_bytes()));
+        out.extend_from_slice(before);
+        let here = Record::first(after).filter(|record| record.name == name.as_bytes());
+        let is = here.as_ref().map(|record| record.target);
+        if is != old.map(|id| id.to_string()).as_deref().map(str::as_bytes) || last == Some(name) {
+            return Err(GitError::Raced { name: name.clone() });
         }
-        let mut lines = parse(&text);
-        for one in moves {
-            let line = format!("{} {}\n", one.new, one.name);
-            let before = lines.insert(&one.name, line.into());
-            let before = before.as_deref().and_then(|line| line.split(' ').next());
-            if before != one.old.map(|id| id.to_string()).as_deref() {
-                return Err(GitError::Raced { name: one.name.clone() });
+        out.extend_from_slice(format!("{new} {name}\n").as_bytes());
+        rest = after.get(here.map_or(0, |record| record.length)..).unwrap_or_default();
+        last = Some(name);
+    }
+    out.extend_from_slice(rest);
+    Ok(out)
+}
+
+/// The lines of a ref: its target, and below it the commit of a tag.
+struct Record<'t> {
+    target: &'t [u8],
+    name: &'t [u8],
+    /// Of its lines, and of those before them that are no ref's.
+    length: usize,
+}
+
+impl<'t> Record<'t> {
+    fn first(text: &'t [u8]) -> Option<Record<'t>> {
+        let mut length = 0;
+        let mut lines = text.split_inclusive(|byte| *byte == b'\n').peekable();
+        while let Some(line) = lines.next() {
+            length += line.len();
+            if let Some((target, name)) = ref_of(line) {
+                while let Some(peeled) = lines.next_if(|line| line.starts_with(b"^")) {
+                    length += peeled.len();
+                }
+                return Some(Record { target, name, length });
             }
         }
-        let mut out = HEADER.to_owned();
-        out.extend(lines.into_values());
-        lock.replace_for_good(&out)
+        None
     }
+}
+
+fn ref_of(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (id, name) =
+        line.split_at_checked(40).filter(|_| !line.starts_with(b"#") && !line.starts_with(b"^"))?;
+    Some((id, name.strip_prefix(b" ")?.trim_ascii_end()))
 }
 
 /// The target and the name of each ref.
 pub(super) fn lines(packed: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
-    let lines =
-        packed.split(|byte| *byte == b'\n').filter(|line| !line.starts_with(b"#") && !line.starts_with(b"^"));
-    lines
-        .filter_map(|line| line.split_at_checked(40))
-        .filter_map(|(id, name)| Some((id, name.strip_prefix(b" ")?)))
+    packed.split(|byte| *byte == b'\n').filter_map(ref_of)
 }
 
 /// Returns the target of a ref.
@@ -93,47 +128,78 @@ pub(super) fn beginning_with<'t>(
     packed: &'t [u8],
     prefix: &'t str,
 ) -> impl Iterator<Item = (&'t [u8], &'t [u8])> {
-    let header = packed.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let is_sorted = header.starts_with(b"#") && header.ends_with(b" sorted ");
-    let mut rest = packed.get(header.len() + 1..).unwrap_or_default();
-    // The part of the rest in which the first such line begins.
-    let mut near = rest.len();
-    while is_sorted && near > FEW_BYTES {
-        // The second half begins with the line after the middle.
-        let middle = near / 2;
-        let Some(end) = rest[middle..near].iter().position(|byte| *byte == b'\n') else { break };
-        let second = &rest[middle + end + 1..];
-        match lines(second).next() {
-            Some((_, begin)) if begin <= prefix.as_bytes() => {
-                (rest, near) = (second, near - (middle + end + 1));
-            }
-            _ => near = middle,
-        }
-    }
-    let lines = lines(rest).skip_while(move |(_, name)| is_sorted && *name < prefix.as_bytes());
-    lines
+    let is_sorted = is_sorted(packed);
+    let begin = if is_sorted { first_from(packed, prefix.as_bytes()) } else { 0 };
+    lines(packed.get(begin..).unwrap_or_default())
         .take_while(move |(_, name)| !is_sorted || name.starts_with(prefix.as_bytes()))
         .filter(|(_, name)| name.starts_with(prefix.as_bytes()))
 }
 
-/// The lines of each ref by its name: its target, and below it the commit of a tag.
-fn parse(text: &str) -> BTreeMap<&str, Cow<'_, str>> {
-    let mut refs: Vec<(&str, Range<usize>)> = Vec::new();
-    let mut end = 0;
-    for line in text.split_inclusive('\n') {
-        let start = end;
-        end += line.len();
-        if line.starts_with('^') {
-            if let Some((_, range)) = refs.last_mut()
-                && range.end == start
-            {
-                range.end = end;
-            }
-        } else if let Some((_, name)) = line.trim_end().split_once(' ').filter(|_| !line.starts_with('#')) {
-            refs.push((name, start..end));
+fn header(packed: &[u8]) -> &[u8] {
+    let line = packed.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+    if line.starts_with(b"#") { line } else { &[] }
+}
+
+fn is_sorted(packed: &[u8]) -> bool {
+    header(packed).trim_ascii_end().ends_with(b" sorted")
+}
+
+/// Returns where the first ref begins whose name is this one or comes after it, in a sorted file or the rest of one.
+fn first_from(sorted: &[u8], name: &[u8]) -> usize {
+    let comes_before = |from: usize| {
+        let first = sorted.get(from..).and_then(|text| lines(text).next());
+        first.is_some_and(|(_, first)| first < name)
+    };
+    let line_after = |at: usize| {
+        let end = sorted.get(at..).and_then(|text| text.iter().position(|byte| *byte == b'\n'));
+        end.map_or(sorted.len(), |end| at + end + 1)
+    };
+    // All before `begin` comes before it, and nothing from `end` on. Those looked for are mostly near.
+    let (mut begin, mut end, mut step) = (header(sorted).len(), sorted.len(), FEW_BYTES);
+    while begin + step < end {
+        let middle = line_after(begin + step);
+        match comes_before(middle) {
+            true => (begin, step) = (middle, step * 2),
+            false => end = begin + step,
         }
     }
-    refs.into_iter().map(|(name, range)| (name, text[range].into())).collect()
+    while end - begin > FEW_BYTES {
+        let half = begin + (end - begin) / 2;
+        match line_after(half) {
+            middle if comes_before(middle) => begin = middle,
+            _ => end = half,
+        }
+    }
+    while let Some(record) = sorted.get(begin..).and_then(Record::first).filter(|record| record.name < name) {
+        begin += record.length;
+    }
+    begin
+}
+
+/// Returns the file sorted by name, with a header that says so.
+fn sorted(text: &[u8]) -> Cow<'_, [u8]> {
+    if is_sorted(text) && text.ends_with(b"\n") {
+        return text.into();
+    }
+    let mut records = BTreeMap::new();
+    let mut rest = text;
+    while let Some(record) = Record::first(rest) {
+        let (lines, after) = rest.split_at(record.length);
+        records.insert(record.name, lines);
+        rest = after;
+    }
+    let mut out = match header(text).trim_ascii_end() {
+        _ if records.is_empty() => b"# pack-refs with: peeled fully-peeled".to_vec(),
+        [] => b"# pack-refs with:".to_vec(),
+        header => header.strip_suffix(b" sorted").unwrap_or(header).to_vec(),
+    };
+    out.extend_from_slice(b" sorted \n");
+    for lines in records.into_values() {
+        let lines =
+            lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+        lines.for_each(|line| out.extend_from_slice(&[line, b"\n"].concat()));
+    }
+    out.into()
 }
 
 fn failed(error: &io::Error) -> GitError {
@@ -144,16 +210,72 @@ fn failed(error: &io::Error) -> GitError {
 mod tests {
     use super::*;
 
+    const HEADER: &str = "# pack-refs with: peeled fully-peeled sorted \n";
+
     #[test]
     fn a_tag_keeps_the_line_of_its_commit() {
         let (one, other) = ("1".repeat(40), "2".repeat(40));
-        let lines = [format!("{one} refs/tags/b\n^{other}\n"), format!("{other} refs/heads/a\n")];
-        let text = format!("# pack-refs with: peeled \n{}\n{}", lines[0], lines[1]);
-        let found: Vec<_> = parse(&text).into_iter().collect();
+        let lines = [format!("{other} refs/heads/a\n"), format!("{one} refs/tags/b\n^{other}\n")];
+        let [a, b] = &lines;
+        for (header, is) in [
+            ("", "# pack-refs with: sorted \n"),
+            ("# pack-refs with: peeled \n", "# pack-refs with: peeled sorted \n"),
+            ("# pack-refs with: peeled sorted \n", "# pack-refs with: peeled sorted \n"),
+        ] {
+            for text in [format!("{header}{a}{b}"), format!("{header}{a}\n{}", b.trim_end())] {
+                assert_eq!(String::from_utf8_lossy(&sorted(text.as_bytes())), format!("{is}{a}{b}"));
+            }
+        }
         assert_eq!(
-            found,
-            [("refs/heads/a", lines[1].as_str().into()), ("refs/tags/b", lines[0].as_str().into())]
+            &*sorted(format!("{b}\n{a}").as_bytes()),
+            format!("# pack-refs with: sorted \n{a}{b}").as_bytes()
         );
+        assert_eq!(&*sorted(b""), HEADER.as_bytes());
+    }
+
+    #[test]
+    fn moves_leave_every_other_line_as_it_is() {
+        let commit =
+            |number: usize| CommitId(std::array::from_fn(|at| if at == 0 { number as u8 } else { 7 }));
+        let line = |name: usize, is: usize| {
+            let peeled = if name.is_multiple_of(3) { format!("^{}\n", commit(9)) } else { String::new() };
+            format!("{} refs/tags/{name:04}\n{peeled}", commit(is))
+        };
+        for count in [0, 1, 2, 17, 100] {
+            let lines: String = (0..count).map(|n| line(2 * n, 1)).collect();
+            let text = format!("{HEADER}{lines}");
+            for step in [1, 2, 3, 7, 50] {
+                let names = || (0..2 * count + 2).rev().step_by(step);
+                let one = |name: usize| RefMove {
+                    name: format!("refs/tags/{name:04}"),
+                    old: (name < 2 * count && name.is_multiple_of(2)).then(|| commit(1)),
+                    new: commit(2),
+                };
+                let moves: Vec<RefMove> = names().map(one).collect();
+                let moved = with_moves(text.as_bytes(), &moves.iter().collect::<Vec<_>>()).unwrap();
+                let expected = (0..2 * count + 2).map(|name| {
+                    let is_moved = names().any(|moved| moved == name);
+                    match one(name).old {
+                        _ if is_moved => format!("{} refs/tags/{name:04}\n", commit(2)),
+                        Some(_) => line(name, 1),
+                        None => String::new(),
+                    }
+                });
+                assert_eq!(
+                    String::from_utf8(moved).unwrap(),
+                    format!("{HEADER}{}", expected.collect::<String>())
+                );
+                for raced in &moves {
+                    for old in [Some(commit(2)), raced.old.xor(Some(commit(1)))] {
+                        let wrong = RefMove { old, ..raced.clone() };
+                        let lost = with_moves(text.as_bytes(), &[&wrong]);
+                        assert!(matches!(lost, Err(GitError::Raced { name }) if name == raced.name));
+                    }
+                }
+                let twice = with_moves(text.as_bytes(), &[&moves[0], &moves[0]]);
+                assert!(matches!(twice, Err(GitError::Raced { .. })));
+            }
+        }
     }
 
     #[test]

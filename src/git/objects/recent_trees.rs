@@ -21,7 +21,7 @@ const MOST: usize = 8 << 20;
 
 /// Trees as Git stores them. A clone is the same memory.
 #[derive(Clone, Debug, Default)]
-pub struct RecentTrees(Arc<Mutex<VecDeque<RecentTree>>>);
+pub(super) struct RecentTrees(Arc<Mutex<VecDeque<RecentTree>>>);
 
 #[derive(Debug)]
 struct RecentTree {
@@ -30,18 +30,12 @@ struct RecentTree {
 }
 
 impl Repo {
-    /// Lets work on this repository go on from the trees that earlier work wrote.
-    #[must_use]
-    pub fn recalling(self, recent: &RecentTrees) -> Repo {
-        Repo { recent: recent.clone(), ..self }
-    }
-
     /// The bytes of one tree, as Git stores it.
     pub(super) fn tree_bytes(&self, id: TreeId) -> Result<Arc<[u8]>, GitError> {
         if id == TreeId::EMPTY {
             return Ok(Arc::default());
         }
-        if let Some(bytes) = self.recent.get(id) {
+        if let Some(bytes) = self.recent.trees.get(id) {
             return Ok(bytes);
         }
         self.raw_object(ObjectType::Tree, id.oid())

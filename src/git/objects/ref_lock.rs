@@ -30,18 +30,18 @@ impl RefLock {
     }
 
     /// Puts this content in place of the old one.
-    pub(super) fn replace(mut self, text: &str) -> Result<(), GitError> {
+    pub(super) fn replace(mut self, text: &[u8]) -> Result<(), GitError> {
         self.write(text).and_then(|()| self.rename()).map_err(|error| failed(&self.name, &error))
     }
 
     /// [`RefLock::replace`] for content that must outlast a power cut.
-    pub(super) fn replace_for_good(mut self, text: &str) -> Result<(), GitError> {
+    pub(super) fn replace_for_good(mut self, text: &[u8]) -> Result<(), GitError> {
         let written = self.write(text).and_then(|()| self.file.as_ref().map_or(Ok(()), File::sync_all));
         written.and_then(|()| self.rename()).map_err(|error| failed(&self.name, &error))
     }
 
-    fn write(&mut self, text: &str) -> io::Result<()> {
-        self.file.as_mut().map_or(Ok(()), |file| file.write_all(text.as_bytes()))
+    fn write(&mut self, text: &[u8]) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), |file| file.write_all(text))
     }
 
     fn rename(&mut self) -> io::Result<()> {

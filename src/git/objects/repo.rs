@@ -12,7 +12,7 @@ use super::damage;
 use super::error::GitError;
 use super::id::{CommitId, TreeId, bytes_of, oid};
 use super::pending::Pending;
-use super::recent_trees::RecentTrees;
+use super::recent::Recent;
 use berth_base::diag::did_you_mean;
 use berth_base::model::ContentId;
 use berth_base::progress::Progress;
@@ -27,7 +27,7 @@ pub struct Repo {
     /// New objects stay in memory, and refs stay where they are.
     pub(super) is_rehearsal: bool,
     pub(super) progress: Progress,
-    pub(super) recent: RecentTrees,
+    pub(super) recent: Recent,
 }
 
 impl std::fmt::Debug for Repo {
@@ -100,7 +100,7 @@ impl Repo {
             cleared: RefCell::default(),
             is_rehearsal: false,
             progress: Progress::default(),
-            recent: RecentTrees::default(),
+            recent: Recent::default(),
         })
     }
 

@@ -188,7 +188,7 @@ impl<'r> Writer<'r> {
             TreeId::EMPTY => self.object(ObjectType::Tree, &bytes)?,
             _ => self.new_object(ObjectType::Tree, &bytes)?,
         };
-        self.repo.recent.replace(tree, TreeId::of(id), &bytes);
+        self.repo.recent.trees.replace(tree, TreeId::of(id), &bytes);
         self.counts.trees += usize::from(new);
         Ok(TreeId::of(id))
     }

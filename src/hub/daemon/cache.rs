@@ -18,7 +18,7 @@ use berth_engine::gate::limits::Limit;
 use berth_engine::pipeline;
 use berth_engine::report::FleetSummary;
 use berth_git::protocol::StatusCache;
-use berth_git::{CommitId, RecentTrees, Repo};
+use berth_git::{CommitId, Recent, Repo};
 
 /// Carried from pass to pass.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ pub struct Cache {
     pub(super) summary: FleetSummary,
     pub(super) report: Option<WrittenReport>,
     pub(super) previews: Previews,
-    pub(super) trees: RecentTrees,
+    pub(super) recent: Recent,
     /// A tip of the rendered branch that is not trusted, with the source that it was compared with.
     pub(super) refused: Option<((CommitId, CommitId), Untrusted)>,
     /// The memory of reports. Losing it gives every member a full grace again.

@@ -25,7 +25,7 @@ use berth_engine::hub_objects::Shown;
 use berth_engine::plan::Plan;
 use berth_engine::report::SummaryInputs;
 use berth_git::protocol::{list_statuses, read_listed};
-use berth_git::{CommitId, GitError, Repo};
+use berth_git::{CommitId, GitError, Recent, Repo};
 
 /// The result of a pass.
 #[derive(Debug)]
@@ -144,26 +144,25 @@ pub(crate) fn git_folders(settings: &Settings) -> Result<[PathBuf; 2], PassError
 pub(crate) fn snapshot_refs(settings: &Settings) -> Result<RefSnapshot, PassError> {
     let repo = Repo::open(&settings.repo)?;
     let source = find_source(&repo, settings)?;
-    RefSnapshot::upon(source, &repo, settings, &OwnRefs::default())
+    RefSnapshot::upon(source, &repo, settings)
 }
 
 /// Reports whether no ref has moved. The source comes first: it mostly is the one that has, and the others are many.
-pub(super) fn is_as_seen(settings: &Settings, seen: &RefSnapshot) -> Result<bool, PassError> {
-    let repo = Repo::open(&settings.repo)?;
+pub(super) fn is_as_seen(
+    settings: &Settings,
+    seen: &RefSnapshot,
+    recent: &Recent,
+) -> Result<bool, PassError> {
+    let repo = Repo::open(&settings.repo)?.recalling(recent);
     let source = find_source(&repo, settings)?;
-    Ok(source == seen.source && RefSnapshot::upon(source, &repo, settings, &seen.own)? == *seen)
+    Ok(source == seen.source && RefSnapshot::upon(source, &repo, settings)? == *seen)
 }
 
 impl RefSnapshot {
     /// Reads all refs but the source.
-    fn upon(
-        source: (String, CommitId),
-        repo: &Repo,
-        settings: &Settings,
-        earlier: &OwnRefs,
-    ) -> Result<RefSnapshot, PassError> {
+    fn upon(source: (String, CommitId), repo: &Repo, settings: &Settings) -> Result<RefSnapshot, PassError> {
         let statuses = list_statuses(repo, &settings.refs)?;
-        Ok(RefSnapshot { source, statuses, own: OwnRefs::read(repo, settings, earlier)? })
+        Ok(RefSnapshot { source, statuses, own: OwnRefs::read(repo, settings)? })
     }
 
     pub(super) fn source(&self) -> CommitId {
@@ -186,11 +185,11 @@ impl RefSnapshot {
 }
 
 impl OwnRefs {
-    fn read(repo: &Repo, settings: &Settings, earlier: &OwnRefs) -> Result<OwnRefs, PassError> {
+    fn read(repo: &Repo, settings: &Settings) -> Result<OwnRefs, PassError> {
         let refs = &settings.refs;
         Ok(OwnRefs {
             rendered: repo.read_ref(&refs.rendered)?,
-            clusters: repo.list_refs_like(&refs.clusters, &earlier.clusters)?,
+            clusters: repo.list_refs(&refs.clusters)?,
             branches: repo.list_refs(&refs.cluster_branches)?,
         })
     }
@@ -202,7 +201,7 @@ fn attempt_pass(
     cache: &mut Cache,
     made: &mut Made,
 ) -> Result<PassResult, PassError> {
-    let repo = Repo::open(&settings.repo)?.watched(&settings.progress).recalling(&cache.trees);
+    let repo = Repo::open(&settings.repo)?.watched(&settings.progress).recalling(&cache.recent);
     let refs = &settings.refs;
     settings.progress.begin("reading the current state");
     // The state before the source: a source read earlier could be older than the state's own.

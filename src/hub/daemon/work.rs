@@ -111,7 +111,8 @@ fn look(
         cache.fetched(Timestamp::now());
     }
     let now = Timestamp::now();
-    let done = if seen.is_some_and(|seen| pass::is_as_seen(settings, seen).unwrap_or_default()) {
+    let done = if seen.is_some_and(|seen| pass::is_as_seen(settings, seen, &cache.recent).unwrap_or_default())
+    {
         Work::Nothing
     } else {
         info!("pass started");

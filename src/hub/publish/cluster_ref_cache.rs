@@ -19,11 +19,24 @@ pub struct ClusterRefCache {
     /// The refs as they were listed last, and the folders that they publish.
     pub(super) listed: Map<String, CommitId>,
     pub(super) folders: Map<String, report::Published>,
-    /// Commits that are written and signed as berth does, with the number of the rendered branch up to which
-    /// their folder stayed unchanged.
-    pub(super) sound: BTreeMap<CommitId, u64>,
+    pub(super) sound: Sound,
     pub(super) settled: Option<Settled>,
     pub(super) ledger: LedgerCache,
+}
+
+/// Commits that are written and signed as berth does.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Sound {
+    pub(super) commits: BTreeSet<CommitId>,
+    /// The number of the rendered branch up to which the folders of all of them stayed unchanged.
+    pub(super) until: u64,
+}
+
+impl Sound {
+    /// Returns the number up to which a sound commit's folder stayed unchanged.
+    pub(super) fn until(&self, commit: CommitId) -> Option<u64> {
+        self.commits.contains(&commit).then_some(self.until)
+    }
 }
 
 /// A repair after which nothing was left to do: the refs, and all that it made them from.
@@ -119,7 +132,7 @@ impl ClusterRefCache {
                 self.folders.remove(&said.cluster);
             }
             self.commits.remove(commit);
-            self.sound.remove(commit);
+            self.sound.commits.remove(commit);
         }
         for commit in before.changes(listed).filter_map(|one| one.after) {
             if let Some(found) = self.read(repo, *commit) {
@@ -130,7 +143,7 @@ impl ClusterRefCache {
         if self.commits.len() > listed.len().saturating_mul(2) {
             let now: BTreeSet<&CommitId> = listed.values().collect();
             self.commits.retain(|commit, _| now.contains(commit));
-            self.sound.retain(|commit, _| now.contains(commit));
+            self.sound.commits.retain(|commit| now.contains(commit));
         }
         self.listed = listed.clone();
         Ok(&self.folders)

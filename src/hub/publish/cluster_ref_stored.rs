@@ -1,8 +1,8 @@
 //! The inputs of the last repair of cluster refs ↔ bytes, for the next process.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::cluster_ref_cache::{ClusterRefCache, Settled};
+use super::cluster_ref_cache::{ClusterRefCache, Settled, Sound};
 use super::rendered_state::CurrentState;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::model::{Cluster, Map, Shared, Timestamp};
@@ -46,11 +46,9 @@ impl ClusterRefCache {
             encoder.number(sequence);
             encoder.raw(&id);
         });
-        let sound: Vec<_> = refs.values().filter_map(|commit| self.sound.get_key_value(commit)).collect();
-        encoder.list(sound.into_iter(), |encoder, (CommitId(id), until)| {
-            encoder.raw(id);
-            encoder.number(*until);
-        });
+        let sound: Vec<_> = refs.values().filter(|commit| self.sound.commits.contains(commit)).collect();
+        encoder.number(self.sound.until);
+        encoder.list(sound.into_iter(), |encoder, CommitId(id)| encoder.raw(id));
         Some(())
     }
 
@@ -81,8 +79,8 @@ impl ClusterRefCache {
             let (cluster, sequence) = (decoder.string()?, decoder.number()?);
             Some((cluster, Published { sequence, tree: TreeId(decoder.raw()?).to_string() }))
         })?;
-        let sound: BTreeMap<CommitId, u64> =
-            decoder.list(|decoder| Some((CommitId(decoder.raw()?), decoder.number()?)))?;
+        let until = decoder.number()?;
+        let sound = Sound { until, commits: decoder.list(|decoder| Some(CommitId(decoder.raw()?)))? };
         let mut cache = ClusterRefCache::default();
         (cache.listed, cache.folders) = (refs, folders);
         // Without the clusters, the first repair looks at all refs. What was sound under another key tells it nothing.

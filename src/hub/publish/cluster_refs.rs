@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cluster_ref_cache::{ClusterRefCache, Settled};
+use super::cluster_ref_cache::{ClusterRefCache, Settled, Sound};
 use super::error::PublishError;
 use super::ledger;
 use super::rendered_state::{CurrentState, claimed};
@@ -56,7 +56,7 @@ pub fn repair(
         clusters: clusters.clone(),
         applied_by_others: BTreeSet::new(),
         is_own: rendered.foreign.is_empty(),
-        refs: repo.list_refs_like(&refs.clusters, &cache.refs())?,
+        refs: repo.list_refs(&refs.clusters)?,
         key: key.clone(),
         fleet: fleet.clone(),
         alive,
@@ -65,7 +65,7 @@ pub fn repair(
     now.take_clusters(settled.as_ref());
     if settled.as_ref().is_some_and(|settled| settled.key != key) {
         // Another process asked for no signature, or for another one.
-        cache.sound.clear();
+        cache.sound = Sound::default();
     }
     let changed = settled.as_ref().and_then(|settled| settled.changed(repo, &now, rendered));
     let known = KnownTrees::of(rendered, settled.as_ref());
@@ -108,7 +108,7 @@ pub fn repair(
         });
         match current {
             Some((now, commit)) => {
-                let until = cache.sound.get(&commit).copied();
+                let until = cache.sound.until(commit);
                 if until.is_none() && !is_sound(repo, commit, &now, key.as_ref())? {
                     stale.insert(cluster, (tree, old));
                     continue;
@@ -123,24 +123,23 @@ pub fn repair(
             }
         }
     }
-    if changed.is_some() {
-        // All the others stayed, too.
-        cache.sound.values_mut().for_each(|until| *until = rendered.trailers.seq);
-    }
     let replayed = changed_since(repo, rendered, &standing, &known)?;
+    // Where only these clusters changed, all others stayed as they were.
+    let mut sound =
+        if changed.is_some() { std::mem::take(&mut cache.sound.commits) } else { BTreeSet::new() };
     for (cluster, (tree, commit, _)) in standing {
         if replayed.contains(cluster) {
-            cache.sound.remove(&commit);
+            sound.remove(&commit);
             stale.insert(cluster, (tree, Some(commit)));
         } else {
-            cache.sound.insert(commit, rendered.trailers.seq);
+            sound.insert(commit);
         }
     }
     let allowed =
         ledger::prunable(repo, rendered.commit, &doubtful.keys().copied().collect(), &mut cache.ledger)?;
     for (cluster, (tree, commit, said)) in doubtful {
         if allowed.get(cluster) != Some(&said) {
-            cache.sound.remove(&commit);
+            sound.remove(&commit);
             stale.insert(cluster, (tree, Some(commit)));
         }
     }
@@ -173,7 +172,7 @@ pub fn repair(
         moves.push(RefMove { name: target.clone(), old, new: commit });
         now.refs.insert(target.clone(), commit);
         cache.insert(commit, said);
-        cache.sound.insert(commit, rendered.trailers.seq);
+        sound.insert(commit);
         repaired.written.push(cluster.to_owned());
     }
     // First those that nobody wants: a new ref's name can be above theirs, or below.
@@ -186,6 +185,12 @@ pub fn repair(
         repo.clear_above(&new.name)?;
     }
     repo.move_refs(&moves)?;
+    let listed = repo.list_refs(&refs.clusters)?;
+    if listed == now.refs {
+        // The same memory.
+        now.refs = listed;
+    }
+    cache.sound = Sound { commits: sound, until: rendered.trailers.seq };
     cache.settled = Some(now);
     Ok(repaired)
 }

@@ -1,7 +1,8 @@
+use std::collections::BTreeMap;
 use std::sync::Barrier;
 
 use super::*;
-use crate::{GitError, RefMove, TreeId};
+use crate::{GitError, Recent, RefMove, TreeId};
 
 fn commits(repo: &Repo, count: usize) -> Vec<CommitId> {
     let mut writer = Writer::new(repo).unwrap();
@@ -111,6 +112,38 @@ fn few_known_refs_move_from_the_packed_file_and_from_their_own() {
     assert_eq!((seen.get(&few[0]), seen.get(&few[1])), (Some(&ids[2]), Some(&ids[3])));
     assert_eq!(seen.len(), 20);
     assert_clean(&repo);
+}
+
+#[test]
+fn what_is_remembered_of_packed_refs_is_what_is_there() {
+    let (folder, repo) = bare();
+    let (ids, recent) = (commits(&repo, 3), Recent::default());
+    let mut expected = BTreeMap::new();
+    for round in 0..90 {
+        let own = Repo::open(folder.path()).unwrap().recalling(&recent);
+        let other = Repo::open(folder.path()).unwrap();
+        let mover = if round % 3 == 0 { &other } else { &own };
+        let names =
+            (round * 7..round * 7 + 4 + round % 29).map(|n| format!("refs/berth/clusters/c{:02}", n % 40));
+        let new = ids[round % 3];
+        let moves: Vec<RefMove> =
+            names.map(|name| RefMove { old: expected.insert(name.clone(), new), name, new }).collect();
+        mover.move_refs(&moves).unwrap();
+        match round % 5 {
+            0 => repo.inner.refdb().unwrap().compress().unwrap(),
+            1 | 3 => {
+                let (name, commit) = expected.pop_first().unwrap();
+                other.delete_ref(&name, commit).unwrap();
+            }
+            _ => {}
+        }
+        for prefix in ["refs/berth/", "refs/berth/clusters/c1", "refs/berth/clusters/c17"] {
+            let listed: BTreeMap<_, _> = own.list_refs(prefix).unwrap().into_iter().collect();
+            let mut there = expected.clone();
+            there.retain(|name, _| name.starts_with(prefix));
+            assert_eq!(listed, there, "{round} {prefix}");
+        }
+    }
 }
 
 #[test]
