@@ -23,6 +23,8 @@ pub(super) struct Warnings {
     homeless: Map<Key, Diagnostic>,
     /// Of workloads with overrides for clusters with certain labels.
     rules: Map<Key, Vec<Rule>>,
+    /// The workloads that bring each namespace.
+    bringing: Map<String, BTreeSet<Key>>,
 }
 
 /// An override for clusters with certain labels. It may be for several workloads, and needs a cluster of one of them.
@@ -54,12 +56,9 @@ impl Warnings {
             set(&mut self.rules, key, rules);
         }
         looked.extend(self.of_moved_namespaces(new, &moved_namespaces(old, new, keys)));
-        let bringing = match looked.is_empty() {
-            true => Bringing::new(),
-            false => bringing(fleet),
-        };
+        self.take_namespaces(old, new, keys);
         let looked: Vec<&Key> = looked.iter().collect();
-        let found = parallel::map(&looked, |key| homeless(new, key, &bringing));
+        let found = parallel::map(&looked, |key| self.homeless(new, key));
         for (key, found) in looked.into_iter().zip(found) {
             set(&mut self.homeless, key, found);
         }
@@ -82,8 +81,60 @@ impl Warnings {
         found
     }
 
+    /// Notes which namespaces these workloads bring now.
+    fn take_namespaces(&mut self, old: &RenderInputs, new: &RenderInputs, keys: &BTreeSet<Key>) {
+        for key in keys {
+            let [before, after] = [old, new].map(|inputs| inputs.fleet.workloads.get(key));
+            for namespace in before.into_iter().flat_map(|before| namespaces(before)) {
+                let mut left = self.bringing.remove(namespace).unwrap_or_default();
+                left.remove(key);
+                if !left.is_empty() {
+                    self.bringing.insert(namespace.to_owned(), left);
+                }
+            }
+            for namespace in after.into_iter().flat_map(|after| namespaces(after)) {
+                let mut all = self.bringing.remove(namespace).unwrap_or_default();
+                all.insert(key.clone());
+                self.bringing.insert(namespace.to_owned(), all);
+            }
+        }
+    }
+
+    /// Warns of objects of a placement's own namespace that reach clusters which nothing brings the namespace to.
+    fn homeless(&self, inputs: &RenderInputs, key: &Key) -> Option<Diagnostic> {
+        let RenderInputs { fleet, decisions, .. } = inputs;
+        let (workload, decision) = (fleet.workloads.get(key)?, decisions.get(key)?);
+        let namespace = &*key.namespace;
+        // Every cluster has these.
+        let is_everywhere = namespace == "default" || namespace.starts_with("kube-");
+        let mut templates = workload.templates.iter();
+        if namespace.is_empty()
+            || is_everywhere
+            || workload.templates.is_empty()
+            || !templates.all(|template| *template.object.id.namespace == *namespace)
+        {
+            return None;
+        }
+        let bringing = self.bringing.get(namespace).into_iter().flatten();
+        let bringing = bringing.filter_map(|key| decisions.get(key));
+        let mut bringing: Vec<PickCursor<'_>> = bringing.map(Decision::cursor).collect();
+        let mut has = |cluster: &str| bringing.iter_mut().any(|picks| picks.has(cluster));
+        let without = decision.picks.iter().filter(|pick| !has(&pick.cluster)).count();
+        if without == 0 {
+            return None;
+        }
+        let message = format!(
+            "{key} is placed in {without} of {} clusters that get no namespace `{namespace}`",
+            decision.picks.len()
+        );
+        let at = fleet.placements.get(key).map(|placement| placement.origin.clone());
+        let hint = "place the Namespace too, or create it in those clusters";
+        let at = at.unwrap_or_else(|| Pos::file(decision.source.as_str()));
+        Some(Diagnostic::warning(at, message).hint(hint))
+    }
+
     pub(super) fn encode(&self, encoder: &mut Encoder) {
-        let Warnings { own, homeless, rules } = self;
+        let Warnings { own, homeless, rules, bringing } = self;
         encoder.list(own.iter(), |encoder, (key, own)| {
             put_key(encoder, key);
             encoder.list(own.iter(), put_diagnostic);
@@ -100,6 +151,10 @@ impl Warnings {
                 encoder.flag(*is_met);
             });
         });
+        encoder.list(bringing.iter(), |encoder, (namespace, keys)| {
+            encoder.text(namespace);
+            encoder.list(keys.iter(), put_key);
+        });
     }
 
     pub(super) fn decode(decoder: &mut Decoder<'_>) -> Option<Warnings> {
@@ -110,6 +165,7 @@ impl Warnings {
             own: decoder.list(|decoder| Some((key(decoder)?, decoder.list(diagnostic)?)))?,
             homeless: decoder.list(|decoder| Some((key(decoder)?, diagnostic(decoder)?)))?,
             rules: decoder.list(|decoder| Some((key(decoder)?, decoder.list(rule)?)))?,
+            bringing: decoder.list(|decoder| Some((decoder.string()?, decoder.list(key)?)))?,
         })
     }
 
@@ -190,50 +246,6 @@ fn moved_namespaces<'a>(
         after.for_each(|namespace| _ = moved.entry(namespace).or_default());
     }
     moved
-}
-
-/// The workloads that bring each namespace.
-type Bringing<'a> = BTreeMap<&'a str, Vec<&'a Key>>;
-
-fn bringing(fleet: &Fleet) -> Bringing<'_> {
-    let mut bringing = Bringing::new();
-    for (key, workload) in &fleet.workloads {
-        namespaces(workload).for_each(|namespace| bringing.entry(namespace).or_default().push(key));
-    }
-    bringing
-}
-
-/// Warns of objects of a placement's own namespace that reach clusters which nothing brings the namespace to.
-fn homeless(inputs: &RenderInputs, key: &Key, bringing: &Bringing<'_>) -> Option<Diagnostic> {
-    let RenderInputs { fleet, decisions, .. } = inputs;
-    let (workload, decision) = (fleet.workloads.get(key)?, decisions.get(key)?);
-    let namespace = &*key.namespace;
-    // Every cluster has these.
-    let is_everywhere = namespace == "default" || namespace.starts_with("kube-");
-    let mut templates = workload.templates.iter();
-    if namespace.is_empty()
-        || is_everywhere
-        || workload.templates.is_empty()
-        || !templates.all(|template| *template.object.id.namespace == *namespace)
-    {
-        return None;
-    }
-    let bringing = bringing.get(namespace).map(Vec::as_slice).unwrap_or_default();
-    let bringing = bringing.iter().filter_map(|key| decisions.get(*key));
-    let mut bringing: Vec<PickCursor<'_>> = bringing.map(Decision::cursor).collect();
-    let mut has = |cluster: &str| bringing.iter_mut().any(|picks| picks.has(cluster));
-    let without = decision.picks.iter().filter(|pick| !has(&pick.cluster)).count();
-    if without == 0 {
-        return None;
-    }
-    let message = format!(
-        "{key} is placed in {without} of {} clusters that get no namespace `{namespace}`",
-        decision.picks.len()
-    );
-    let at = fleet.placements.get(key).map(|placement| placement.origin.clone());
-    let hint = "place the Namespace too, or create it in those clusters";
-    let at = at.unwrap_or_else(|| Pos::file(decision.source.as_str()));
-    Some(Diagnostic::warning(at, message).hint(hint))
 }
 
 /// Clusters by label, for the keys that rules name: most rules are for few clusters.

@@ -185,7 +185,7 @@ async fn run_loop(
                     upkeep.begin(&settings.repo, settings.git);
                 }
                 if let (Some(statuses), Ok((Ok(Work::Passed(passed)), _))) = (&statuses, &ended) {
-                    statuses.know(&passed.clusters);
+                    statuses.know(&passed.shown.clusters);
                 }
                 state.ended(ended, hooks)
             }

@@ -1,8 +1,6 @@
 //! A pass: read the source's newest commit, decide, render, publish, and update the derived refs.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use super::cache::Cache;
 use super::error::PassError;
@@ -38,8 +36,6 @@ pub struct PassResult {
     pub standing: FleetStanding,
     /// The published decisions and the clusters, for those who show them elsewhere.
     pub shown: Shown,
-    /// The clusters of the fleet.
-    pub(super) clusters: Arc<BTreeSet<String>>,
     /// The workloads that keep their last good form until somebody approves.
     pub held: Vec<Held>,
     pub diagnostics: Diagnostics,
@@ -318,7 +314,6 @@ fn attempt_pass(
         cache.forgive(clock);
     }
     let standing = FleetStanding::of(rendered.as_ref(), &inputs, &built, cache, clock);
-    let clusters = built.fleet.clusters.keys().cloned().collect::<BTreeSet<String>>().into();
     let next_silence = inputs.silences.next;
     let shown = Shown {
         sequence: rendered.as_ref().map(|rendered| rendered.trailers.seq).unwrap_or_default(),
@@ -337,7 +332,6 @@ fn attempt_pass(
         rollout_steps,
         standing,
         shown,
-        clusters,
         held,
         diagnostics,
         next_change,

@@ -168,13 +168,13 @@ pub fn draft(
 
 /// Refuses a state without any object after one that had some.
 pub fn refuse_empty(current: &State, next: &State) -> Result<(), PublishError> {
-    let filled = |state: &State| state.folders.values().filter(|folder| !folder.is_empty()).count();
-    let clusters = filled(current);
-    if filled(next) > 0 || clusters == 0 {
+    let filled = |state: &State| state.folders.values().any(|folder| !folder.is_empty());
+    if filled(next) || !filled(current) {
         return Ok(());
     }
-    let objects = current.folders.values().map(|folder| folder.len()).sum();
-    Err(PublishError::Empty { objects, clusters })
+    let folders = || current.folders.values().filter(|folder| !folder.is_empty());
+    let objects = folders().map(|folder| folder.len()).sum();
+    Err(PublishError::Empty { objects, clusters: folders().count() })
 }
 
 /// Refuses to start over where something shows that there was a rendered branch.

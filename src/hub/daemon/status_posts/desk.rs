@@ -141,7 +141,7 @@ impl Desk {
         speaks.map_err(Fate::Refused)?;
         let is_of_fleet = lock(&self.shared)
             .as_ref()
-            .and_then(|open| Some(open.clusters.as_ref()?.contains(cluster)))
+            .and_then(|open| Some(open.clusters.as_ref()?.contains_key(cluster)))
             .ok_or(CLOSED)?;
         if !is_of_fleet {
             return Err(Fate::Refused(format!("the fleet has no cluster `{cluster}`")));

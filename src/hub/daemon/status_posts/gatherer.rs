@@ -144,7 +144,7 @@ impl Gatherer {
         match message {
             Message::Offer(offer) => offers.push(*offer),
             Message::Fleet(clusters) => {
-                self.fleet = Some(clusters.iter().map(|cluster| gathered::path_of(cluster)).collect());
+                self.fleet = Some(clusters.keys().map(|cluster| gathered::path_of(cluster)).collect());
             }
         }
     }

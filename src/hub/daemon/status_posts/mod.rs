@@ -9,7 +9,6 @@ mod fate;
 mod gatherer;
 mod signers_file;
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
@@ -18,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 
 use super::standby::PublishRight;
-use berth_base::model::{ClusterStatus, Timestamp};
+use berth_base::model::{self, Cluster, ClusterStatus, Map, Timestamp};
 use berth_metrics::meter::{ByLabel, Counter};
 use desk::Desk;
 use fate::Fate;
@@ -41,7 +40,7 @@ struct Offer {
 enum Message {
     Offer(Box<Offer>),
     /// The clusters of the fleet. Those of others are dropped.
-    Fleet(Arc<BTreeSet<String>>),
+    Fleet(Clusters),
 }
 
 /// An open counter, at which statuses are taken.
@@ -49,11 +48,13 @@ enum Message {
 struct Open {
     right: PublishRight,
     /// Unknown before the first pass.
-    clusters: Option<Arc<BTreeSet<String>>>,
+    clusters: Option<Clusters>,
     offers: Sender<Message>,
 }
 
 type Shared = Arc<Mutex<Option<Open>>>;
+
+type Clusters = Map<String, model::Shared<Cluster>>;
 
 /// The statuses that members send to a daemon.
 #[derive(Debug)]
@@ -89,9 +90,10 @@ impl StatusPosts {
     }
 
     /// Hears which clusters the fleet has.
-    pub(super) fn know(&self, clusters: &Arc<BTreeSet<String>>) {
+    pub(super) fn know(&self, clusters: &Clusters) {
+        let has_same = |known: &Clusters| known.is_same(clusters) || known.keys().eq(clusters.keys());
         if let Some(open) = lock(&self.shared).as_mut()
-            && open.clusters.as_ref() != Some(clusters)
+            && !open.clusters.as_ref().is_some_and(has_same)
         {
             open.clusters = Some(clusters.clone());
             let _ = open.offers.send(Message::Fleet(clusters.clone()));
