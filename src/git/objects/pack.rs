@@ -1,12 +1,13 @@
-//! Many new objects as one pack: deflated into an unnamed file as they come, by a thread of its own, then
+//! Many new objects as one pack: deflated into memory, or an unnamed file, as they come, by a thread of its own, then
 //! copied beside the others with the count in front and the checksum behind. The index is written from what is
 //! known already: to let a library read the pack again would take as long as deflating it.
 //!
-//! A pack begins with the number of its objects, which is known only at the end; hence the file.
+//! A pack begins with the number of its objects, which is known only at the end; hence the copy.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::thread::JoinHandle;
 
@@ -23,6 +24,9 @@ const LEVEL: u32 = 1;
 
 const CHUNK: usize = 1 << 20;
 
+/// So much is kept in memory before it goes to the unnamed file.
+const KEPT: usize = 1 << 21;
+
 /// So much is collected before it goes over to the thread that deflates, and so many of these may wait there.
 const BATCH: usize = 1 << 18;
 const WAITING: usize = 4;
@@ -36,27 +40,24 @@ pub(super) struct Spool {
     batch: Batch,
     batch_bytes: usize,
     batches: SyncSender<Batch>,
-    deflating: JoinHandle<io::Result<(File, Vec<Indexed>)>>,
+    deflating: JoinHandle<io::Result<(Deflated, Vec<Indexed>)>>,
 }
 
-type Batch = Vec<(Oid, ObjectType, Vec<u8>)>;
+type Batch = Vec<(Oid, ObjectType, Arc<[u8]>)>;
 
 impl Spool {
     /// A spool beside the packs, so that it needs no room elsewhere.
     pub(super) fn new(objects_folder: &Path) -> Result<Spool, GitError> {
         let folder = objects_folder.join("pack");
         fs::create_dir_all(&folder).map_err(spooling)?;
-        let (file, path) = new_file(&folder).map_err(spooling)?;
-        // It disappears with the process, however that ends. Where a file in use cannot be removed, `git gc`
-        // recognises its name and clears it away.
-        let _ = fs::remove_file(path);
+        let deflated = Deflated { folder: folder.clone(), kept: Vec::new(), file: None };
         let (batches, waiting) = std::sync::mpsc::sync_channel(WAITING);
         let thread = std::thread::Builder::new().name("pack".into());
-        let deflating = thread.spawn(move || deflate_all(&waiting, file)).map_err(spooling)?;
+        let deflating = thread.spawn(move || deflate_all(&waiting, deflated)).map_err(spooling)?;
         Ok(Spool { folder, batch: Vec::new(), batch_bytes: 0, batches, deflating })
     }
 
-    pub(super) fn add(&mut self, id: Oid, kind: ObjectType, bytes: Vec<u8>) -> Result<(), GitError> {
+    pub(super) fn add(&mut self, id: Oid, kind: ObjectType, bytes: Arc<[u8]>) -> Result<(), GitError> {
         self.batch_bytes += bytes.len();
         self.batch.push((id, kind, bytes));
         if self.batch_bytes < BATCH {
@@ -74,16 +75,16 @@ impl Spool {
         let _ = self.batches.send(self.batch);
         drop(self.batches);
         let deflated = self.deflating.join();
-        let (spool, objects) =
+        let (deflated, objects) =
             deflated.unwrap_or_else(|_| Err(io::Error::other("deflating failed"))).map_err(spooling)?;
-        write_pack(&self.folder, spool, objects).map_err(spooling)
+        write_pack(&self.folder, deflated, objects).map_err(spooling)
     }
 }
 
 /// Copies a spool to a pack and writes its index. Whoever sees the index finds the pack.
-fn write_pack(folder: &Path, mut spool: File, objects: Vec<Indexed>) -> io::Result<()> {
+fn write_pack(folder: &Path, deflated: Deflated, objects: Vec<Indexed>) -> io::Result<()> {
     let count = u32::try_from(objects.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    spool.seek(SeekFrom::Start(0))?;
+    let mut spool = deflated.read()?;
     let mut pack = Unfinished::new(folder)?;
     let mut sum = Sha1::new();
     let mut chunk = b"PACK\0\0\0\x02".to_vec();
@@ -92,7 +93,7 @@ fn write_pack(folder: &Path, mut spool: File, objects: Vec<Indexed>) -> io::Resu
         sum.update(&chunk);
         pack.file.write_all(&chunk)?;
         chunk.clear();
-        (&mut spool).take(CHUNK as u64).read_to_end(&mut chunk)?;
+        spool.by_ref().take(CHUNK as u64).read_to_end(&mut chunk)?;
     }
     let sum = sum.finalize();
     pack.file.write_all(&sum)?;
@@ -135,9 +136,52 @@ impl Drop for Unfinished {
     }
 }
 
-/// Writes the entries of all batches, deflated; gives the file and where each object is in the pack to be.
-fn deflate_all(batches: &Receiver<Batch>, file: File) -> io::Result<(File, Vec<Indexed>)> {
-    let mut file = BufWriter::with_capacity(CHUNK, file);
+/// Deflated objects, one behind the other: the last of them in memory, those before in a file.
+struct Deflated {
+    folder: PathBuf,
+    kept: Vec<u8>,
+    file: Option<File>,
+}
+
+impl Deflated {
+    fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.kept.extend_from_slice(bytes);
+        if self.kept.len() < KEPT {
+            return Ok(());
+        }
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => unnamed_file(&self.folder)?,
+        };
+        file.write_all(&self.kept)?;
+        self.kept.clear();
+        self.file = Some(file);
+        Ok(())
+    }
+
+    /// Returns all of it, from the first byte on.
+    fn read(self) -> io::Result<impl io::Read> {
+        let before: Box<dyn io::Read> = match self.file {
+            Some(mut file) => {
+                file.seek(SeekFrom::Start(0))?;
+                Box::new(file)
+            }
+            None => Box::new(io::empty()),
+        };
+        Ok(before.chain(io::Cursor::new(self.kept)))
+    }
+}
+
+/// Creates a file that disappears with the process, however that ends. Where a file in use cannot be removed, `git gc`
+/// recognises its name and clears it away.
+fn unnamed_file(folder: &Path) -> io::Result<File> {
+    let (file, path) = new_file(folder)?;
+    let _ = fs::remove_file(path);
+    Ok(file)
+}
+
+/// Deflates the entries of all batches; gives them and where each object is in the pack to be.
+fn deflate_all(batches: &Receiver<Batch>, mut deflated: Deflated) -> io::Result<(Deflated, Vec<Indexed>)> {
     let mut deflate = Compress::new(Compression::new(LEVEL), true);
     let mut buffer = Vec::new();
     let mut objects = Vec::new();
@@ -152,13 +196,13 @@ fn deflate_all(batches: &Receiver<Batch>, file: File) -> io::Result<(File, Vec<I
         if !matches!(ended, Ok(Status::StreamEnd)) {
             return Err(io::Error::other("zlib did not come to an end"));
         }
-        file.write_all(&buffer)?;
+        deflated.add(&buffer)?;
         let mut crc = Crc::new();
         crc.update(&buffer);
         objects.push(Indexed { id, crc: crc.sum(), offset });
         offset += buffer.len() as u64;
     }
-    Ok((file.into_inner().map_err(io::IntoInnerError::into_error)?, objects))
+    Ok((deflated, objects))
 }
 
 /// The kind and the length before deflating, in seven bits a byte, the lowest first.

@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use git2::{ObjectType, Oid};
 
@@ -24,7 +25,7 @@ pub(super) struct Pending {
 #[derive(Default)]
 struct Unwritten {
     known: HashSet<Oid>,
-    few: Vec<(Oid, ObjectType, Vec<u8>)>,
+    few: Vec<(Oid, ObjectType, Arc<[u8]>)>,
     few_bytes: usize,
     spool: Option<Spool>,
     /// Something was lost: nothing may be pointed at, until somebody starts over.
@@ -42,7 +43,7 @@ impl Pending {
         objects_folder: &Path,
         id: Oid,
         kind: ObjectType,
-        bytes: Vec<u8>,
+        bytes: Arc<[u8]>,
         packed: bool,
     ) -> Result<(), GitError> {
         let mut unwritten = self.unwritten.borrow_mut();
@@ -81,7 +82,7 @@ impl Unwritten {
         objects_folder: &Path,
         id: Oid,
         kind: ObjectType,
-        bytes: Vec<u8>,
+        bytes: Arc<[u8]>,
         packed: bool,
     ) -> Result<(), GitError> {
         if !packed && self.spool.is_none() && self.few.len() < FEW && self.few_bytes + bytes.len() < FEW_BYTES

@@ -41,21 +41,37 @@ pub(super) fn of(mut entries: Vec<Entry>) -> Vec<u8> {
 }
 
 /// Returns the bytes of a tree as it becomes with the new entries of some names; none where a name goes.
-pub(super) fn edited(tree: &[u8], edits: &BTreeMap<&[u8], Option<EntryKind>>) -> Vec<u8> {
-    let mut new: Vec<(&[u8], EntryKind)> =
-        edits.iter().filter_map(|(name, kind)| Some((*name, (*kind)?))).collect();
-    new.sort_by(|one, other| in_order(place(one.0, one.1), place(other.0, other.1)));
-    let mut new = new.into_iter().peekable();
-    let mut bytes = Vec::with_capacity(tree.len() + 48 * new.len());
-    for old in entries(tree).filter(|entry| !edits.contains_key(entry.name)) {
-        let comes_first =
-            |one: &(&[u8], EntryKind)| in_order(place(one.0, one.1), (old.name, old.is_folder)).is_lt();
-        while let Some((name, kind)) = new.next_if(comes_first) {
-            write(&mut bytes, name, kind);
+pub(super) fn edited<'e>(tree: &[u8], edits: &BTreeMap<&'e [u8], Option<EntryKind>>) -> Vec<u8> {
+    // A name stands at one place as a folder and at another as anything else, and may go from one to the other.
+    let at_both = |(name, kind): (&&'e [u8], &Option<EntryKind>)| {
+        [false, true]
+            .map(|is_folder| (*name, is_folder, kind.filter(|kind| place(name, *kind).1 == is_folder)))
+    };
+    let mut places: Vec<(&[u8], bool, Option<EntryKind>)> = edits.iter().flat_map(at_both).collect();
+    places.sort_by(|one, other| in_order((one.0, one.1), (other.0, other.1)));
+    let mut places = places.into_iter().peekable();
+    let mut bytes = Vec::with_capacity(tree.len() + 48 * edits.len());
+    // What stays is copied in one piece up to the next place.
+    let (mut begin, mut end) = (0, 0);
+    for old in entries(tree) {
+        let order =
+            |(name, is_folder, _): &(&[u8], bool, _)| in_order((name, *is_folder), (old.name, old.is_folder));
+        while let Some((name, _, kind)) = places.next_if(|place| order(place).is_lt()) {
+            bytes.extend(tree.get(begin..end).unwrap_or_default());
+            begin = end;
+            kind.into_iter().for_each(|kind| write(&mut bytes, name, kind));
         }
-        bytes.extend(old.bytes);
+        if let Some((name, _, kind)) = places.next_if(|place| order(place).is_eq()) {
+            bytes.extend(tree.get(begin..end).unwrap_or_default());
+            begin = end + old.bytes.len();
+            kind.into_iter().for_each(|kind| write(&mut bytes, name, kind));
+        }
+        end += old.bytes.len();
     }
-    new.for_each(|(name, kind)| write(&mut bytes, name, kind));
+    bytes.extend(tree.get(begin..end).unwrap_or_default());
+    for (name, _, kind) in places {
+        kind.into_iter().for_each(|kind| write(&mut bytes, name, kind));
+    }
     bytes
 }
 

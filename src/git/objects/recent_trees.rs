@@ -49,13 +49,13 @@ impl RecentTrees {
     }
 
     /// Remembers a tree in place of the one that it was made of.
-    pub(super) fn replace(&self, before: TreeId, id: TreeId, bytes: &[u8]) {
+    pub(super) fn replace(&self, before: TreeId, id: TreeId, bytes: Arc<[u8]>) {
         if bytes.len() < LARGE {
             return;
         }
         let mut trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         trees.retain(|known| known.id != before && known.id != id);
-        trees.push_front(RecentTree { id, bytes: bytes.into() });
+        trees.push_front(RecentTree { id, bytes });
         let mut size = 0;
         let fitting = trees.iter().take_while(|known| {
             size += known.bytes.len();
@@ -72,25 +72,25 @@ mod tests {
 
     #[test]
     fn the_large_trees_that_came_last_are_known_each_in_place_of_the_one_before() {
-        let (trees, large) = (RecentTrees::default(), vec![7; MOST]);
+        let (trees, large): (_, Arc<[u8]>) = (RecentTrees::default(), vec![7; MOST].into());
         let id = |number: u8| TreeId([number; 20]);
         for number in 1..=9 {
-            trees.replace(TreeId::EMPTY, id(number), &large);
+            trees.replace(TreeId::EMPTY, id(number), large.clone());
         }
         assert!(trees.get(id(1)).is_none() && (2..=9).all(|number| trees.get(id(number)).is_some()));
-        trees.replace(id(5), id(10), &large);
+        trees.replace(id(5), id(10), large.clone());
         assert!(trees.get(id(5)).is_none() && trees.get(id(2)).is_some());
-        assert_eq!(trees.get(id(10)).as_deref(), Some(large.as_slice()));
-        trees.replace(id(2), id(11), &large[..LARGE - 1]);
+        assert_eq!(trees.get(id(10)).as_deref(), Some(&*large));
+        trees.replace(id(2), id(11), large[..LARGE - 1].into());
         assert!(trees.get(id(11)).is_none());
     }
 
     #[test]
     fn many_small_trees_are_known_up_to_a_size() {
-        let (trees, small) = (RecentTrees::default(), vec![7; MOST / 64]);
+        let (trees, small): (_, Arc<[u8]>) = (RecentTrees::default(), vec![7; MOST / 64].into());
         let id = |number: u8| TreeId([number; 20]);
         for number in 1..=65 {
-            trees.replace(TreeId::EMPTY, id(number), &small);
+            trees.replace(TreeId::EMPTY, id(number), small.clone());
         }
         assert!(trees.get(id(1)).is_none() && (2..=65).all(|number| trees.get(id(number)).is_some()));
     }

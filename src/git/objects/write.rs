@@ -3,6 +3,7 @@
 //! always: the packs are not searched for these. Objects reach the repository together, see `pending`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use git2::{ObjectType, OdbLookupFlags, Oid};
 
@@ -65,14 +66,14 @@ impl<'r> Writer<'r> {
     }
 
     pub fn blob(&mut self, bytes: &[u8]) -> Result<ContentId, GitError> {
-        let (id, new) = self.object(ObjectType::Blob, bytes)?;
+        let (id, new) = self.object(ObjectType::Blob, bytes.into())?;
         self.counts.blobs += usize::from(new);
         Ok(ContentId(bytes_of(id)))
     }
 
     /// Writes a blob that replaces another one.
     pub fn new_blob(&mut self, bytes: &[u8]) -> Result<ContentId, GitError> {
-        let (id, new) = self.new_object(ObjectType::Blob, bytes)?;
+        let (id, new) = self.new_object(ObjectType::Blob, bytes.into())?;
         self.counts.blobs += usize::from(new);
         Ok(ContentId(bytes_of(id)))
     }
@@ -95,7 +96,7 @@ impl<'r> Writer<'r> {
 
     /// Writes one tree. Entries may come in any order; a name must not come twice.
     pub fn tree(&mut self, entries: Vec<Entry>) -> Result<TreeId, GitError> {
-        let (id, new) = self.object(ObjectType::Tree, &raw_tree::of(entries))?;
+        let (id, new) = self.object(ObjectType::Tree, raw_tree::of(entries).into())?;
         self.counts.trees += usize::from(new);
         Ok(TreeId::of(id))
     }
@@ -177,7 +178,7 @@ impl<'r> Writer<'r> {
             let tree = self.edited_below(of_before, folder, inside)?;
             new.insert(name.as_bytes(), (tree != TreeId::EMPTY).then_some(EntryKind::Folder(tree)));
         }
-        let bytes = raw_tree::edited(&before, &new);
+        let bytes: Arc<[u8]> = raw_tree::edited(&before, &new).into();
         if bytes.is_empty() {
             return Ok(TreeId::EMPTY);
         }
@@ -185,10 +186,10 @@ impl<'r> Writer<'r> {
             return Ok(tree);
         }
         let (id, new) = match tree {
-            TreeId::EMPTY => self.object(ObjectType::Tree, &bytes)?,
-            _ => self.new_object(ObjectType::Tree, &bytes)?,
+            TreeId::EMPTY => self.object(ObjectType::Tree, bytes.clone())?,
+            _ => self.new_object(ObjectType::Tree, bytes.clone())?,
         };
-        self.repo.recent.trees.replace(tree, TreeId::of(id), &bytes);
+        self.repo.recent.trees.replace(tree, TreeId::of(id), bytes);
         self.counts.trees += usize::from(new);
         Ok(TreeId::of(id))
     }
@@ -240,22 +241,22 @@ impl<'r> Writer<'r> {
             bytes = signature::commit::sign(&bytes, signer)
                 .map_err(|why| GitError::Unsigned { key: signer.public().to_string(), why })?;
         }
-        let (id, new) = self.new_object(ObjectType::Commit, &bytes)?;
+        let (id, new) = self.new_object(ObjectType::Commit, bytes.into())?;
         self.counts.commits += usize::from(new);
         Ok(CommitId::of(id))
     }
 
     /// Writes a commit that somebody else made, byte by byte, and all that was written before it.
     pub fn foreign_commit(&mut self, bytes: &[u8]) -> Result<CommitId, GitError> {
-        let (id, new) = self.object(ObjectType::Commit, bytes)?;
+        let (id, new) = self.object(ObjectType::Commit, bytes.into())?;
         self.counts.commits += usize::from(new);
         self.repo.flush()?;
         Ok(CommitId::of(id))
     }
 
     /// Hashes an object and takes it over where it is new; says whether it was.
-    fn object(&self, kind: ObjectType, bytes: &[u8]) -> Result<(Oid, bool), GitError> {
-        let id = hash(kind, bytes)?;
+    fn object(&self, kind: ObjectType, bytes: Arc<[u8]>) -> Result<(Oid, bool), GitError> {
+        let id = hash(kind, &bytes)?;
         // A refresh would list the pack folder again for each new object.
         let is_there = || !self.anew && self.odb.exists_ext(id, OdbLookupFlags::NO_REFRESH);
         if self.repo.pending.has(id) || is_there() {
@@ -265,20 +266,20 @@ impl<'r> Writer<'r> {
     }
 
     /// [`Writer::object`], without a search of the repository.
-    fn new_object(&self, kind: ObjectType, bytes: &[u8]) -> Result<(Oid, bool), GitError> {
-        self.take(hash(kind, bytes)?, kind, bytes)
+    fn new_object(&self, kind: ObjectType, bytes: Arc<[u8]>) -> Result<(Oid, bool), GitError> {
+        self.take(hash(kind, &bytes)?, kind, bytes)
     }
 
-    fn take(&self, id: Oid, kind: ObjectType, bytes: &[u8]) -> Result<(Oid, bool), GitError> {
+    fn take(&self, id: Oid, kind: ObjectType, bytes: Arc<[u8]>) -> Result<(Oid, bool), GitError> {
         let Repo { pending, inner, .. } = self.repo;
         if pending.has(id) {
             return Ok((id, false));
         }
         if self.repo.is_rehearsal {
             // A pack would be written beside the repository's own.
-            self.odb.write(kind, bytes).map_err(GitError::failed("keeping an object in memory"))?;
+            self.odb.write(kind, &bytes).map_err(GitError::failed("keeping an object in memory"))?;
         } else {
-            pending.add(&inner.commondir().join("objects"), id, kind, bytes.to_vec(), self.anew)?;
+            pending.add(&inner.commondir().join("objects"), id, kind, bytes, self.anew)?;
         }
         Ok((id, true))
     }
