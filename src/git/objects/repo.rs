@@ -305,7 +305,7 @@ impl Repo {
     }
 
     /// Returns none for the empty tree, which no repository needs to have.
-    fn find_tree(&self, id: TreeId) -> Result<Option<git2::Tree<'_>>, GitError> {
+    pub(super) fn find_tree(&self, id: TreeId) -> Result<Option<git2::Tree<'_>>, GitError> {
         if id == TreeId::EMPTY {
             return Ok(None);
         }
@@ -383,7 +383,7 @@ fn cannot_open(path: String, error: &git2::Error) -> GitError {
     }
 }
 
-fn kind_of(entry: &git2::TreeEntry<'_>) -> EntryKind {
+pub(super) fn kind_of(entry: &git2::TreeEntry<'_>) -> EntryKind {
     let mode = u32::try_from(entry.filemode_raw()).unwrap_or_default();
     let id = bytes_of(entry.id());
     match mode {

@@ -2,15 +2,16 @@
 //!
 //! The same files count as in a folder, and skipped files are reported in the same words.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::error::GitError;
 use super::id::{CommitId, TreeId, oid};
-use super::repo::{EntryKind, MODE_EXECUTABLE, MODE_LINK, MODE_SUBMODULE, Repo};
+use super::repo::{EntryKind, MODE_EXECUTABLE, MODE_LINK, MODE_SUBMODULE, Repo, kind_of};
 use berth_base::cache::Cache;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
-use berth_base::model::ContentId;
+use berth_base::model::{ContentId, Shared};
 use berth_base::source::{
     FileBytes, SourceFile, SourceTree, WeakBytes, fault_of_entry, wanted, wanted_folder,
 };
@@ -34,11 +35,14 @@ pub struct SourceCache {
     /// By the tree and the path, which stands in the paths of its files.
     folders: Cache<(TreeId, String), Arc<Folder>>,
     trees: Cache<TreeId, SourceTree>,
+    /// The files of the tree that was read last: most of the next one are the same.
+    last: Shared<Vec<SourceFile>>,
 }
 
 /// All that is below a folder.
 #[derive(Clone, Debug, Default)]
 struct Folder {
+    /// In path order.
     files: Vec<SourceFile>,
     /// See [`SourceTree::found`].
     found: Diagnostics,
@@ -48,7 +52,7 @@ impl SourceCache {
     /// Begins with the blobs of a tree that was read before.
     pub fn of(tree: &SourceTree) -> SourceCache {
         let blobs: BTreeMap<_, _> = tree.files.iter().map(|file| (file.id, file.bytes.downgrade())).collect();
-        SourceCache { n_had: blobs.len(), blobs, ..SourceCache::default() }
+        SourceCache { n_had: blobs.len(), blobs, last: tree.files.clone(), ..SourceCache::default() }
     }
 
     /// Forgets what was not used since the last call.
@@ -74,12 +78,13 @@ pub fn read_source_with_cache(
         return Ok(tree);
     }
     let odb = repo.inner.odb().map_err(GitError::failed("opening the object database"))?;
-    let all = Reader { repo, odb, cache: &mut *cache }.folder(root, "", 0)?;
-    let Folder { mut files, mut found } = Arc::unwrap_or_clone(all);
-    files.sort_by(|a, b| a.path.cmp(&b.path));
+    let last = std::mem::take(&mut cache.last);
+    let Folder { files, mut found } =
+        Reader { repo, odb, last: &last, cache: &mut *cache }.read_folder(root, "", 0)?;
     found.sort();
     let tree = SourceTree { files: files.into(), found, ..SourceTree::default() };
     cache.trees.insert(root, tree.clone());
+    cache.last = tree.files.clone();
     Ok(tree)
 }
 
@@ -111,6 +116,7 @@ fn file_of(kind: EntryKind) -> Option<ContentId> {
 struct Reader<'r, 'b> {
     repo: &'r Repo,
     odb: git2::Odb<'r>,
+    last: &'b [SourceFile],
     cache: &'b mut SourceCache,
 }
 
@@ -128,12 +134,27 @@ impl Reader<'_, '_> {
     fn read_folder(&mut self, id: TreeId, prefix: &str, depth: usize) -> Result<Folder, GitError> {
         let mut folder = Folder::default();
         let Folder { files, found } = &mut folder;
-        for entry in self.repo.tree(id)? {
-            let name = match String::from_utf8(entry.name) {
+        let before = self.last.get(self.last.partition_point(|file| *file.path < *prefix)..);
+        let mut before = before.unwrap_or_default().iter().peekable();
+        let Some(tree) = self.repo.find_tree(id)? else { return Ok(folder) };
+        for entry in tree.iter() {
+            let (name, kind) = (entry.name_bytes(), kind_of(&entry));
+            if let Some(id) = file_of(kind) {
+                let order = |file: &SourceFile| Some(file.path.strip_prefix(prefix)?.as_bytes().cmp(name));
+                while before.next_if(|file| order(file).is_some_and(Ordering::is_lt)).is_some() {}
+                // Whatever was read once is read again, for the same reasons.
+                if let Some(known) =
+                    before.next_if(|file| order(file).is_some_and(Ordering::is_eq) && file.id == id)
+                {
+                    files.push(known.clone());
+                    continue;
+                }
+            }
+            let name = match str::from_utf8(name) {
                 Ok(name) => name,
-                Err(error) => {
-                    let shown = format!("{prefix}{}", String::from_utf8_lossy(error.as_bytes()));
-                    let folder = matches!(entry.kind, EntryKind::Folder(_));
+                Err(_) => {
+                    let shown = format!("{prefix}{}", String::from_utf8_lossy(name));
+                    let folder = matches!(kind, EntryKind::Folder(_));
                     if wanted(&shown) || (folder && wanted_folder(&shown)) {
                         let fault = "the name is not UTF-8 text, so the file is not read";
                         found.push(Diagnostic::error(Pos::file(shown), fault).hint("rename it"));
@@ -141,16 +162,16 @@ impl Reader<'_, '_> {
                     continue;
                 }
             };
-            if let Some(fault) = fault_of_entry(&name) {
+            if let Some(fault) = fault_of_entry(name) {
                 // A slash of the name itself must not look like one between folders.
                 let shown = format!("{prefix}{}", name.replace('/', "\\u{2f}"));
-                if wanted(&shown) || (matches!(entry.kind, EntryKind::Folder(_)) && wanted_folder(&shown)) {
+                if wanted(&shown) || (matches!(kind, EntryKind::Folder(_)) && wanted_folder(&shown)) {
                     found.push(Diagnostic::error(Pos::file(shown), fault).hint("rename it"));
                 }
                 continue;
             }
             let path = format!("{prefix}{name}");
-            match entry.kind {
+            match kind {
                 EntryKind::Folder(_) if !wanted_folder(&path) => {}
                 EntryKind::Folder(_) if depth == DEEPEST => {
                     let message = format!("folders nest deeper than {DEEPEST}; what is below is not read");
@@ -161,7 +182,7 @@ impl Reader<'_, '_> {
                     files.extend_from_slice(&below.files);
                     found.extend(below.found.iter().cloned());
                 }
-                EntryKind::Other { mode: MODE_LINK, .. } => found.extend(link(&path, &name)),
+                EntryKind::Other { mode: MODE_LINK, .. } => found.extend(link(&path, name)),
                 EntryKind::Other { mode: MODE_SUBMODULE, .. } => found.push(
                     Diagnostic::warning(Pos::file(path), "a submodule is not read")
                         .hint("put the files into this repository"),
@@ -175,6 +196,10 @@ impl Reader<'_, '_> {
                     }
                 }
             }
+        }
+        // Git orders whole paths, unless somebody made the tree by hand.
+        if !files.is_sorted_by(|one, other| one.path <= other.path) {
+            files.sort_by(|one, other| one.path.cmp(&other.path));
         }
         Ok(folder)
     }

@@ -1,5 +1,6 @@
 use super::*;
-use crate::{EntryKind, GitError, read_file_at, read_source};
+use crate::{EntryKind, GitError, SourceCache, read_file_at, read_source, read_source_with_cache};
+use berth_base::source::{SourceFile, SourceTree};
 
 #[test]
 fn a_folder_without_git_is_named_as_such() {
@@ -92,6 +93,33 @@ fn a_source_tree_holds_yaml_in_path_order_and_no_dot_folders() {
     assert_eq!(read_file_at(&repo, commit, "b/x.yaml").unwrap().as_deref(), Some(&b"1"[..]));
     for absent in ["b", "b/y.yaml", "b.yaml/x", ""] {
         assert_eq!(read_file_at(&repo, commit, absent).unwrap(), None, "{absent}");
+    }
+}
+
+#[test]
+fn a_source_is_read_alike_after_any_other() {
+    let (_guard, repo) = bare();
+    let names =
+        ["a.yaml", "a/b.yaml", "a/c/d.yaml", "a-b.yaml", "a.b/c.yaml", "a0.yml", "b/b.yaml", "b/.x/y.yaml"];
+    let mut cache = SourceCache::default();
+    for round in 0..200_usize {
+        let is_there = |place: &usize| round * 7_919 >> place & 1 == 1;
+        let content = |place: usize| if round * 31 >> place & 1 == 1 { "1" } else { names[place] };
+        let files: Vec<(&str, &str)> =
+            (0..names.len()).filter(is_there).map(|place| (names[place], content(place))).collect();
+        let commit = commit_files(&repo, &format!("refs/heads/{round}"), &files);
+        let said = |tree: SourceTree| {
+            let said = |file: &SourceFile| (file.path.clone(), file.id, file.bytes.to_vec());
+            tree.files.iter().map(said).collect::<Vec<_>>()
+        };
+        let expected = said(read_source(&repo, commit).unwrap());
+        if round % 9 == 0 {
+            cache.forget_unused();
+        }
+        assert_eq!(said(read_source_with_cache(&repo, commit, &mut cache).unwrap()), expected, "{round}");
+        if round % 5 == 0 {
+            cache = SourceCache::of(&read_source(&repo, commit).unwrap());
+        }
     }
 }
 
