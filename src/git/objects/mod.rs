@@ -51,7 +51,7 @@ pub use refs::{RefMove, is_valid_ref};
 pub use repo::{CommitInfo, Entry, EntryKind, PathChange, Repo};
 pub use scratch::Scratch;
 pub use source_tree::{SourceCache, read_file_at, read_source, read_source_with_cache};
-pub use write::{Counts, Identity, Writer, commit_id, tree_id};
+pub use write::{Counts, HashedBlob, Identity, Writer, commit_id, tree_id};
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::error::GitError;
 use super::id::{CommitId, TreeId, oid};
+use super::raw_tree;
 use super::repo::{EntryKind, MODE_EXECUTABLE, MODE_LINK, MODE_SUBMODULE, Repo, kind_of};
 use berth_base::cache::Cache;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
@@ -134,8 +135,10 @@ impl Reader<'_, '_> {
     fn read_folder(&mut self, id: TreeId, prefix: &str, depth: usize) -> Result<Folder, GitError> {
         let mut folder = Folder::default();
         let Folder { files, found } = &mut folder;
-        let before = self.last.get(self.last.partition_point(|file| *file.path < *prefix)..);
-        let mut before = before.unwrap_or_default().iter().peekable();
+        let (_, before) = self.last.split_at(self.last.partition_point(|file| *file.path < *prefix));
+        let (before, _) = before.split_at(before.partition_point(|file| file.path.starts_with(prefix)));
+        files.reserve_exact(before.len());
+        let mut before = before.iter().peekable();
         let Some(tree) = self.repo.find_tree(id)? else { return Ok(folder) };
         for entry in tree.iter() {
             let (name, kind) = (entry.name_bytes(), kind_of(&entry));
@@ -197,8 +200,14 @@ impl Reader<'_, '_> {
                 }
             }
         }
-        // Git orders whole paths, unless somebody made the tree by hand.
-        if !files.is_sorted_by(|one, other| one.path <= other.path) {
+        // In Git's order whole paths ascend. Only a tree that somebody made by hand has another one.
+        let place = |entry: &git2::TreeEntry<'_>| matches!(kind_of(entry), EntryKind::Folder(_));
+        let ascends = |one: &git2::TreeEntry<'_>, other: &git2::TreeEntry<'_>| {
+            let [one_is_folder, other_is_folder] = [one, other].map(place);
+            raw_tree::in_order((one.name_bytes(), one_is_folder), (other.name_bytes(), other_is_folder))
+                .is_le()
+        };
+        if !tree.iter().is_sorted_by(ascends) {
             files.sort_by(|one, other| one.path.cmp(&other.path));
         }
         Ok(folder)

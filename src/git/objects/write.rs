@@ -40,6 +40,19 @@ pub struct Counts {
     pub commits: usize,
 }
 
+/// The bytes of a blob with its id. Any thread can hash them.
+#[derive(Debug)]
+pub struct HashedBlob {
+    id: Oid,
+    bytes: Arc<[u8]>,
+}
+
+impl HashedBlob {
+    pub fn of(bytes: &[u8]) -> Result<HashedBlob, GitError> {
+        Ok(HashedBlob { id: hash(ObjectType::Blob, bytes)?, bytes: bytes.into() })
+    }
+}
+
 /// Writes into a repository's object database.
 pub struct Writer<'r> {
     repo: &'r Repo,
@@ -66,7 +79,11 @@ impl<'r> Writer<'r> {
     }
 
     pub fn blob(&mut self, bytes: &[u8]) -> Result<ContentId, GitError> {
-        let (id, new) = self.object(ObjectType::Blob, bytes.into())?;
+        self.hashed_blob(HashedBlob::of(bytes)?)
+    }
+
+    pub fn hashed_blob(&mut self, HashedBlob { id, bytes }: HashedBlob) -> Result<ContentId, GitError> {
+        let (id, new) = self.hashed_object(id, ObjectType::Blob, bytes)?;
         self.counts.blobs += usize::from(new);
         Ok(ContentId(bytes_of(id)))
     }
@@ -256,7 +273,10 @@ impl<'r> Writer<'r> {
 
     /// Hashes an object and takes it over where it is new; says whether it was.
     fn object(&self, kind: ObjectType, bytes: Arc<[u8]>) -> Result<(Oid, bool), GitError> {
-        let id = hash(kind, &bytes)?;
+        self.hashed_object(hash(kind, &bytes)?, kind, bytes)
+    }
+
+    fn hashed_object(&self, id: Oid, kind: ObjectType, bytes: Arc<[u8]>) -> Result<(Oid, bool), GitError> {
         // A refresh would list the pack folder again for each new object.
         let is_there = || !self.anew && self.odb.exists_ext(id, OdbLookupFlags::NO_REFRESH);
         if self.repo.pending.has(id) || is_there() {

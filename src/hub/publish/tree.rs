@@ -8,7 +8,7 @@ use berth_base::model::release::Releases;
 use berth_base::model::{Folder, Map, differences, path};
 use berth_base::parallel;
 use berth_engine::state::{State, decision_file, layout, placement_decision, releases_file};
-use berth_git::{Entry, EntryKind, TreeId, Writer};
+use berth_git::{Entry, EntryKind, HashedBlob, TreeId, Writer};
 
 /// The entries of the branch's root that are berth's, and the trees of the clusters' folders.
 pub(super) struct Written {
@@ -97,11 +97,13 @@ fn decisions(writer: &mut Writer<'_>, before: &State, next: &State) -> Result<Ed
     writer.progress().begin_of("building the decisions", changes.len());
     // A part at a time, so that not all texts are in memory.
     for part in changes.chunks(AT_ONCE) {
-        let texts = parallel::map_large(part, |one| one.after.map(decision_file::write_decision));
-        for (one, text) in part.iter().zip(texts) {
+        let blobs = parallel::map_large(part, |one| {
+            one.after.map(|after| HashedBlob::of(decision_file::write_decision(after).as_bytes()))
+        });
+        for (one, blob) in part.iter().zip(blobs) {
             writer.progress().add(1);
-            let written = text.map(|text| file(writer, &text)).transpose()?;
-            edits.insert(path::of_key(one.key), written);
+            let written = blob.transpose()?.map(|blob| writer.hashed_blob(blob)).transpose()?;
+            edits.insert(path::of_key(one.key), written.map(EntryKind::File));
             let [before, after] = [one.before, one.after].map(|one| one.map(|decision| &decision.picks));
             if before == after {
                 continue;

@@ -103,8 +103,8 @@ fn a_source_is_read_alike_after_any_other() {
         ["a.yaml", "a/b.yaml", "a/c/d.yaml", "a-b.yaml", "a.b/c.yaml", "a0.yml", "b/b.yaml", "b/.x/y.yaml"];
     let mut cache = SourceCache::default();
     for round in 0..200_usize {
-        let is_there = |place: &usize| round * 7_919 >> place & 1 == 1;
-        let content = |place: usize| if round * 31 >> place & 1 == 1 { "1" } else { names[place] };
+        let is_there = |place: &usize| ((round * 7_919) >> place) & 1 == 1;
+        let content = |place: usize| if ((round * 31) >> place) & 1 == 1 { "1" } else { names[place] };
         let files: Vec<(&str, &str)> =
             (0..names.len()).filter(is_there).map(|place| (names[place], content(place))).collect();
         let commit = commit_files(&repo, &format!("refs/heads/{round}"), &files);
