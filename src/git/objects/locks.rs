@@ -123,6 +123,7 @@ pub(super) struct Marks {
     modified: SystemTime,
     length: u64,
     inode: u64,
+    is_file: bool,
 }
 
 impl Marks {
@@ -136,14 +137,18 @@ impl Marks {
             modified: about.modified().unwrap_or(SystemTime::UNIX_EPOCH),
             length: about.len(),
             inode,
+            is_file: about.is_file(),
         })
     }
 
-    pub(super) fn modified(self) -> SystemTime {
-        self.modified
+    /// Reports whether no later file can have the same marks: it is a plain one, and its date has parts of a second and is
+    /// older than a `tick`.
+    pub(super) fn are_telling(self, tick: Duration) -> bool {
+        let since = self.modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        self.is_file && since.subsec_nanos() != 0 && self.age() > tick
     }
 
-    pub(super) fn age(self) -> Duration {
+    fn age(self) -> Duration {
         SystemTime::now().duration_since(self.modified).unwrap_or_default()
     }
 }

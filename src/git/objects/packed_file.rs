@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use std::{fs, io};
 
 use super::id::CommitId;
@@ -92,20 +92,12 @@ impl PackedFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error),
         };
-        self.read = marks.filter(|marks| marks.are_telling()).map(|marks| (path, marks));
+        self.read = marks.filter(|marks| marks.are_telling(TICK)).map(|marks| (path, marks));
         if text != self.text {
             self.text = text;
             self.lists.values_mut().for_each(|list| list.is_of_this_text = false);
         }
         Ok(())
-    }
-}
-
-impl Marks {
-    /// Reports whether no later file can have the same marks: the clock went on, and it shows parts of a second.
-    fn are_telling(self) -> bool {
-        let since = |at: SystemTime| at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        self.age() > TICK && since(self.modified()).subsec_nanos() != 0
     }
 }
 
@@ -134,6 +126,8 @@ fn brought_up_to<'n>(
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
 
     fn list(refs: &[(&str, u8)]) -> Map<String, CommitId> {
@@ -192,5 +186,18 @@ mod tests {
             assert_eq!(read(&line("2"), at), Some(other.clone()), "others may have such marks");
         }
         assert_eq!(read("", long_ago), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_tells_nothing_of_the_file_that_it_leads_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let [there, link] = ["there", PACKED].map(|name| folder.path().join(name));
+        fs::write(&there, "").unwrap();
+        let long_ago = SystemTime::UNIX_EPOCH + Duration::from_millis(1_500);
+        fs::File::options().write(true).open(&there).unwrap().set_modified(long_ago).unwrap();
+        std::os::unix::fs::symlink(&there, &link).unwrap();
+        let tells = |path: &Path| Marks::of(path).unwrap().are_telling(Duration::ZERO);
+        assert!(tells(&there) && !tells(&link));
     }
 }

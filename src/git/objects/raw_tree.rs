@@ -61,10 +61,10 @@ pub(super) fn edited<'e>(tree: &[u8], edits: &BTreeMap<&'e [u8], Option<EntryKin
             begin = end;
             kind.into_iter().for_each(|kind| write(&mut bytes, name, kind));
         }
-        if let Some((name, _, kind)) = places.next_if(|place| order(place).is_eq()) {
+        let is_edited = places.peek().is_some_and(|place| order(place).is_eq());
+        if is_edited {
             bytes.extend(tree.get(begin..end).unwrap_or_default());
             begin = end + old.bytes.len();
-            kind.into_iter().for_each(|kind| write(&mut bytes, name, kind));
         }
         end += old.bytes.len();
     }

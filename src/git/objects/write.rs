@@ -79,18 +79,19 @@ impl<'r> Writer<'r> {
     }
 
     pub fn blob(&mut self, bytes: &[u8]) -> Result<ContentId, GitError> {
-        self.hashed_blob(HashedBlob::of(bytes)?)
-    }
-
-    pub fn hashed_blob(&mut self, HashedBlob { id, bytes }: HashedBlob) -> Result<ContentId, GitError> {
-        let (id, new) = self.hashed_object(id, ObjectType::Blob, bytes)?;
+        let (id, new) = self.object(ObjectType::Blob, bytes.into())?;
         self.counts.blobs += usize::from(new);
         Ok(ContentId(bytes_of(id)))
     }
 
     /// Writes a blob that replaces another one.
     pub fn new_blob(&mut self, bytes: &[u8]) -> Result<ContentId, GitError> {
-        let (id, new) = self.new_object(ObjectType::Blob, bytes.into())?;
+        self.new_hashed_blob(HashedBlob::of(bytes)?)
+    }
+
+    /// [`Writer::new_blob`] of bytes that another thread may have hashed.
+    pub fn new_hashed_blob(&mut self, HashedBlob { id, bytes }: HashedBlob) -> Result<ContentId, GitError> {
+        let (id, new) = self.take(id, ObjectType::Blob, bytes)?;
         self.counts.blobs += usize::from(new);
         Ok(ContentId(bytes_of(id)))
     }
@@ -273,10 +274,7 @@ impl<'r> Writer<'r> {
 
     /// Hashes an object and takes it over where it is new; says whether it was.
     fn object(&self, kind: ObjectType, bytes: Arc<[u8]>) -> Result<(Oid, bool), GitError> {
-        self.hashed_object(hash(kind, &bytes)?, kind, bytes)
-    }
-
-    fn hashed_object(&self, id: Oid, kind: ObjectType, bytes: Arc<[u8]>) -> Result<(Oid, bool), GitError> {
+        let id = hash(kind, &bytes)?;
         // A refresh would list the pack folder again for each new object.
         let is_there = || !self.anew && self.odb.exists_ext(id, OdbLookupFlags::NO_REFRESH);
         if self.repo.pending.has(id) || is_there() {

@@ -102,7 +102,7 @@ fn decisions(writer: &mut Writer<'_>, before: &State, next: &State) -> Result<Ed
         });
         for (one, blob) in part.iter().zip(blobs) {
             writer.progress().add(1);
-            let written = blob.transpose()?.map(|blob| writer.hashed_blob(blob)).transpose()?;
+            let written = blob.transpose()?.map(|blob| writer.new_hashed_blob(blob)).transpose()?;
             edits.insert(path::of_key(one.key), written.map(EntryKind::File));
             let [before, after] = [one.before, one.after].map(|one| one.map(|decision| &decision.picks));
             if before == after {
