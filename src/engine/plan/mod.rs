@@ -11,7 +11,8 @@ use std::sync::Arc;
 pub use mentions::{Mention, mentions};
 
 use crate::state::{Comparison, FileDifference, Owner, PlaceOwners, State};
-use berth_base::model::{ContentId, Decision, Key, ObjectId, Pick, PickCursor, map};
+use berth_base::model::shared::ByAllocation;
+use berth_base::model::{ContentId, Decision, Key, ObjectId, Pick, PickCursor};
 
 /// Everything that differs between two states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -268,15 +269,21 @@ fn changed_clusters(current: &State, next: &State) -> ClusterChange {
 }
 
 fn changed_placements(current: &State, next: &State) -> BTreeMap<Key, ClusterChange> {
-    let change = |one: map::Change<'_, Key, Decision>| {
-        let is_same = one.before.zip(one.after).is_some_and(|(before, after)| before.picks == after.picks);
-        let change = match is_same {
+    // Many placements share their picks, before as after.
+    let mut known = BTreeMap::new();
+    let mut changed = BTreeMap::new();
+    for one in current.decisions.changes(&next.decisions) {
+        let lists = [one.before, one.after].map(|side| side.map(|decision| ByAllocation(&decision.picks)));
+        let is_same = || one.before.zip(one.after).is_some_and(|(before, after)| before.picks == after.picks);
+        let change: &ClusterChange = known.entry(lists).or_insert_with(|| match is_same() {
             true => ClusterChange::default(),
             false => ClusterChange::between(one.before, one.after),
-        };
-        (!change.is_empty()).then(|| (one.key.clone(), change))
-    };
-    current.decisions.changes(&next.decisions).filter_map(change).collect()
+        });
+        if !change.is_empty() {
+            changed.insert(one.key.clone(), change.clone());
+        }
+    }
+    changed
 }
 
 #[cfg(test)]

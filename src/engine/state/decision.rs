@@ -17,6 +17,10 @@ use berth_base::text::hex;
 
 const KIND: &str = "Decision";
 
+const CLUSTERS: &str = "clusters";
+
+const IS_JSON: &str = "texts, numbers and lists always are JSON";
+
 /// Beyond so many clusters of one reason their names are split into buckets.
 const LARGEST_LIST: usize = 500;
 
@@ -152,6 +156,18 @@ pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
 
 /// The stored form of a decision.
 pub fn to_json(decision: &Decision) -> Json {
+    let mut fields = fields(decision);
+    fields.extend([picks_to_json(&decision.picks)]);
+    Json::Object(fields)
+}
+
+/// The field of the stored form that names the clusters picked.
+pub(super) fn picks_to_json(picks: &[Pick]) -> (String, Json) {
+    (CLUSTERS.to_owned(), serde_json::to_value(picked(picks)).expect(IS_JSON))
+}
+
+/// The other fields of the stored form.
+pub(super) fn fields(decision: &Decision) -> serde_json::Map<String, Json> {
     let key = &decision.key;
     let form = Form {
         api_version: API_VERSION.to_owned(),
@@ -167,7 +183,7 @@ pub fn to_json(decision: &Decision) -> Json {
             reason: condition.reason.clone(),
             message: condition.message.clone(),
         }),
-        clusters: picked(&decision.picks),
+        clusters: Vec::new(),
         refused: decision
             .refused
             .iter()
@@ -184,7 +200,11 @@ pub fn to_json(decision: &Decision) -> Json {
             })
             .collect(),
     };
-    serde_json::to_value(form).expect("texts, numbers and lists always are JSON")
+    let Json::Object(mut fields) = serde_json::to_value(form).expect(IS_JSON) else {
+        return Default::default();
+    };
+    fields.remove(CLUSTERS);
+    fields
 }
 
 /// Reads a stored form, or returns its fault.

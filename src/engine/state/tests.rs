@@ -13,6 +13,7 @@ use berth_base::model::{
     Condition, DecisionFormat, Digest, Failure, Group, ObjectId, Pick, PickDetails, Refused,
 };
 use berth_base::packed::Packed;
+use berth_base::yaml;
 
 fn decision(kind: &str, namespace: &str, name: &str, clusters: &[&str]) -> Decision {
     let details = PickDetails { reason: "matches".to_owned(), ..PickDetails::default() };
@@ -108,6 +109,7 @@ proptest! {
     #[test]
     fn a_decision_comes_back_from_its_file_as_it_went(decision in decisions()) {
         let text = decision_file::write_decision(&decision);
+        prop_assert_eq!(&text, &yaml::emit(&decision::to_json(&decision)));
         prop_assert_eq!(decision_file::read_decision(text.as_bytes()).map_err(|e| format!("{e}\n{text}")), Ok(decision));
     }
 
