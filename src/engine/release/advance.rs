@@ -205,6 +205,18 @@ impl Asked<'_> {
         let next_change = moments.filter(|at| *at > given.now).min();
         let is_settled = self.rested && rests(&self.course.releases, given, &self.sights);
         let name = WorkloadName::of(&key);
+        // While nothing moves and all known reports are successes, these stay, whatever came since: no strategy makes
+        // anything of it. Beside a failure it counts how long each success lasts, and other orders may make something of
+        // the failure.
+        let mut facts = given.current.facts.cursor();
+        let mut known = |cluster: &String| facts.get(cluster).and_then(|fact| fact.copies.get(&name));
+        let is_fine = |(cluster, sight): (&String, &Sight<'_>)| match (known(cluster), &sight.report) {
+            (Some(known), Some(read)) if !sight.is_assumed => {
+                known.digest != read.digest || known.health == Health::Succeeded
+            }
+            _ => true,
+        };
+        let stays = is_settled && self.sights.iter().all(is_fine);
         let mut facts = given.current.facts.cursor();
         let (mut fates, mut reports) = (Vec::new(), Vec::new());
         for (cluster, sight) in self.sights {
@@ -212,12 +224,7 @@ impl Asked<'_> {
             // still says that the member reports on the workload.
             let is_retracted = sight.retracted.is_some() && !is_settled;
             let earlier = facts.get(&cluster).and_then(|fact| fact.copies.get(&name));
-            // A success may stay, whatever came since: it moves nothing. Anything else might, by other orders.
-            let may_stay = |one: &CopyReport, read: &CopyReport| {
-                one.digest != read.digest || one.health == Health::Succeeded
-            };
-            let stays = |read: &CopyReport| is_settled && earlier.is_none_or(|one| may_stay(one, read));
-            let read = sight.report.filter(|read| !sight.is_assumed && !is_retracted && !stays(read));
+            let read = sight.report.filter(|_| !sight.is_assumed && !is_retracted && !stays);
             let digest = |earlier: &CopyReport| if is_retracted { Digest([0; 16]) } else { earlier.digest };
             let carried = || earlier.map(|one| CopyReport { digest: digest(one), ..one.clone() });
             let report = read.or_else(carried);

@@ -2,6 +2,7 @@
 
 use berth_base::diag::Pos;
 use berth_base::model::release::Health;
+use berth_base::model::rollout::{Amount, Pace, Rollout, Strategy};
 use berth_base::model::rollout_policy::{Abort, OnFailure, Pin, RolloutPolicy, WorkloadPattern};
 use berth_base::model::{ClusterStatus, Map};
 
@@ -202,6 +203,31 @@ fn facts_keep_a_success_while_all_rest_and_no_failure() {
     world.report("b", Health::Succeeded, "");
     world.settle();
     assert_eq!(health(&world), Some(Health::Succeeded));
+}
+
+#[test]
+fn a_success_is_a_fact_where_a_failure_is_one_elsewhere() {
+    let mut world = World::new(Strategy::AtOnce, &["a", "b", "c"]);
+    world.edit("1");
+    world.settle();
+    world.now += 10;
+    world.report("c", Health::Failed, "no");
+    let soak_seconds = 120;
+    let rollout =
+        Rollout { pace: Pace::ByCluster(Some(Amount::Count(1))), soak_seconds, ..Rollout::TOGETHER };
+    world.go_by(Strategy::Progressive(vec![rollout]));
+    world.settle();
+    assert!(world.releases().is_proven(), "everybody has it");
+    world.now += 90;
+    world.report("a", Health::Succeeded, "");
+    world.settle();
+    // For the step the first wave is still full, and the failure behind it does not count.
+    world.now += 60;
+    world.settle();
+    assert_eq!(world.releases().halted, None);
+    world.now += 120;
+    world.settle();
+    assert!(world.releases().halted.is_some());
 }
 
 #[test]

@@ -100,6 +100,12 @@ impl World {
         self.fleet.workloads.insert(key, workload.into());
     }
 
+    /// Lets the workload roll out by this strategy.
+    pub(super) fn go_by(&mut self, strategy: Strategy) {
+        let before = self.fleet.workloads[&key()].clone();
+        self.fleet.workloads.insert(key(), Workload { strategy, ..(*before).clone() }.into());
+    }
+
     /// Three clusters on version 1, proven.
     pub(super) fn proven(strategy: Strategy) -> World {
         let mut world = World::new(strategy, &["a", "b", "c"]);
@@ -152,13 +158,11 @@ impl World {
     pub(super) fn pass(&mut self) -> bool {
         let next = self.next_state();
         let is_new = next != self.state;
-        if is_new {
-            // A proof knows the reports from the facts alone.
-            let reports = std::mem::replace(&mut self.statuses, next.facts.clone());
-            assert_eq!(self.next_state().releases, next.releases, "the records of a pass and of its proof");
-            assert!(self.next_state() == next, "the state of a pass is not the one of its proof");
-            self.statuses = reports;
-        }
+        // A proof knows the reports from the facts alone. Whatever else changes may cause a publication at any moment.
+        let reports = std::mem::replace(&mut self.statuses, next.facts.clone());
+        assert_eq!(self.next_state().releases, next.releases, "the records of a pass and of its proof");
+        assert!(self.next_state() == next, "the state of a pass is not the one of its proof");
+        self.statuses = reports;
         self.state = stored(&next);
         is_new
     }
