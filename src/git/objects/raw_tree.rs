@@ -51,7 +51,7 @@ pub(super) fn edited<'e>(tree: &[u8], edits: &BTreeMap<&'e [u8], Option<EntryKin
     places.sort_by(|one, other| in_order((one.0, one.1), (other.0, other.1)));
     let mut places = places.into_iter().peekable();
     let mut bytes = Vec::with_capacity(tree.len() + 48 * edits.len());
-    // What stays is copied in one piece up to the next place.
+    // Entries that stay are copied in one piece, up to the next place.
     let (mut begin, mut end) = (0, 0);
     for old in entries(tree) {
         let order =

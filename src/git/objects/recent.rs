@@ -4,7 +4,7 @@ use super::packed_file::RecentRefs;
 use super::recent_trees::RecentTrees;
 use super::repo::Repo;
 
-/// What was read and written last. A clone is the same memory.
+/// The packed refs and the large trees that were read or written last. A clone is the same memory.
 #[derive(Clone, Debug, Default)]
 pub struct Recent {
     pub(super) trees: RecentTrees,
