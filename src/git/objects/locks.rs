@@ -4,6 +4,7 @@
 //! [`STALE`] belongs to nobody. Clocks jump: even one that looks older is watched for a moment first.
 
 use std::collections::HashSet;
+use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -128,17 +129,25 @@ pub(super) struct Marks {
 
 impl Marks {
     pub(super) fn of(path: &Path) -> Option<Marks> {
-        let about = std::fs::symlink_metadata(path).ok()?;
+        std::fs::symlink_metadata(path).ok().map(|about| Marks::in_metadata(&about))
+    }
+
+    /// Returns the marks of an open file, where files have numbers.
+    pub(super) fn of_open(file: &File) -> Option<Marks> {
+        file.metadata().ok().map(|about| Marks::in_metadata(&about)).filter(|marks| marks.inode != 0)
+    }
+
+    fn in_metadata(about: &Metadata) -> Marks {
         #[cfg(unix)]
-        let inode = std::os::unix::fs::MetadataExt::ino(&about);
+        let inode = std::os::unix::fs::MetadataExt::ino(about);
         #[cfg(not(unix))]
         let inode = 0;
-        Some(Marks {
+        Marks {
             modified: about.modified().unwrap_or(SystemTime::UNIX_EPOCH),
             length: about.len(),
             inode,
             is_file: about.is_file(),
-        })
+        }
     }
 
     /// Reports whether no later file can have the same marks: it is a plain one, and its date has parts of a second and is
@@ -183,7 +192,7 @@ mod tests {
     fn a_lock_that_is_held_open_stays() {
         let folder = tempfile::tempdir().unwrap();
         let lock = folder.path().join("main.lock");
-        let holder = std::fs::File::create(&lock).unwrap();
+        let holder = File::create(&lock).unwrap();
         holder.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         if cfg!(target_os = "linux") {
             assert!(matches!(outlast_main(folder.path()), Err(GitError::Locked { name }) if name == "main"));
@@ -199,7 +208,7 @@ mod tests {
     fn a_lock_stays_while_a_git_is_at_work_in_the_repository() {
         let (folder, _) = crate::testing::bare();
         let lock = folder.path().join("main.lock");
-        std::fs::File::create(&lock).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        File::create(&lock).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
         let mut git = std::process::Command::new("git");
         git.args(["cat-file", "--batch"]).current_dir(folder.path()).stdin(std::process::Stdio::piped());
         let mut git = git.spawn().unwrap();
@@ -214,7 +223,7 @@ mod tests {
     fn what_was_packed_halfway_goes_with_its_lock() {
         let (folder, repo) = crate::testing::bare();
         for name in ["packed-refs.lock", "packed-refs.new"] {
-            let file = std::fs::File::create(folder.path().join(name)).unwrap();
+            let file = File::create(folder.path().join(name)).unwrap();
             file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         }
         repo.outlast_locks(["refs/heads/main"]).unwrap();

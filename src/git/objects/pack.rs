@@ -84,17 +84,15 @@ impl Spool {
 /// Copies a spool to a pack and writes its index. Whoever sees the index finds the pack.
 fn write_pack(folder: &Path, deflated: Deflated, objects: Vec<Indexed>) -> io::Result<()> {
     let count = u32::try_from(objects.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    let mut spool = deflated.read()?;
     let mut pack = Unfinished::new(folder)?;
     let mut sum = Sha1::new();
-    let mut chunk = b"PACK\0\0\0\x02".to_vec();
-    chunk.extend(count.to_be_bytes());
-    while !chunk.is_empty() {
-        sum.update(&chunk);
-        pack.file.write_all(&chunk)?;
-        chunk.clear();
-        spool.by_ref().take(CHUNK as u64).read_to_end(&mut chunk)?;
-    }
+    let mut put = |part: &[u8]| {
+        sum.update(part);
+        pack.file.write_all(part)
+    };
+    put(b"PACK\0\0\0\x02")?;
+    put(&count.to_be_bytes())?;
+    deflated.each_part(put)?;
     let sum = sum.finalize();
     pack.file.write_all(&sum)?;
     let mut index = Unfinished::new(folder)?;
@@ -159,16 +157,17 @@ impl Deflated {
         Ok(())
     }
 
-    /// Returns all of it, from the first byte on.
-    fn read(self) -> io::Result<impl io::Read> {
-        let before: Box<dyn io::Read> = match self.file {
-            Some(mut file) => {
-                file.seek(SeekFrom::Start(0))?;
-                Box::new(file)
+    /// Gives all of it, from the first byte on.
+    fn each_part(self, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        if let Some(mut file) = self.file {
+            file.seek(SeekFrom::Start(0))?;
+            let mut chunk = Vec::new();
+            while (&file).take(CHUNK as u64).read_to_end(&mut chunk)? > 0 {
+                take(&chunk)?;
+                chunk.clear();
             }
-            None => Box::new(io::empty()),
-        };
-        Ok(before.chain(io::Cursor::new(self.kept)))
+        }
+        take(&self.kept)
     }
 }
 

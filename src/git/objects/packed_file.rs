@@ -2,10 +2,11 @@
 //! cluster, and a pass moves few of them.
 
 use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use std::{fs, io};
 
 use super::id::CommitId;
 use super::locks::{Marks, PACKED};
@@ -30,6 +31,8 @@ pub(super) struct PackedFile {
     text: Vec<u8>,
     /// The file that has this text, where its marks tell it from all others.
     read: Option<(PathBuf, Marks)>,
+    /// That file, where it is berth's own: while it is open, no other one gets its number.
+    written: Option<File>,
     /// By the beginning of the names.
     lists: BTreeMap<String, List>,
 }
@@ -69,14 +72,23 @@ impl PackedFile {
         list.refs.clone()
     }
 
-    /// Takes the text that the file has after these moves.
-    pub(super) fn take_moves(&mut self, text: Vec<u8>, moves: &[&RefMove]) {
+    /// Takes the text that the file has after these moves, and the file that was written in its place. Git replaces the
+    /// file, too, and never writes into it.
+    pub(super) fn take_moves(
+        &mut self,
+        text: Vec<u8>,
+        moves: &[&RefMove],
+        path: PathBuf,
+        file: Option<File>,
+    ) {
         for (prefix, list) in &mut self.lists {
             for one in moves.iter().filter(|one| one.name.starts_with(prefix.as_str())) {
                 list.refs.insert(one.name.clone(), one.new);
             }
         }
-        (self.text, self.read) = (text, None);
+        self.text = text;
+        self.read = file.as_ref().and_then(Marks::of_open).map(|marks| (path, marks));
+        self.written = file;
     }
 
     /// Reads the file where it is another one by now. What stayed the same in it stays listed.
@@ -93,6 +105,7 @@ impl PackedFile {
             Err(error) => return Err(error),
         };
         self.read = marks.filter(|marks| marks.are_telling(TICK)).map(|marks| (path, marks));
+        self.written = None;
         if text != self.text {
             self.text = text;
             self.lists.values_mut().for_each(|list| list.is_of_this_text = false);
@@ -173,7 +186,7 @@ mod tests {
         let mut file = PackedFile::default();
         let mut read = |text: &str, at: SystemTime| {
             fs::write(&path, text).unwrap();
-            fs::File::options().write(true).open(&path).unwrap().set_modified(at).unwrap();
+            File::options().write(true).open(&path).unwrap().set_modified(at).unwrap();
             file.read_again(folder.path()).unwrap();
             file.list("refs/berth/").values().next().map(ToString::to_string)
         };
@@ -190,12 +203,41 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
+    fn a_file_that_was_just_written_is_told_from_one_that_took_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(PACKED);
+        let line = |digit: &str| format!("{} refs/berth/a\n", digit.repeat(40));
+        let now = SystemTime::now();
+        let write = |name: &Path, digit: &str| {
+            fs::write(name, line(digit)).unwrap();
+            let file = File::options().write(true).open(name).unwrap();
+            file.set_modified(now).unwrap();
+            file
+        };
+        let mut file = PackedFile::default();
+        let written = write(&path, "1");
+        file.take_moves(line("1").into(), &[], path.clone(), Some(written));
+        let mut is = |digit: &str| {
+            file.read_again(folder.path()).unwrap();
+            file.text() == line(digit).as_bytes()
+        };
+        assert!(is("1"));
+        write(&path, "2");
+        assert!(is("1"), "the file is known by its marks, and is not read");
+        let next = path.with_extension("lock");
+        write(&next, "3");
+        fs::rename(next, &path).unwrap();
+        assert!(is("3"), "another file has another number");
+    }
+
+    #[cfg(unix)]
+    #[test]
     fn a_link_tells_nothing_of_the_file_that_it_leads_to() {
         let folder = tempfile::tempdir().unwrap();
         let [there, link] = ["there", PACKED].map(|name| folder.path().join(name));
         fs::write(&there, "").unwrap();
         let long_ago = SystemTime::UNIX_EPOCH + Duration::from_millis(1_500);
-        fs::File::options().write(true).open(&there).unwrap().set_modified(long_ago).unwrap();
+        File::options().write(true).open(&there).unwrap().set_modified(long_ago).unwrap();
         std::os::unix::fs::symlink(&there, &link).unwrap();
         let tells = |path: &Path| Marks::of(path).unwrap().are_telling(Duration::ZERO);
         assert!(tells(&there) && !tells(&link));

@@ -52,8 +52,9 @@ impl Repo {
         let lock = RefLock::take(self.shared_path(), PACKED)?;
         let mut file = self.packed_file().map_err(|error| failed(&error))?;
         let text = with_moves(&sorted(file.text()), moves)?;
-        lock.replace_for_good(&text)?;
-        file.take_moves(text, moves);
+        let target = lock.target.clone();
+        let written = lock.replace_for_good(&text)?;
+        file.take_moves(text, moves, target, written);
         Ok(())
     }
 }

@@ -31,11 +31,12 @@ impl RefLock {
 
     /// Puts this content in place of the old one.
     pub(super) fn replace(mut self, text: &[u8]) -> Result<(), GitError> {
-        self.write(text).and_then(|()| self.rename()).map_err(|error| failed(&self.name, &error))
+        let replaced = self.write(text).and_then(|()| self.rename());
+        replaced.map(drop).map_err(|error| failed(&self.name, &error))
     }
 
-    /// [`RefLock::replace`] for content that must outlast a power cut.
-    pub(super) fn replace_for_good(mut self, text: &[u8]) -> Result<(), GitError> {
+    /// [`RefLock::replace`] for content that must outlast a power cut. Returns the new file.
+    pub(super) fn replace_for_good(mut self, text: &[u8]) -> Result<Option<File>, GitError> {
         let written = self.write(text).and_then(|()| self.file.as_ref().map_or(Ok(()), File::sync_all));
         written.and_then(|()| self.rename()).map_err(|error| failed(&self.name, &error))
     }
@@ -44,12 +45,11 @@ impl RefLock {
         self.file.as_mut().map_or(Ok(()), |file| file.write_all(text))
     }
 
-    fn rename(&mut self) -> io::Result<()> {
-        self.file = None;
+    fn rename(&mut self) -> io::Result<Option<File>> {
         fs::rename(&self.path, &self.target)?;
         // What was renamed is no lock any more, and the next one is somebody else's.
         self.path = PathBuf::new();
-        Ok(())
+        Ok(self.file.take())
     }
 }
 
