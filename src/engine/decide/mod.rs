@@ -5,6 +5,7 @@
 //! their own come first, in the order of their keys, then placements that follow others. Nothing here knows
 //! which system it serves, and equal inputs give equal output, whatever the order of files.
 
+mod alike;
 mod cache;
 mod candidates;
 mod case;

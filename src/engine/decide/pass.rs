@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::alike;
 use super::cache::Results;
 use super::candidates::{CandidateSets, Candidates, Open};
 use super::case::Case;
@@ -19,9 +20,9 @@ use super::trace::Trace;
 use super::uncertain;
 use super::warnings;
 use berth_base::diag::Diagnostics;
+use berth_base::model::fleet::Doubt;
 use berth_base::model::placement::{Follow, Placement, Policy, Retention, ScoreRule, Source};
 use berth_base::model::{Decision, DecisionFormat, Fleet, Key, Map, Pick, Shared, Timestamp};
-use berth_base::parallel;
 use berth_base::text::shared_values::SharedValues;
 
 const IN_DOUBT: &str = "kept: a file that it depends on cannot be read";
@@ -119,8 +120,7 @@ impl<'f, 't> Pass<'f, 't> {
             placements(self.fleet).filter_map(|one| Some((&**one, one.own_policy()?))).collect();
         // Where the load counts, each decision reads those before it.
         for part in own.chunks(if self.balances { 1 } else { AT_ONCE }) {
-            let results = parallel::map_large(part, |(placement, policy)| self.own(placement, policy));
-            for ((placement, _), result) in part.iter().zip(results) {
+            for ((placement, _), result) in part.iter().zip(self.own_of(part)) {
                 self.take(placement, result);
             }
         }
@@ -199,6 +199,28 @@ impl<'f, 't> Pass<'f, 't> {
             previous.to_mut().picks = picks;
         }
         Some(previous)
+    }
+
+    /// Decides these by their own policies: of several that are alike, the first.
+    fn own_of(&self, part: &[(&Placement, &'f Policy)]) -> Vec<Result> {
+        let is_certain = self.fleet.doubt == Doubt::default();
+        let firsts = alike::firsts(part, self.previous, |placement| {
+            is_certain && !self.watched.contains(&placement.key)
+        });
+        alike::make(
+            &firsts,
+            |at| self.own(part[at].0, part[at].1),
+            |other, at| self.like(other, part[at].0, part[at].1),
+        )
+    }
+
+    /// The result for a placement that is decided as another one.
+    fn like(&self, other: &Result, placement: &Placement, policy: &Policy) -> Result {
+        let decision = stand(placement, &other.decision);
+        let mut said = Diagnostics::new();
+        warnings::about_names(placement, policy, self.table, &mut said);
+        warnings::about(placement, &decision, &mut said);
+        Result { decision, said, trace: None, ..*other }
     }
 
     fn own(&self, placement: &Placement, policy: &'f Policy) -> Result {

@@ -1,16 +1,17 @@
 //! What holds for every fleet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
 use super::setup::*;
 use crate::decide::{decide, explain};
+use berth_base::diag::Diagnostics;
 use berth_base::model::placement::{
     AS_WRITTEN, GroupSize, Grouping, Placement, Policy, Ranking, Retention, ScoreRule, Selection,
 };
-use berth_base::model::{Cluster, ClusterStatus, Decision, Effect, Map};
+use berth_base::model::{Cluster, ClusterStatus, Decision, Effect, Map, Source};
 use berth_base::packed::Packed;
 
 pub(crate) fn some_cluster(name: String) -> impl Strategy<Value = Cluster> {
@@ -97,6 +98,51 @@ proptest! {
         prop_assert_eq!(second.diagnostics, first.diagnostics);
     }
 
+    /// Of placements that are decided alike, one is decided.
+    #[test]
+    fn a_placement_is_decided_as_it_would_be_alone(
+        (clusters, placements) in some_fleet(),
+        twins in vec(0..4_usize, 1..6),
+        changed in vec((0..8_usize, some_cluster("c".to_owned())), 0..3),
+        other_policy in prop::option::of(some_policy()),
+        is_left in any::<bool>(),
+    ) {
+        let mut own: Vec<Placement> =
+            placements.into_iter().filter(|one| one.own_policy().is_some()).collect();
+        for one in &mut own {
+            let Source::Own(policy) = &mut one.source else { continue };
+            // Placements that count the load read each other's decisions.
+            policy.scorers.retain(|scorer| scorer.rule != ScoreRule::Balance);
+        }
+        for (index, of) in twins.into_iter().enumerate() {
+            let source = own[of % own.len()].source.clone();
+            own.push(Placement { source, ..placement(&format!("twin-{index}"), policy(Vec::new())) });
+        }
+        let before = run(&fleet(clusters.clone(), own.clone()), &Map::new()).decisions;
+        let mut clusters = clusters;
+        for (at, cluster) in changed {
+            let name = clusters[at].name.clone();
+            clusters[at] = Cluster { name, ..cluster };
+        }
+        if is_left {
+            clusters.remove(0);
+        }
+        if let (Some(policy), Some(first)) = (other_policy, own.first_mut()) {
+            let scorers = policy.scorers.iter().filter(|one| one.rule != ScoreRule::Balance);
+            first.source = Source::Own(Box::new(Policy { scorers: scorers.cloned().collect(), ..policy }));
+        }
+        let together = run(&fleet(clusters.clone(), own.clone()), &before);
+        let mut diagnostics = Diagnostics::new();
+        for one in own {
+            let key = one.key.clone();
+            let alone = run(&fleet(clusters.clone(), vec![one]), &before);
+            prop_assert_eq!(&together.decisions[&key], &alone.decisions[&key]);
+            diagnostics.extend(alone.diagnostics);
+        }
+        let sorted = |all: Diagnostics| all.into_iter().map(|one| format!("{one:?}")).collect::<BTreeSet<_>>();
+        prop_assert_eq!(sorted(together.diagnostics), sorted(diagnostics));
+    }
+
     #[test]
     fn facts_say_all_that_was_read_of_the_statuses(
         (clusters, placements) in some_fleet(),
@@ -120,7 +166,7 @@ proptest! {
         let decided = run(&fleet, &Map::new());
         for (key, placement) in &fleet.placements {
             let trace = explain(&fleet, &Map::new(), &Map::new(), second(1000), key).expect("it is there");
-            let all = matches!(&placement.source, berth_base::model::Source::Own(policy) if policy.selection == Selection::All);
+            let all = matches!(&placement.source, Source::Own(policy) if policy.selection == Selection::All);
             for one in trace.clusters {
                 let passed = one.steps.iter().all(|step| step.passed);
                 prop_assert_eq!(one.picked, decided.decisions[key].has(&one.cluster));
@@ -177,7 +223,7 @@ proptest! {
     fn groups_partition_the_picks((clusters, placements) in some_fleet()) {
         let decided = run(&fleet(clusters, placements.clone()), &Map::new());
         for placement in placements {
-            let berth_base::model::Source::Own(policy) = placement.source else { continue };
+            let Source::Own(policy) = placement.source else { continue };
             let Some(grouping) = policy.groups else { continue };
             let GroupSize::Count(size) = grouping.size else { continue };
             let picks = &decided.decisions[&placement.key].picks;
@@ -195,7 +241,7 @@ proptest! {
         let fleet = fleet(clusters, placements);
         let first = run(&fleet, &Map::new());
         for (key, placement) in &fleet.placements {
-            let berth_base::model::Source::Own(policy) = &placement.source else { continue };
+            let Source::Own(policy) = &placement.source else { continue };
             let trace = explain(&fleet, &first.decisions, &Map::new(), second(1000), key).expect("it is there");
             for part in trace.clusters.iter().flat_map(|one| &one.scores) {
                 let rule = policy.scorers.iter().find(|scorer| scorer.name == part.name).map(|scorer| &scorer.rule);
@@ -209,11 +255,11 @@ proptest! {
     fn an_edit_of_one_placement_decides_only_that_one_again((clusters, placements) in some_fleet(), edited in 0_usize..4) {
         let mut fleet = fleet(clusters, placements);
         let first = run(&fleet, &Map::new());
-        let own = |placement: &Placement| matches!(placement.source, berth_base::model::Source::Own(_));
+        let own = |placement: &Placement| matches!(placement.source, Source::Own(_));
         let keys: Vec<_> = fleet.placements.values().filter(|one| own(one)).map(|one| one.key.clone()).collect();
         let Some(key) = keys.get(edited % keys.len().max(1)) else { return Ok(()) };
         if let Some(placement) = fleet.placements.get_mut(key)
-            && let berth_base::model::Source::Own(policy) = &mut placement.source
+            && let Source::Own(policy) = &mut placement.source
         {
             policy.text = Packed::of(&serde_json::json!({"edited": true}));
         }
