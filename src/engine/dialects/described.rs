@@ -39,7 +39,7 @@ pub struct Reported<'a> {
 pub struct Placed<'a> {
     pub cluster: &'a str,
     /// None before its first folder and report.
-    pub member: Option<MemberView<'a>>,
+    pub member: Option<&'a MemberView<'a>>,
     /// It waits for its turn in a rollout.
     pub waits: bool,
 }

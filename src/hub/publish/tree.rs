@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::error::PublishError;
 use super::rendered_state::CurrentState;
 use berth_base::model::release::Releases;
-use berth_base::model::shared::ByAllocation;
-use berth_base::model::{Decision, Folder, Map, Pick, Shared, differences, path};
+use berth_base::model::shared::{ByAllocation, of_each_shared};
+use berth_base::model::{Decision, Folder, Map, differences, path};
 use berth_base::parallel;
 use berth_engine::state::{State, decision_file, layout, placement_decision, releases_file};
 use berth_git::{Entry, EntryKind, HashedBlob, TreeId, Writer};
@@ -98,7 +98,8 @@ fn decisions(writer: &mut Writer<'_>, before: &State, next: &State) -> Result<Ed
     writer.progress().begin_of("building the decisions", changes.len());
     // A part at a time, so that not all texts are in memory.
     for part in changes.chunks(AT_ONCE) {
-        let texts = decision_texts(part.iter().filter_map(|one| one.after));
+        let lists = part.iter().filter_map(|one| one.after).map(|decision| &decision.picks);
+        let texts = of_each_shared(lists, |picks| decision_file::write_picks(picks));
         let blob = |decision: &Decision| {
             let text = match texts.get(&ByAllocation(&decision.picks)) {
                 Some(picks) => decision_file::write_with_picks(decision, picks),
@@ -123,18 +124,6 @@ fn decisions(writer: &mut Writer<'_>, before: &State, next: &State) -> Result<Ed
         }
     }
     Ok(edits)
-}
-
-/// The lines that name the clusters picked, of each list that several of these decisions share.
-fn decision_texts<'d>(
-    decisions: impl Iterator<Item = &'d Decision>,
-) -> BTreeMap<ByAllocation<'d, Vec<Pick>>, String> {
-    let mut counts: BTreeMap<ByAllocation<'d, Vec<Pick>>, usize> = BTreeMap::new();
-    decisions.for_each(|decision| *counts.entry(ByAllocation(&decision.picks)).or_default() += 1);
-    counts.retain(|_, count| *count > 1);
-    let shared: Vec<&Shared<Vec<Pick>>> = counts.into_keys().map(|ByAllocation(picks)| picks).collect();
-    let texts = parallel::map_large(&shared, |picks| decision_file::write_picks(picks));
-    shared.into_iter().map(ByAllocation).zip(texts).collect()
 }
 
 fn facts(writer: &mut Writer<'_>, before: &State, next: &State) -> Result<Edits, PublishError> {

@@ -16,8 +16,17 @@ use berth_base::model::{Decision, Failure, Key, MemberView};
 /// The maximal number of clusters listed with each word in the brief form. The counts are of all.
 const LISTED: usize = 20;
 
-const NOT_READY: &str = "ClusterNotReady";
-const WAITING: &str = "WaitingForRemoval";
+/// KubeFed's word for a cluster that is not in sync.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+enum Word {
+    AlreadyExists,
+    ApplyOverridesFailed,
+    ClusterNotReady,
+    ComputeResourceFailed,
+    UpdateFailed,
+    UpdateTimedOut,
+    WaitingForRemoval,
+}
 
 /// Returns the status of a Federated object.
 pub(super) fn describe(reported: &Reported<'_>) -> Option<Json> {
@@ -40,7 +49,7 @@ struct Propagation<'s> {
 #[derive(Debug, Serialize)]
 struct ClusterWord<'s> {
     name: &'s str,
-    status: &'static str,
+    status: Word,
 }
 
 #[derive(Debug, Serialize)]
@@ -55,7 +64,7 @@ struct PropagationCondition<'s> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Summary {
-    by_status: BTreeMap<&'static str, usize>,
+    by_status: BTreeMap<Word, usize>,
     clusters: usize,
     in_sync: usize,
 }
@@ -64,25 +73,25 @@ fn status<'a>(reported: &Reported<'a>) -> Propagation<'a> {
     let Reported { decision, ref placed, ref elsewhere, detail } = *reported;
     let failures: BTreeMap<&str, &Failure> =
         decision.failures.iter().rev().map(|failure| (failure.cluster.as_str(), failure)).collect();
-    let mut words: Vec<(&'a str, &'static str)> = Vec::new();
+    let mut words: Vec<(&'a str, Word)> = Vec::new();
     for Placed { cluster, member, waits } in placed {
         let word = word(decision, failures.get(cluster), *member);
         // KubeFed knows no rollouts; in its words, what has not reached a cluster took too long.
-        let word = word.or_else(|| waits.then_some("UpdateTimedOut"));
+        let word = word.or_else(|| waits.then_some(Word::UpdateTimedOut));
         words.extend(word.map(|word| (*cluster, word)));
     }
     let in_sync = placed.len() - words.len();
     let kept = |problem: &Problem| problem.message.contains("no longer wanted");
     let leaving = elsewhere.iter().filter(|one| one.problem_of(&decision.objects).is_some_and(kept));
-    words.extend(leaving.map(|member| (member.name, WAITING)));
+    words.extend(leaving.map(|member| (member.name, Word::WaitingForRemoval)));
     words.sort_unstable();
-    let mut by_status: BTreeMap<&'static str, usize> = BTreeMap::new();
+    let mut by_status: BTreeMap<Word, usize> = BTreeMap::new();
     let mut clusters = Vec::new();
-    for (name, word) in &words {
+    for &(name, word) in &words {
         let count = by_status.entry(word).or_default();
         *count += 1;
         // Who is silent is so for every workload, and stands in the fleet's list of clusters.
-        if detail == Detail::Full || *count <= LISTED && *word != NOT_READY {
+        if detail == Detail::Full || *count <= LISTED && word != Word::ClusterNotReady {
             clusters.push(ClusterWord { name, status: word });
         }
     }
@@ -104,27 +113,23 @@ fn condition(decision: &Decision, all_in_sync: bool) -> PropagationCondition<'_>
 }
 
 /// The word for a cluster the workload is placed in; none where it is in sync.
-fn word(
-    decision: &Decision,
-    failure: Option<&&Failure>,
-    member: Option<MemberView<'_>>,
-) -> Option<&'static str> {
+fn word(decision: &Decision, failure: Option<&&Failure>, member: Option<&MemberView<'_>>) -> Option<Word> {
     if let Some(failure) = failure {
         return Some(unrendered(failure));
     }
     let Some(member) = member.filter(|one| one.is_heard) else {
-        return Some(NOT_READY);
+        return Some(Word::ClusterNotReady);
     };
     match member.problem_of(&decision.objects) {
-        Some(problem) if problem.message.contains("not made by berth") => Some("AlreadyExists"),
-        Some(_) => Some("UpdateFailed"),
+        Some(problem) if problem.message.contains("not made by berth") => Some(Word::AlreadyExists),
+        Some(_) => Some(Word::UpdateFailed),
         // Published, and not applied yet: KubeFed says so of what is not confirmed in time.
-        None => (!member.has(&decision.objects)).then_some("UpdateTimedOut"),
+        None => (!member.has(&decision.objects)).then_some(Word::UpdateTimedOut),
     }
 }
 
 /// A patch that fails names its operation first.
-fn unrendered(failure: &Failure) -> &'static str {
+fn unrendered(failure: &Failure) -> Word {
     let of_patch = failure.reason.starts_with('`') || failure.reason.starts_with("the override");
-    if of_patch { "ApplyOverridesFailed" } else { "ComputeResourceFailed" }
+    if of_patch { Word::ApplyOverridesFailed } else { Word::ComputeResourceFailed }
 }

@@ -36,11 +36,13 @@ pub fn describe(decision: &Decision, known: DescribeInputs<'_>) -> Json {
     let members = known.observed.members();
     let placed: Vec<_> = placed(decision, &members).collect();
     let rollout = known.rollout(&decision.key);
-    let in_report = placed.iter().zip(decision.picks.iter()).map(|((cluster, member), pick)| Placed {
-        cluster,
-        member: member.map(Member::view),
-        waits: rollout.is_some_and(|rollout| rollout.releases.is_waiting(pick)),
-    });
+    let views: Vec<_> = placed.iter().map(|(_, member)| member.map(Member::view)).collect();
+    let in_report =
+        placed.iter().zip(&views).zip(decision.picks.iter()).map(|(((cluster, _), member), pick)| Placed {
+            cluster,
+            member: member.as_ref(),
+            waits: rollout.is_some_and(|rollout| rollout.releases.is_waiting(pick)),
+        });
     let elsewhere = members.iter().filter(|member| !decision.has(member.name)).map(Member::view);
     let elsewhere = elsewhere.filter(|member| member.problem_of(&decision.objects).is_some());
     let reported = Reported {

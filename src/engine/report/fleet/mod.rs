@@ -9,6 +9,7 @@ mod stored;
 #[cfg(test)]
 mod tests;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -18,14 +19,18 @@ use self::readers::Readers;
 use crate::dialects::{DIALECTS, Detail, Placed, Reported};
 use berth_base::model::member::{Differing, Lacks, is_silent};
 use berth_base::model::release::Releases;
+use berth_base::model::shared::{ByAllocation, of_each_shared};
 use berth_base::model::status::Problem;
 use berth_base::model::{
-    ClusterStatus, Decision, Key, Map, Member, MemberCursor, MemberView, ObjectId, Observed, Published,
+    ClusterStatus, Decision, Key, Map, Member, MemberCursor, MemberView, ObjectId, Observed, Pick, Published,
     Shared, Timestamp, path,
 };
 use berth_base::parallel;
 
 pub use lines::{ClusterLine, WorkloadLine};
+
+/// Maximal number of workloads whose lines are made at once, so that not all members are in memory for each of them.
+const AT_ONCE: usize = 512;
 
 /// All that a summary is made from.
 #[derive(Clone, Debug, Default)]
@@ -165,25 +170,43 @@ impl FleetSummary {
         let released = before.releases.changes(&self.inputs.releases);
         stale.extend(released.map(|one| Arc::new(one.key.clone())));
         let stale: Vec<Arc<Key>> = stale.into_iter().collect();
-        let lines = parallel::map_large(&stale, |key| {
-            let decision = with_objects(self.inputs.decisions.get(&**key))?;
-            Some(WorkloadLine::of(&self.reported(decision), DIALECTS))
-        });
-        for (key, line) in stale.iter().zip(lines) {
-            match line {
-                Some(line) => drop(self.workloads.insert((**key).clone(), line.into())),
-                None => drop(self.workloads.remove(&**key)),
+        for part in stale.chunks(AT_ONCE) {
+            let lines = self.lines(part);
+            for (key, line) in part.iter().zip(lines) {
+                match line {
+                    Some(line) => drop(self.workloads.insert((**key).clone(), line.into())),
+                    None => drop(self.workloads.remove(&**key)),
+                }
             }
         }
     }
 
-    /// Gathers all that a workload's line shows.
-    fn reported<'a>(&'a self, decision: &'a Decision) -> Reported<'a> {
-        let releases = self.inputs.releases.get(&decision.key);
+    /// Makes the lines of these workloads; `None` for one that places nothing.
+    fn lines(&self, keys: &[Arc<Key>]) -> Vec<Option<WorkloadLine>> {
+        let decision = |key: &Key| with_objects(self.inputs.decisions.get(key));
+        let lists = keys.iter().filter_map(|key| Some(&decision(key)?.picks));
+        let members = of_each_shared(lists, |picks| self.members(picks));
+        parallel::map_large(keys, |key| {
+            let decision = decision(key)?;
+            let own = OnceCell::new();
+            let members = members.get(&ByAllocation(&decision.picks));
+            let members = members.unwrap_or_else(|| own.get_or_init(|| self.members(&decision.picks)));
+            Some(WorkloadLine::of(&self.reported(decision, members), DIALECTS))
+        })
+    }
+
+    /// Returns the member of each cluster picked.
+    fn members(&self, picks: &[Pick]) -> Vec<Option<MemberView<'_>>> {
         let mut members = self.inputs.members();
-        let placed = decision.picks.iter().map(|pick| Placed {
+        picks.iter().map(|pick| members.member(&pick.cluster).map(|member| member.view())).collect()
+    }
+
+    /// Gathers all that a workload's line shows. Each pick has its member.
+    fn reported<'a>(&'a self, decision: &'a Decision, members: &'a [Option<MemberView<'a>>]) -> Reported<'a> {
+        let releases = self.inputs.releases.get(&decision.key);
+        let placed = decision.picks.iter().zip(members).map(|(pick, member)| Placed {
             cluster: &pick.cluster,
-            member: members.member(&pick.cluster).map(|member| member.view()),
+            member: member.as_ref(),
             waits: releases.is_some_and(|releases| releases.is_waiting(pick)),
         });
         let troubled = decision.objects.iter().filter_map(|object| self.troubled.get(object)).flatten();
