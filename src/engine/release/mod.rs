@@ -143,7 +143,11 @@ pub struct Observed<'f> {
 /// Returns the workloads with any strategy that goes step by step.
 pub fn observed(fleet: &Fleet) -> impl Iterator<Item = Observed<'_>> {
     let firsts = gone_first(fleet);
-    fleet.workloads.values().filter_map(move |workload| {
+    // Most workloads go at once, and most fleets have no policy that says otherwise.
+    let has_policies = !fleet.rollout_policies.is_empty();
+    let workloads = fleet.workloads.values().map(|workload| &**workload);
+    let may_wait = move |workload: &&Workload| has_policies || workload.strategy != Strategy::AtOnce;
+    workloads.filter(may_wait).filter_map(move |workload| {
         let orders = policy::Orders::of_workload(fleet, workload);
         let is_ordered = firsts.contains(&workload.key) || !orders.policies().is_empty();
         let is_asked = match &*orders.strategy() {
