@@ -7,6 +7,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::Loaded;
 use super::assemble::{Assembled, assemble};
@@ -91,7 +92,10 @@ fn changed_files<'t>(
     let mut changed = Vec::new();
     let mut old = last.files.iter().peekable();
     for after in tree.files.iter() {
-        let order = old.peek().map_or(Ordering::Greater, |old| old.path.cmp(&after.path));
+        let order = old.peek().map_or(Ordering::Greater, |old| match Arc::ptr_eq(&old.path, &after.path) {
+            true => Ordering::Equal,
+            false => old.path.cmp(&after.path),
+        });
         let before = match order {
             Ordering::Less => return None,
             Ordering::Equal => old.next(),

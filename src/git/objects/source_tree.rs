@@ -2,7 +2,6 @@
 //!
 //! The same files count as in a folder, and skipped files are reported in the same words.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -143,12 +142,13 @@ impl Reader<'_, '_> {
         for entry in tree.iter() {
             let (name, kind) = (entry.name_bytes(), kind_of(&entry));
             if let Some(id) = file_of(kind) {
-                let order = |file: &SourceFile| Some(file.path.strip_prefix(prefix)?.as_bytes().cmp(name));
-                while before.next_if(|file| order(file).is_some_and(Ordering::is_lt)).is_some() {}
                 // Whatever was read once is read again, for the same reasons.
-                if let Some(known) =
-                    before.next_if(|file| order(file).is_some_and(Ordering::is_eq) && file.id == id)
-                {
+                let is_this = |file: &&SourceFile| file.id == id && below(prefix, file) == name;
+                if !before.peek().is_some_and(is_this) {
+                    let comes_before = |file: &&SourceFile| below(prefix, file) < name;
+                    while before.next_if(comes_before).is_some() {}
+                }
+                if let Some(known) = before.next_if(is_this) {
                     files.push(known.clone());
                     continue;
                 }
@@ -232,6 +232,11 @@ impl Reader<'_, '_> {
         self.cache.blobs.insert(id, bytes.downgrade());
         Ok(Ok(SourceFile { path: path.into(), id, bytes }))
     }
+}
+
+/// Returns the path of a file below a folder that it is in.
+fn below<'f>(prefix: &str, file: &'f SourceFile) -> &'f [u8] {
+    file.path.as_bytes().get(prefix.len()..).unwrap_or_default()
 }
 
 /// Tells of a link that looks as if people meant it to be read.
