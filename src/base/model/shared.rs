@@ -13,7 +13,6 @@ use super::map::EntryMap;
 use crate::codec::file::Part;
 use crate::codec::later::Later;
 use crate::codec::{Decoder, Encoder};
-use crate::parallel;
 
 /// Reads and changes like the value in it.
 pub struct Shared<T>(Arc<Later<T>>);
@@ -70,17 +69,12 @@ impl<T> PartialEq for ByAllocation<'_, T> {
 
 impl<T> Eq for ByAllocation<'_, T> {}
 
-/// Makes a result of each value that several of these share.
-pub fn of_each_shared<'s, T: Send + Sync, R: Send>(
-    all: impl Iterator<Item = &'s Shared<T>>,
-    make: impl Fn(&'s T) -> R + Sync,
-) -> BTreeMap<ByAllocation<'s, T>, R> {
+/// Returns each value that several of these share.
+pub fn shared_by_several<'s, T>(all: impl Iterator<Item = &'s Shared<T>>) -> Vec<&'s Shared<T>> {
     let mut counts: BTreeMap<ByAllocation<'s, T>, usize> = BTreeMap::new();
     all.for_each(|one| *counts.entry(ByAllocation(one)).or_default() += 1);
-    counts.retain(|_, count| *count > 1);
-    let shared: Vec<&'s Shared<T>> = counts.into_keys().map(|ByAllocation(one)| one).collect();
-    let results = parallel::map_large(&shared, |one| make(one));
-    shared.into_iter().map(ByAllocation).zip(results).collect()
+    let several = counts.into_iter().filter(|(_, count)| *count > 1);
+    several.map(|(ByAllocation(one), _)| one).collect()
 }
 
 impl<E> Shared<EntryMap<E>> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::error::PublishError;
 use super::rendered_state::CurrentState;
 use berth_base::model::release::Releases;
-use berth_base::model::shared::{ByAllocation, of_each_shared};
+use berth_base::model::shared::{ByAllocation, shared_by_several};
 use berth_base::model::{Decision, Folder, Map, differences, path};
 use berth_base::parallel;
 use berth_engine::state::{State, decision_file, layout, placement_decision, releases_file};
@@ -99,7 +99,9 @@ fn decisions(writer: &mut Writer<'_>, before: &State, next: &State) -> Result<Ed
     // A part at a time, so that not all texts are in memory.
     for part in changes.chunks(AT_ONCE) {
         let lists = part.iter().filter_map(|one| one.after).map(|decision| &decision.picks);
-        let texts = of_each_shared(lists, |picks| decision_file::write_picks(picks));
+        let shared = shared_by_several(lists);
+        let texts = parallel::map_large(&shared, |picks| decision_file::write_picks(picks));
+        let texts: BTreeMap<_, _> = shared.into_iter().map(ByAllocation).zip(texts).collect();
         let blob = |decision: &Decision| {
             let text = match texts.get(&ByAllocation(&decision.picks)) {
                 Some(picks) => decision_file::write_with_picks(decision, picks),

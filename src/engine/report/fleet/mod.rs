@@ -19,7 +19,7 @@ use self::readers::Readers;
 use crate::dialects::{DIALECTS, Detail, Placed, Reported};
 use berth_base::model::member::{Differing, Lacks, is_silent};
 use berth_base::model::release::Releases;
-use berth_base::model::shared::{ByAllocation, of_each_shared};
+use berth_base::model::shared::{ByAllocation, shared_by_several};
 use berth_base::model::status::Problem;
 use berth_base::model::{
     ClusterStatus, Decision, Key, Map, Member, MemberCursor, MemberView, ObjectId, Observed, Pick, Published,
@@ -185,7 +185,9 @@ impl FleetSummary {
     fn lines(&self, keys: &[Arc<Key>]) -> Vec<Option<WorkloadLine>> {
         let decision = |key: &Key| with_objects(self.inputs.decisions.get(key));
         let lists = keys.iter().filter_map(|key| Some(&decision(key)?.picks));
-        let members = of_each_shared(lists, |picks| self.members(picks));
+        let shared = shared_by_several(lists);
+        let members = parallel::map_large(&shared, |picks| self.members(picks));
+        let members: BTreeMap<_, _> = shared.into_iter().map(ByAllocation).zip(members).collect();
         parallel::map_large(keys, |key| {
             let decision = decision(key)?;
             let own = OnceCell::new();
