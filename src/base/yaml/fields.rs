@@ -269,9 +269,7 @@ impl<'a> Fields<'a> {
         self.takes(key, Form::Whole(i64::MIN, i64::MAX));
         let node = self.node(key)?;
         let whole = match &node.value {
-            Value::Number(number) => number
-                .as_i64()
-                .or_else(|| number.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 9e15).map(|f| f as i64)),
+            Value::Number(number) => number.as_i64(),
             _ => None,
         };
         if whole.is_none() {

@@ -206,10 +206,13 @@ impl Scalar {
     }
 }
 
+/// kubectl sends the shortest digits that mean the float, and the API server reads a whole number from them. Beyond
+/// 2^53 these digits can spell another whole number than the float is.
 fn float_to_number(value: f64) -> Option<Number> {
-    const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
-    if value.fract() == 0.0 && (-TWO_TO_63..TWO_TO_63).contains(&value) {
-        return Some((value as i64).into());
+    if value.fract() == 0.0
+        && let Ok(whole) = format!("{value}").parse::<i64>()
+    {
+        return Some(whole.into());
     }
     Number::from_f64(value)
 }

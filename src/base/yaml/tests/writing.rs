@@ -3,6 +3,8 @@ use serde_json::{Value as Json, json};
 
 use super::super::{Limits, emit, emit_documents, read};
 
+const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
+
 fn own(text: &str) -> Json {
     let read = read(text.as_bytes(), &Limits::default());
     assert!(read.faults.is_empty(), "{text}\n{:?}", read.faults);
@@ -13,19 +15,22 @@ fn foreign(text: &str) -> Json {
     serde_yaml::from_str(text).unwrap()
 }
 
-/// JSON as kubectl would send it: whole floats are integers.
+/// JSON as kubectl would send it: whole floats are integers where an `i64` holds them.
 fn normal(value: &Json) -> Json {
     match value {
         Json::Number(number) => match number.as_f64() {
-            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9.2e18 => {
-                json!(float as i64)
-            }
+            Some(float) if number.is_f64() => whole(float).map_or_else(|| value.clone(), Json::from),
             _ => value.clone(),
         },
         Json::Array(items) => items.iter().map(normal).collect(),
         Json::Object(map) => map.iter().map(|(key, value)| (key.clone(), normal(value))).collect(),
         other => other.clone(),
     }
+}
+
+/// The integer that a float's shortest digits spell, if they spell one.
+fn whole(float: f64) -> Option<i64> {
+    format!("{float}").parse().ok()
 }
 
 fn check(value: &Json) {
@@ -200,6 +205,12 @@ fn numbers_read_back_as_the_same_numbers() {
         json!(f64::MAX),
         json!(0.1),
         json!(1e20),
+        // The ends of the whole floats that an i64 holds, and their neighbours.
+        json!(9_209_655_582_044_820_480.0),
+        json!(TWO_TO_63.next_down()),
+        json!(TWO_TO_63),
+        json!(-TWO_TO_63),
+        json!((-TWO_TO_63).next_down()),
     ] {
         check(&json!({"a": number}));
     }
@@ -228,7 +239,12 @@ fn values() -> impl Strategy<Value = Json> {
         any::<bool>().prop_map(Json::from),
         any::<i64>().prop_map(Json::from),
         any::<u64>().prop_map(Json::from),
-        any::<f64>().prop_filter_map("finite", |float| serde_json::Number::from_f64(float).map(Json::from)),
+        prop_oneof![
+            any::<f64>(),
+            -2.0 * TWO_TO_63..2.0 * TWO_TO_63,
+            any::<i64>().prop_map(|whole| whole as f64)
+        ]
+        .prop_filter_map("finite", |float| serde_json::Number::from_f64(float).map(Json::from)),
         texts().prop_map(Json::from),
     ];
     leaf.prop_recursive(4, 40, 5, |inner| {
