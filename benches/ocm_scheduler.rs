@@ -49,7 +49,7 @@ fn fleet(placements: usize, clusters: usize, predicates: &str) -> Shared<Fleet> 
     let rest = (0..clusters).map(cluster).chain((0..placements).map(|n| placement(n, predicates)));
     let text: String = std::iter::once(sets.to_owned()).chain(rest).collect();
     let file = SourceFile::new("fleet.yaml", text.into_bytes());
-    let loaded = load::load(&SourceTree { files: vec![file].into(), ..SourceTree::default() }, History::None);
+    let loaded = load::load(&SourceTree { files: [file].into(), ..SourceTree::default() }, History::None);
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics.errors().next());
     assert_eq!((loaded.fleet.clusters.len(), loaded.fleet.placements.len()), (clusters, placements));
     loaded.fleet

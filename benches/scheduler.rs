@@ -52,7 +52,7 @@ fn placement(n: usize) -> String {
 fn fleet(placements: usize, clusters: usize) -> Shared<Fleet> {
     let text: String = (0..clusters).map(cluster).chain((0..placements).map(placement)).collect();
     let file = SourceFile::new("fleet.yaml", text.into_bytes());
-    let tree = SourceTree { files: vec![file].into(), ..SourceTree::default() };
+    let tree = SourceTree { files: [file].into(), ..SourceTree::default() };
     let loaded = load::load(&tree, History::None);
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics.errors().next());
     assert_eq!((loaded.fleet.clusters.len(), loaded.fleet.placements.len()), (clusters, placements));

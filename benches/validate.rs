@@ -84,7 +84,7 @@ fn files_in(folder: &Path) -> SourceTree {
 }
 
 fn parse(tree: &SourceTree) {
-    for file in &tree.files {
+    for file in tree.files.values() {
         let mut parser = Parser::new_from_str(std::str::from_utf8(&file.bytes).expect("text"));
         while let Some(event) = parser.next_event() {
             black_box(event.expect("sound YAML"));

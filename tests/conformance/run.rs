@@ -74,7 +74,6 @@ pub fn now(case: &Archive) -> Timestamp {
 
 fn tree(case: &Archive) -> SourceTree {
     let files = case.below("fleet").filter(|(path, _)| wanted(path));
-    let mut files: Vec<_> = files.map(|(path, text)| SourceFile::new(path, text.as_bytes())).collect();
-    files.sort_by(|a, b| a.path.cmp(&b.path));
-    SourceTree { files: files.into(), ..SourceTree::default() }
+    let files = files.map(|(path, text)| SourceFile::new(path, text.as_bytes())).collect();
+    SourceTree { files, ..SourceTree::default() }
 }

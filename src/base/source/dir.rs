@@ -46,14 +46,14 @@ pub fn read_dir(root: &Path, limits: &Limits) -> Result<SourceTree, SourceError>
         }
         first = false;
     }
+    wanted.sort_unstable();
     let read = parallel::map(&wanted, |(path, file)| read_one(path, file, limits));
     for outcome in read {
         match outcome {
-            Ok(file) => tree.files.push(file),
+            Ok(file) => _ = tree.files.put(file),
             Err(fault) => tree.found.push(fault),
         }
     }
-    tree.files.sort_by(|a, b| a.path.cmp(&b.path));
     tree.found.sort();
     Ok(tree)
 }
@@ -166,9 +166,9 @@ mod tests {
             write(root.path(), path, path);
         }
         let tree = read_dir(root.path(), &Limits::default()).unwrap();
-        let paths: Vec<&str> = tree.files.iter().map(|file| &*file.path).collect();
+        let paths: Vec<&str> = tree.files.keys().map(|path| &**path).collect();
         assert_eq!(paths, ["a-b.yaml", "a/b/c.yaml", "a/z.yml", "b.yaml"]);
-        assert_eq!(&**tree.files[1].bytes, b"a/b/c.yaml");
+        assert_eq!(&**tree.files["a/b/c.yaml"].bytes, b"a/b/c.yaml");
         assert!(tree.found.is_empty());
     }
 
@@ -180,7 +180,7 @@ mod tests {
             write(root.path(), path, path);
         }
         let tree = read_dir(root.path(), &Limits::default()).unwrap();
-        assert_eq!(tree.files.iter().map(|file| &*file.path).collect::<Vec<_>>(), ["a.yaml"]);
+        assert_eq!(tree.files.keys().map(|path| &**path).collect::<Vec<_>>(), ["a.yaml"]);
         let named = found(&tree);
         assert!(named.len() == 2 && named[0].starts_with("inner: warning: a submodule"), "{named:?}");
     }

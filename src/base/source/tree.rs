@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::bytes::FileBytes;
 use crate::diag::{Diagnostics, is_visible};
-use crate::model::{ContentId, Shared};
+use crate::model::ContentId;
+use crate::model::map::{Entry, EntryMap};
 
-/// The files of a fleet repository, in path order.
+/// The files of a fleet repository, by path.
 #[derive(Clone, Debug, Default)]
 pub struct SourceTree {
-    pub files: Shared<Vec<SourceFile>>,
+    pub files: SourceFiles,
     /// Entries that were found but not read: symbolic links, submodules, oversized files.
     pub found: Diagnostics,
     pub rules_from: RulesFrom,
@@ -39,6 +40,9 @@ impl SourceTree {
     }
 }
 
+/// Files by path. Two versions share what they have in common.
+pub type SourceFiles = EntryMap<SourceFile>;
+
 /// A file, with its path relative to the root, `/` between parts.
 #[derive(Clone, Debug)]
 pub struct SourceFile {
@@ -46,6 +50,19 @@ pub struct SourceFile {
     /// The id of the bytes: the blob's, where they come from Git.
     pub id: ContentId,
     pub bytes: FileBytes,
+}
+
+impl Entry for SourceFile {
+    type Key = Arc<str>;
+    type Value = SourceFile;
+
+    fn key(&self) -> &Arc<str> {
+        &self.path
+    }
+
+    fn value(&self) -> &SourceFile {
+        self
+    }
 }
 
 impl SourceFile {

@@ -31,7 +31,7 @@ pub fn read(paths: &[PathBuf]) -> Result<DocumentsIn, CommandError> {
         } else if path.is_dir() {
             let tree = source::read_dir(path, &limits).map_err(InputError::from)?;
             read.found.extend(tree.found);
-            for file in &tree.files {
+            for file in tree.files.values() {
                 take(&mut read, path.join(&*file.path).display().to_string().into(), &file.bytes);
             }
         } else {

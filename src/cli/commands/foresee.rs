@@ -1,14 +1,11 @@
 //! The refusals that `berth run` would make, for `berth plan`: all at once, in the words of `run`.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use serde_json::{Value as Json, json};
 
 use super::exit::CommandError;
 use super::ui::{Tone, Ui};
 use berth_base::diag::Diagnostics;
-use berth_base::source::SourceTree;
+use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::dialects::{DIALECTS, FileText};
 use berth_git::source_tree::read_source;
 use berth_git::{CommitId, Repo};
@@ -21,14 +18,12 @@ pub(crate) fn refused_by_hubs(
 ) -> Result<Diagnostics, CommandError> {
     let Some(base) = base.filter(|base| repo.has_commit(*base)) else { return Ok(Diagnostics::new()) };
     let base = read_source(repo, base)?;
-    let before: BTreeMap<_, _> = base.files.iter().map(|file| (&file.path, &*file.bytes)).collect();
-    let after: BTreeMap<_, _> = head.files.iter().map(|file| (&file.path, &*file.bytes)).collect();
-    let differ = |(path, _): &(&&Arc<str>, &&Arc<[u8]>)| before.get(**path) != after.get(**path);
-    let only = |side: &BTreeMap<&Arc<str>, &Arc<[u8]>>| -> Vec<FileText> {
-        let own = |(path, bytes): (&&Arc<str>, &&Arc<[u8]>)| ((*path).clone(), (*bytes).clone());
-        side.iter().filter(differ).map(own).collect()
-    };
-    let (before, after) = (only(&before), only(&after));
+    let (mut before, mut after): (Vec<FileText>, Vec<FileText>) = Default::default();
+    let text = |file: &SourceFile| (file.path.clone(), (*file.bytes).clone());
+    for change in base.files.changes_by(&head.files, |base, head| base.id == head.id) {
+        before.extend(change.before.map(text));
+        after.extend(change.after.map(text));
+    }
     let mut refused = Diagnostics::new();
     for dialect in DIALECTS {
         refused.extend((dialect.refused_by_hub)(&before, &after));

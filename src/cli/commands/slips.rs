@@ -22,7 +22,7 @@ pub fn of<'f>(workloads: impl Iterator<Item = &'f Workload>, tree: &SourceTree) 
     for (object, slips) in objects.into_iter().zip(slips) {
         for slip in slips {
             let roots = files.entry(object.origin.file.clone()).or_insert_with(|| {
-                let file = tree.files.iter().find(|file| file.path == object.origin.file);
+                let file = tree.files.get(&object.origin.file);
                 file.map(|file| yaml::read(&file.bytes, &Limits::default()).documents).unwrap_or_default()
             });
             let nodes = roots.iter().map(|document| &document.root);

@@ -11,7 +11,7 @@ use super::ui::Ui;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::Timestamp;
 use berth_base::model::release::RecordFormat;
-use berth_base::source::{self, RulesFrom, SourceFile, SourceTree};
+use berth_base::source::{self, RulesFrom, SourceFile, SourceFiles, SourceTree};
 use berth_base::text::counted;
 use berth_base::yaml::Limits;
 use berth_engine::load::{self, History};
@@ -107,13 +107,13 @@ fn given(tree: &SourceTree, folder: &str) -> Result<GivenFleet, Diagnostics> {
         let path = file.path.strip_prefix(&prefix)?;
         Some(SourceFile { path: path.into(), ..file.clone() })
     };
-    let files: Vec<SourceFile> = tree.files.iter().filter_map(inside).collect();
+    let files: SourceFiles = tree.files.values().filter_map(inside).collect();
     if files.is_empty() {
         let mut missing = Diagnostics::new();
         missing.push(Diagnostic::error(Pos::file(folder), "there is no file of a fleet"));
         return Err(missing);
     }
-    let tree = SourceTree { files: files.into(), rules_from: RulesFrom::Nowhere, ..SourceTree::default() };
+    let tree = SourceTree { files, rules_from: RulesFrom::Nowhere, ..SourceTree::default() };
     let (current, statuses) = (State::default(), Map::new());
     let inputs = Inputs {
         tree: &tree,

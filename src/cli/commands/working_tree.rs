@@ -69,7 +69,8 @@ impl WorkingTree {
         tree.rules_from = RulesFrom::Nowhere;
         let loaded = load::load(&tree, History::None);
         let read = |file: &SourceFile| (file.path.clone(), objects(&file.bytes));
-        let files = tree.files.iter().filter(|file| !loaded.config.excludes(&file.path)).map(read).collect();
+        let files =
+            tree.files.values().filter(|file| !loaded.config.excludes(&file.path)).map(read).collect();
         Ok(WorkingTree { root: root.to_owned(), tree, loaded, files })
     }
 
@@ -143,7 +144,7 @@ impl WorkingTree {
     }
 
     fn bytes(&self, path: &str) -> &[u8] {
-        self.tree.files.iter().find(|file| *file.path == *path).map_or(&[], |file| &file.bytes)
+        self.tree.files.get(path).map_or(&[], |file| &file.bytes)
     }
 
     /// Takes objects out: items from their lists, documents from their files, and files that would be left empty.
@@ -251,7 +252,7 @@ impl WorkingTree {
     pub fn write(&self, edits: &[Edit]) -> Result<(), CommandError> {
         for Edit { path, text } in edits {
             let file = self.root.join(path);
-            let known = self.tree.files.iter().find(|file| *file.path == **path);
+            let known = self.tree.files.get(&**path);
             match (text, known) {
                 (Some(text), Some(known)) => files::replace(&file, &known.bytes, text)?,
                 (Some(text), None) => files::write_new(&file, text)?,
@@ -287,12 +288,9 @@ impl WorkingTree {
 
 fn apply(tree: &mut SourceTree, edits: &[Edit]) {
     for Edit { path, text } in edits {
-        tree.files.retain(|file| *file.path != **path);
-        if let Some(text) = text {
-            tree.files.push(SourceFile::new(path.as_str(), text.as_bytes()));
-        }
+        tree.files.take(&**path);
+        tree.files.extend(text.as_ref().map(|text| SourceFile::new(path.as_str(), text.as_bytes())));
     }
-    tree.files.sort_by(|a, b| a.path.cmp(&b.path));
 }
 
 /// An edit that could not be made, with its place.

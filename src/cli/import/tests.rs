@@ -36,7 +36,7 @@ fn fleet(wanted: &[BTreeSet<usize>]) -> SourceTree {
     };
     let text: String = CLUSTERS.iter().map(cluster).chain(wanted.iter().enumerate().map(role)).collect();
     let file = SourceFile::new("fleet.yaml", text.into_bytes());
-    SourceTree { files: vec![file].into(), ..SourceTree::default() }
+    SourceTree { files: [file].into(), ..SourceTree::default() }
 }
 
 fn key(index: usize) -> Key {
@@ -59,7 +59,7 @@ spec:
   federatedType: {group: types.kubefed.io, version: v1beta1, kind: FederatedClusterRole, pluralName: federatedclusterroles, scope: Cluster}
 ";
     let mut tree = fleet(&[[0, 1].into()]);
-    tree.files.push(SourceFile::new("type.yaml", disabled.as_bytes()));
+    tree.files.put(SourceFile::new("type.yaml", disabled.as_bytes()));
     let standing = Standing { there: true, doubtful: false, word: String::new() };
     let clusters = BTreeMap::from([("b".to_owned(), standing.clone()), ("gone".to_owned(), standing)]);
     let placed = BTreeMap::from([(key(0), Placed { clusters, ..Placed::default() })]);

@@ -14,13 +14,8 @@ impl Edits {
     pub fn without(&self, after: &SourceTree, taken_back: &BTreeSet<usize>) -> SourceTree {
         let concerned: BTreeSet<&Arc<str>> =
             taken_back.iter().filter_map(|number| self.concerned.get(*number)).flatten().collect();
-        let mut files: BTreeMap<Arc<str>, SourceFile> = after
-            .files
-            .iter()
-            .filter(|file| !concerned.contains(&file.path))
-            .map(|file| (file.path.clone(), file.clone()))
-            .collect();
-        let mut tree = SourceTree { rules_from: after.rules_from.clone(), ..SourceTree::default() };
+        let (files, rules_from) = (after.files.clone(), after.rules_from.clone());
+        let mut tree = SourceTree { files, rules_from, ..SourceTree::default() };
         let stays = |one: &&Diagnostic| one.at.as_ref().is_none_or(|at| !concerned.contains(&at.file));
         tree.found.extend(after.found.iter().filter(stays).cloned());
         let by_file = self.by_file();
@@ -36,9 +31,9 @@ impl Edits {
                     written(path, file, here, taken_back)
                 }
             };
-            files.extend(made.map(|file| (path.clone(), file)));
+            tree.files.take(path);
+            tree.files.extend(made);
         }
-        tree.files = files.into_values().collect();
         tree
     }
 

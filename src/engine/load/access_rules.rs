@@ -72,9 +72,8 @@ pub(super) fn staying(tree: &SourceTree, judged: &Judged, cache: &mut FileCache)
         return Vec::new();
     };
     let mut found = BTreeMap::new();
-    let texts: BTreeMap<&str, &[u8]> = base.files.iter().map(|file| (&*file.path, &**file.bytes)).collect();
-    for (path, read) in cache.read_all(base.files.iter()) {
-        let bytes = texts.get(&*path).copied().unwrap_or_default();
+    for (path, read) in cache.read_all(base.files.values()) {
+        let bytes = base.files.get(&path).map(|file| &**file.bytes).unwrap_or_default();
         for (document, slot) in read.objects.iter().filter(|(one, _)| judged.stays.contains(&one.key)) {
             let text = || chunk_of(bytes, document, slot).into_owned();
             found.entry(document.key.clone()).or_insert_with(|| (document.clone(), text()));
@@ -127,7 +126,7 @@ pub(super) fn assemble_allowed(
 }
 
 fn rule_files(tree: &SourceTree, cache: &mut FileCache) -> Files {
-    cache.read_all(tree.files.iter().filter(|file| file.path.starts_with(access::FOLDER)))
+    cache.read_all(tree.files.values().filter(|file| file.path.starts_with(access::FOLDER)))
 }
 
 fn rules(tree: &SourceTree, files: &Files, dialects: Dialects) -> Rules {

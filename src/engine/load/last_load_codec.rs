@@ -1,5 +1,7 @@
 //! The tree that was loaded last ↔ bytes, so that another process loads a small change of it by itself.
 
+use std::sync::Arc;
+
 use super::Loaded;
 use super::config::{CONFIG_PATH, FleetConfig};
 use super::file_cache::{FileCache, LastLoad};
@@ -12,8 +14,8 @@ use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::{ContentId, Fleet, Shared};
 use berth_base::source::{FileBytes, RulesFrom, SourceFile, SourceTree};
 
-/// The place of a document: the number of its file, and its own number there.
-type Place = (usize, usize);
+/// The place of a document: the path of its file, and its number there.
+type Place = (Arc<str>, usize);
 
 impl FileCache {
     /// Encodes the last load for another process, which knows its fleet already. `None` where that was another one.
@@ -28,7 +30,7 @@ impl FileCache {
             if !last.is_whole || !has_no_rules || !is_plain {
                 return None;
             }
-            encoder.list(last.tree.files.iter(), |encoder, file| {
+            encoder.list(last.tree.files.values(), |encoder, file| {
                 file.path.put(encoder);
                 file.id.put(encoder);
             });
@@ -81,20 +83,20 @@ impl FileCache {
     fn places(&self, last: &LastLoad) -> Option<Vec<Place>> {
         let files = &last.tree.files;
         let place = |document: &Document| {
-            let number = files.binary_search_by(|file| file.path.cmp(&document.at.file)).ok()?;
-            let mut all = self.known(&files[number])?.objects.iter();
-            Some((number, all.position(|(one, _)| one.is_same(document))?))
+            let file = files.get(&document.at.file)?;
+            let number = self.known(file)?.objects.iter().position(|(one, _)| one.is_same(document))?;
+            Some((file.path.clone(), number))
         };
         last.context.iter().map(place).collect()
     }
 
-    fn document(&self, tree: &SourceTree, (file, number): Place) -> Option<Document> {
-        let (document, _) = self.known(tree.files.get(file)?)?.objects.get(number)?;
+    fn document(&self, tree: &SourceTree, (path, number): Place) -> Option<Document> {
+        let (document, _) = self.known(tree.files.get(&path)?)?.objects.get(number)?;
         Some(document.clone())
     }
 
     fn config(&self, tree: &SourceTree) -> Option<FleetConfig> {
-        let Some(file) = tree.files.iter().find(|file| *file.path == *CONFIG_PATH) else {
+        let Some(file) = tree.files.get(CONFIG_PATH) else {
             return Some(FleetConfig::default());
         };
         let settings = Settings::in_file(self.known(file)?, DIALECTS)?;

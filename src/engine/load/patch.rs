@@ -5,9 +5,7 @@
 //! difference of the two small fleets is applied to the large one. Where that might not be the whole truth, there is
 //! no such fleet, and the tree is loaded as any other.
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use super::Loaded;
 use super::assemble::{Assembled, assemble};
@@ -16,6 +14,7 @@ use super::documents::FileDocuments;
 use super::file_cache::{FileCache, LastLoad};
 use super::name_labels;
 use crate::dialects::{Bearing, DIALECTS, Document};
+use berth_base::model::map::Change;
 use berth_base::model::{Fleet, Key, Map, Shared};
 use berth_base::source::{RulesFrom, SourceFile, SourceTree};
 
@@ -90,25 +89,15 @@ fn changed_files<'t>(
         return None;
     }
     let mut changed = Vec::new();
-    let mut old = last.files.iter().peekable();
-    for after in tree.files.iter() {
-        let order = old.peek().map_or(Ordering::Greater, |old| match Arc::ptr_eq(&old.path, &after.path) {
-            true => Ordering::Equal,
-            false => old.path.cmp(&after.path),
-        });
-        let before = match order {
-            Ordering::Less => return None,
-            Ordering::Equal => old.next(),
-            Ordering::Greater => None,
-        };
-        let is_same = before.is_some_and(|before| before.id == after.id);
-        if !is_same && !config.excludes(&after.path) {
+    for Change { before, after, .. } in last.files.changes_by(&tree.files, |old, new| old.id == new.id) {
+        let after = after?;
+        if !config.excludes(&after.path) {
             changed.push(ChangedFile { before, after });
         }
     }
     let is_small = changed.len() <= tree.files.len() / 2;
     let has_settings = changed.iter().any(|file| *file.after.path == *CONFIG_PATH);
-    (old.next().is_none() && is_small && !has_settings).then_some(changed)
+    (is_small && !has_settings).then_some(changed)
 }
 
 /// Reports whether there is nothing to say about a file, beside what its documents are.

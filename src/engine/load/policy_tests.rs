@@ -32,7 +32,7 @@ pub(super) fn of(tree: &SourceTree, cache: &mut FileCache) -> FleetTests {
 
 /// Reads the sound tests of a tree. The faults of others are reported where all documents are read.
 fn tests_in(tree: &SourceTree, cache: &mut FileCache) -> Vec<Arc<PolicyTest>> {
-    let in_folder = tree.files.iter().filter(|file| {
+    let in_folder = tree.files.values().filter(|file| {
         file.path.starts_with(policy_tests::FOLDER) && !policy_tests::is_of_an_example(&file.path)
     });
     let mut tests: Vec<Arc<PolicyTest>> = Vec::new();

@@ -17,7 +17,7 @@ pub(super) struct Settings {
 
 impl Settings {
     pub(super) fn of(tree: &SourceTree, dialects: Dialects, cache: &mut FileCache) -> Settings {
-        let files = cache.read_all(tree.files.iter().filter(|file| *file.path == *CONFIG_PATH));
+        let files = cache.read_all(tree.files.get(CONFIG_PATH).into_iter());
         let refused =
             tree.found.errors().any(|one| one.at.as_ref().is_some_and(|at| *at.file == *CONFIG_PATH));
         let settings = files.first().and_then(|(_, file)| Settings::in_file(file, dialects));

@@ -77,13 +77,11 @@ impl ReadTree {
     /// Sorts the tree's documents into good and broken ones.
     pub fn survey(&self, tree: &SourceTree) -> Survey {
         let ReadTree { objects, assembled, loaded, .. } = self;
-        let texts: BTreeMap<&str, &[u8]> =
-            tree.files.iter().map(|file| (&*file.path, &**file.bytes)).collect();
         let mut survey = Survey::default();
         for index in objects.countable(&assembled.faulty) {
             let (document, slot) = (&objects.documents[index], &objects.slots[index]);
             let path = document.at.file.to_string();
-            let text = texts.get(path.as_str()).copied().unwrap_or_default();
+            let text = tree.files.get(&*path).map(|file| &**file.bytes).unwrap_or_default();
             let bytes = chunk_of(text, document, slot).into_owned();
             survey.good.insert(document.key.clone(), Text { path, bytes, place: index });
         }

@@ -13,7 +13,7 @@ use crate::access::Judged;
 use crate::dialects::{Claim, Document};
 use berth_base::diag::{Diagnostic, Severity};
 use berth_base::model::{Key, Shared};
-use berth_base::source::{FileBytes, SourceTree};
+use berth_base::source::SourceTree;
 
 /// The tree's objects, each key once, with their places.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ impl TreeObjects {
     /// Returns the text of a file's documents that count.
     pub(super) fn countable_text(&self, tree: &SourceTree, path: &str, faulty: &BTreeSet<usize>) -> Vec<u8> {
         let mut form = Vec::new();
-        let Some(file) = tree.files.iter().find(|file| *file.path == *path) else { return form };
+        let Some(file) = tree.files.get(path) else { return form };
         for index in self.countable(faulty).filter(|index| *self.documents[*index].at.file == *path) {
             append(&mut form, &chunk_of(&file.bytes, &self.documents[index], &self.slots[index]));
         }
@@ -82,7 +82,7 @@ pub(super) fn read_files(
     config: &FleetConfig,
     cache: &mut FileCache,
 ) -> Vec<(Arc<str>, Shared<FileDocuments>)> {
-    cache.read_all(tree.files.iter().filter(|file| !config.excludes(&file.path)))
+    cache.read_all(tree.files.values().filter(|file| !config.excludes(&file.path)))
 }
 
 /// Takes the objects of files, each once. `winners` says which of several of one name counts, where that is not
@@ -170,12 +170,10 @@ pub(super) fn find_broken<'a>(
 ) -> Vec<BrokenFile<'a>> {
     let mut broken: BTreeMap<&str, BrokenFile<'a>> = BTreeMap::new();
     let at_fault: BTreeSet<usize> = faulty.iter().map(|index| objects.owners[*index]).collect();
-    let texts: BTreeMap<&str, &FileBytes> =
-        tree.files.iter().map(|file| (&*file.path, &file.bytes)).collect();
     for (index, (path, is_broken)) in objects.files.iter().enumerate() {
         let refused = objects.refused_in.contains(path);
         if *is_broken || refused || at_fault.contains(&index) {
-            let text = texts.get(&**path).map(|bytes| &****bytes).unwrap_or_default();
+            let text = tree.files.get(path).map(|file| &**file.bytes).unwrap_or_default();
             broken.insert(path, BrokenFile { path, text, good: Vec::new(), refused });
         }
     }
@@ -190,7 +188,7 @@ pub(super) fn find_broken<'a>(
     for (severity, at) in found.iter().filter_map(|one| Some((one.severity, one.at.as_ref()?))) {
         let path: &'a str = &at.file;
         if berth_base::source::wanted(path)
-            && !texts.contains_key(path)
+            && !tree.files.contains_key(path)
             && (severity == Severity::Error || had(path))
         {
             broken.insert(path, BrokenFile { path, text: &[], good: Vec::new(), refused: false });

@@ -1,5 +1,5 @@
-//! The larger trees that were written last, in memory: each publication edits the folder of all clusters, and many edit
-//! the same namespaces.
+//! The larger trees that were read or written last, in memory: each publication edits the folder of all clusters, many
+//! edit the same namespaces, and a source is compared with the one before.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -48,7 +48,7 @@ impl RecentTrees {
         trees.iter().find(|known| known.id == id).map(|known| known.bytes.clone())
     }
 
-    /// Remembers a tree in place of the one that it was made of.
+    /// Remembers a tree in place of the one before it.
     pub(super) fn replace(&self, before: TreeId, id: TreeId, bytes: Arc<[u8]>) {
         if bytes.len() < LARGE {
             return;

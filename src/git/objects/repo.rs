@@ -74,6 +74,17 @@ pub enum EntryKind {
     },
 }
 
+impl EntryKind {
+    pub(super) fn of(mode: u32, id: [u8; 20]) -> EntryKind {
+        match mode {
+            MODE_FOLDER => EntryKind::Folder(TreeId(id)),
+            // Some old tools wrote plain files as group-writable ones.
+            MODE_FILE | 0o100_664 => EntryKind::File(ContentId(id)),
+            _ => EntryKind::Other { mode, id },
+        }
+    }
+}
+
 /// The difference of a path between two trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathChange {
@@ -383,13 +394,6 @@ fn cannot_open(path: String, error: &git2::Error) -> GitError {
     }
 }
 
-pub(super) fn kind_of(entry: &git2::TreeEntry<'_>) -> EntryKind {
-    let mode = u32::try_from(entry.filemode_raw()).unwrap_or_default();
-    let id = bytes_of(entry.id());
-    match mode {
-        MODE_FOLDER => EntryKind::Folder(TreeId(id)),
-        // Some old tools wrote plain files as group-writable ones.
-        MODE_FILE | 0o100_664 => EntryKind::File(ContentId(id)),
-        _ => EntryKind::Other { mode, id },
-    }
+fn kind_of(entry: &git2::TreeEntry<'_>) -> EntryKind {
+    EntryKind::of(u32::try_from(entry.filemode_raw()).unwrap_or_default(), bytes_of(entry.id()))
 }

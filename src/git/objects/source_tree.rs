@@ -3,17 +3,17 @@
 //! The same files count as in a folder, and skipped files are reported in the same words.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::iter::Peekable;
 
 use super::error::GitError;
 use super::id::{CommitId, TreeId, oid};
-use super::raw_tree;
-use super::repo::{EntryKind, MODE_EXECUTABLE, MODE_LINK, MODE_SUBMODULE, Repo, kind_of};
+use super::raw_tree::{self, Change};
+use super::repo::{EntryKind, MODE_EXECUTABLE, MODE_LINK, MODE_SUBMODULE, Repo};
 use berth_base::cache::Cache;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
-use berth_base::model::{ContentId, Shared};
+use berth_base::model::{ContentId, Map, map};
 use berth_base::source::{
-    FileBytes, SourceFile, SourceTree, WeakBytes, fault_of_entry, wanted, wanted_folder,
+    FileBytes, SourceFile, SourceFiles, SourceTree, WeakBytes, fault_of_entry, wanted, wanted_folder,
 };
 use berth_base::yaml::Limits;
 
@@ -25,39 +25,38 @@ pub fn read_source(repo: &Repo, commit: CommitId) -> Result<SourceTree, GitError
     read_source_with_cache(repo, commit, &mut SourceCache::default())
 }
 
-/// The files and folders that were read before.
+/// The files that were read before.
 #[derive(Clone, Debug, Default)]
 pub struct SourceCache {
-    /// As long as a folder has them.
+    /// As long as a tree has them.
     blobs: BTreeMap<ContentId, WeakBytes>,
-    /// The number of blobs that some folder had when they were last looked through.
+    /// The number of blobs that some tree had when they were last looked through.
     n_had: usize,
-    /// By the tree and the path, which stands in the paths of its files.
-    folders: Cache<(TreeId, String), Arc<Folder>>,
-    trees: Cache<TreeId, SourceTree>,
-    /// The files of the tree that was read last: most of the next one are the same.
-    last: Shared<Vec<SourceFile>>,
+    trees: Cache<TreeId, ReadTree>,
+    /// The tree that was read last: the next one is made of it.
+    last: Option<(TreeId, ReadTree)>,
+    /// The files of another process's last tree, until one is read here.
+    known: SourceFiles,
 }
 
-/// All that is below a folder.
+/// All that berth reads of a tree.
 #[derive(Clone, Debug, Default)]
-struct Folder {
-    /// In path order.
-    files: Vec<SourceFile>,
-    /// See [`SourceTree::found`].
-    found: Diagnostics,
+struct ReadTree {
+    files: SourceFiles,
+    /// What is said of entries that are not read, by their places. See [`SourceTree::found`].
+    found: Map<Vec<u8>, Diagnostic>,
 }
 
 impl SourceCache {
-    /// Begins with the blobs of a tree that was read before.
+    /// Begins with the files of a tree that was read before.
     pub fn of(tree: &SourceTree) -> SourceCache {
-        let blobs: BTreeMap<_, _> = tree.files.iter().map(|file| (file.id, file.bytes.downgrade())).collect();
-        SourceCache { n_had: blobs.len(), blobs, last: tree.files.clone(), ..SourceCache::default() }
+        let blobs: BTreeMap<_, _> =
+            tree.files.values().map(|file| (file.id, file.bytes.downgrade())).collect();
+        SourceCache { n_had: blobs.len(), blobs, known: tree.files.clone(), ..SourceCache::default() }
     }
 
     /// Forgets what was not used since the last call.
     pub fn forget_unused(&mut self) {
-        self.folders.forget_unused();
         self.trees.forget_unused();
         // A look at all of them waits until an eighth may have gone.
         if self.blobs.len() > self.n_had + self.n_had / 8 {
@@ -67,25 +66,36 @@ impl SourceCache {
     }
 }
 
-/// [`read_source`], with the files that were read before.
+/// [`read_source`], with what was read before: entries that the last tree has too are passed over.
 pub fn read_source_with_cache(
     repo: &Repo,
     commit: CommitId,
     cache: &mut SourceCache,
 ) -> Result<SourceTree, GitError> {
     let root = repo.commit(commit)?.tree;
-    if let Some(tree) = cache.trees.get(&root) {
-        return Ok(tree);
-    }
-    let odb = repo.inner.odb().map_err(GitError::failed("opening the object database"))?;
-    let last = std::mem::take(&mut cache.last);
-    let Folder { files, mut found } =
-        Reader { repo, odb, last: &last, cache: &mut *cache }.read_folder(root, "", 0)?;
+    let tree = match cache.trees.get(&root) {
+        Some(tree) => tree,
+        None => {
+            let tree = read_tree(repo, root, cache)?;
+            cache.trees.insert(root, tree.clone());
+            cache.last = Some((root, tree.clone()));
+            cache.known = SourceFiles::new();
+            tree
+        }
+    };
+    let mut found = Diagnostics::new();
+    found.extend(tree.found.values().cloned());
     found.sort();
-    let tree = SourceTree { files: files.into(), found, ..SourceTree::default() };
-    cache.trees.insert(root, tree.clone());
-    cache.last = tree.files.clone();
-    Ok(tree)
+    Ok(SourceTree { files: tree.files, found, ..SourceTree::default() })
+}
+
+fn read_tree(repo: &Repo, root: TreeId, cache: &mut SourceCache) -> Result<ReadTree, GitError> {
+    let odb = repo.inner.odb().map_err(GitError::failed("opening the object database"))?;
+    let (last, tree) = cache.last.clone().unwrap_or((TreeId::EMPTY, ReadTree::default()));
+    let known = cache.known.iter().peekable();
+    let mut reader = Reader { repo, odb, tree, known, blobs: &mut cache.blobs };
+    reader.folder(last, root, "", 0)?;
+    Ok(reader.tree)
 }
 
 /// Reads a file of a commit; `None` where the path names no plain file.
@@ -113,130 +123,127 @@ fn file_of(kind: EntryKind) -> Option<ContentId> {
     }
 }
 
+/// The tree that was read last, on its way to another one.
 struct Reader<'r, 'b> {
     repo: &'r Repo,
     odb: git2::Odb<'r>,
-    last: &'b [SourceFile],
-    cache: &'b mut SourceCache,
+    tree: ReadTree,
+    known: Peekable<map::Iter<'b, SourceFile>>,
+    blobs: &'b mut BTreeMap<ContentId, WeakBytes>,
 }
 
 impl Reader<'_, '_> {
-    fn folder(&mut self, id: TreeId, prefix: &str, depth: usize) -> Result<Arc<Folder>, GitError> {
-        let key = (id, prefix.to_owned());
-        if let Some(folder) = self.cache.folders.get(&key) {
-            return Ok(folder);
+    /// Reads what is not the same below a folder.
+    fn folder(&mut self, before: TreeId, after: TreeId, prefix: &str, depth: usize) -> Result<(), GitError> {
+        let [old, new] = [self.repo.tree_bytes(before)?, self.repo.tree_bytes(after)?];
+        let malformed = || GitError::Failed {
+            doing: format!("reading tree {after}"),
+            message: "it holds more than entries of a tree".to_owned(),
+        };
+        for change in raw_tree::changes(&old, &new).ok_or_else(malformed)? {
+            self.entry(prefix, change, depth)?;
         }
-        let folder = Arc::new(self.read_folder(id, prefix, depth)?);
-        self.cache.folders.insert(key, folder.clone());
-        Ok(folder)
+        self.repo.recent.trees.replace(before, after, new);
+        Ok(())
     }
 
-    fn read_folder(&mut self, id: TreeId, prefix: &str, depth: usize) -> Result<Folder, GitError> {
-        let mut folder = Folder::default();
-        let Folder { files, found } = &mut folder;
-        let (_, before) = self.last.split_at(self.last.partition_point(|file| *file.path < *prefix));
-        let (before, _) = before.split_at(before.partition_point(|file| file.path.starts_with(prefix)));
-        files.reserve_exact(before.len());
-        let mut before = before.iter().peekable();
-        let Some(tree) = self.repo.find_tree(id)? else { return Ok(folder) };
-        for entry in tree.iter() {
-            let (name, kind) = (entry.name_bytes(), kind_of(&entry));
-            if let Some(id) = file_of(kind) {
-                // Whatever was read once is read again, for the same reasons.
-                let is_this = |file: &&SourceFile| file.id == id && below(prefix, file) == name;
-                if !before.peek().is_some_and(is_this) {
-                    let comes_before = |file: &&SourceFile| below(prefix, file) < name;
-                    while before.next_if(comes_before).is_some() {}
-                }
-                if let Some(known) = before.next_if(is_this) {
-                    files.push(known.clone());
-                    continue;
-                }
-            }
-            let name = match str::from_utf8(name) {
-                Ok(name) => name,
-                Err(_) => {
-                    let shown = format!("{prefix}{}", String::from_utf8_lossy(name));
-                    let folder = matches!(kind, EntryKind::Folder(_));
-                    if wanted(&shown) || (folder && wanted_folder(&shown)) {
-                        let fault = "the name is not UTF-8 text, so the file is not read";
-                        found.push(Diagnostic::error(Pos::file(shown), fault).hint("rename it"));
-                    }
-                    continue;
-                }
-            };
-            if let Some(fault) = fault_of_entry(name) {
-                // A slash of the name itself must not look like one between folders.
-                let shown = format!("{prefix}{}", name.replace('/', "\\u{2f}"));
-                if wanted(&shown) || (matches!(kind, EntryKind::Folder(_)) && wanted_folder(&shown)) {
-                    found.push(Diagnostic::error(Pos::file(shown), fault).hint("rename it"));
-                }
-                continue;
-            }
-            let path = format!("{prefix}{name}");
-            match kind {
-                EntryKind::Folder(_) if !wanted_folder(&path) => {}
-                EntryKind::Folder(_) if depth == DEEPEST => {
-                    let message = format!("folders nest deeper than {DEEPEST}; what is below is not read");
-                    found.push(Diagnostic::error(Pos::file(path), message));
-                }
-                EntryKind::Folder(id) => {
-                    let below = self.folder(id, &format!("{path}/"), depth + 1)?;
-                    files.extend_from_slice(&below.files);
-                    found.extend(below.found.iter().cloned());
-                }
-                EntryKind::Other { mode: MODE_LINK, .. } => found.extend(link(&path, name)),
-                EntryKind::Other { mode: MODE_SUBMODULE, .. } => found.push(
-                    Diagnostic::warning(Pos::file(path), "a submodule is not read")
-                        .hint("put the files into this repository"),
-                ),
-                kind => {
-                    if let Some(id) = file_of(kind).filter(|_| wanted(&path)) {
-                        match self.file(path, id)? {
-                            Ok(file) => files.push(file),
-                            Err(too_large) => found.push(too_large),
-                        }
-                    }
-                }
-            }
+    fn entry(&mut self, prefix: &str, change: Change<'_>, depth: usize) -> Result<(), GitError> {
+        let Change { name: raw_name, is_folder, before, after } = change;
+        let place = || place(prefix, raw_name, is_folder);
+        if before.is_some() {
+            self.tree.found.remove(&place());
         }
-        // In Git's order whole paths ascend. Only a tree that somebody made by hand has another one.
-        let place = |entry: &git2::TreeEntry<'_>| matches!(kind_of(entry), EntryKind::Folder(_));
-        let ascends = |one: &git2::TreeEntry<'_>, other: &git2::TreeEntry<'_>| {
-            let [one_is_folder, other_is_folder] = [one, other].map(place);
-            raw_tree::in_order((one.name_bytes(), one_is_folder), (other.name_bytes(), other_is_folder))
-                .is_le()
+        let name = match readable(prefix, raw_name, is_folder) {
+            Ok(name) => name,
+            Err(fault) => {
+                let fault = fault.filter(|_| after.is_some());
+                self.tree.found.extend(fault.map(|fault| (place(), fault)));
+                return Ok(());
+            }
         };
-        if !tree.iter().is_sorted_by(ascends) {
-            files.sort_by(|one, other| one.path.cmp(&other.path));
+        let path = format!("{prefix}{name}");
+        let [old, new] = [before, after].map(|side| match side {
+            Some(EntryKind::Folder(id)) => Some(id),
+            _ => None,
+        });
+        if before.is_some() && old.is_none() {
+            self.tree.files.take(&*path);
         }
-        Ok(folder)
+        let is_folder = (old.is_some() || new.is_some()) && wanted_folder(&path);
+        if is_folder && depth < DEEPEST {
+            let [old, new] = [old, new].map(|side| side.unwrap_or(TreeId::EMPTY));
+            self.folder(old, new, &format!("{path}/"), depth + 1)?;
+        }
+        let found = match after {
+            None => None,
+            Some(EntryKind::Folder(_)) => (is_folder && depth == DEEPEST).then(|| {
+                let message = format!("folders nest deeper than {DEEPEST}; what is below is not read");
+                Diagnostic::error(Pos::file(path), message)
+            }),
+            Some(EntryKind::Other { mode: MODE_LINK, .. }) => link(&path, name),
+            Some(EntryKind::Other { mode: MODE_SUBMODULE, .. }) => Some(
+                Diagnostic::warning(Pos::file(path), "a submodule is not read")
+                    .hint("put the files into this repository"),
+            ),
+            Some(kind) => match file_of(kind).filter(|_| wanted(&path)) {
+                Some(id) => self.file(path, id)?,
+                None => None,
+            },
+        };
+        self.tree.found.extend(found.map(|found| (place(), found)));
+        Ok(())
     }
 
     /// Reads a file. One that is too large is skipped, which the diagnostic says.
-    fn file(&mut self, path: String, id: ContentId) -> Result<Result<SourceFile, Diagnostic>, GitError> {
-        if let Some(bytes) = self.cache.blobs.get(&id).and_then(WeakBytes::upgrade) {
-            return Ok(Ok(SourceFile { path: path.into(), id, bytes }));
+    fn file(&mut self, path: String, id: ContentId) -> Result<Option<Diagnostic>, GitError> {
+        while self.known.next_if(|(known, _)| ***known < *path).is_some() {}
+        // Whatever was read once is read again, for the same reasons.
+        if let Some((_, file)) = self.known.next_if(|(_, file)| *file.path == *path && file.id == id) {
+            self.tree.files.put(file.clone());
+            return Ok(None);
         }
-        let doing = || format!("reading `{path}`");
-        let (size, _) = self.odb.read_header(oid(id.0)).map_err(GitError::failed(doing()))?;
-        let limit = Limits::default().bytes;
-        if size > limit {
-            let message = format!("the file has more than the {limit} bytes that are read");
-            let too_large = Diagnostic::error(Pos::file(path), message);
-            return Ok(Err(too_large.hint("split it into smaller files")));
-        }
-        self.repo.flush_for(oid(id.0))?;
-        let object = self.odb.read(oid(id.0)).map_err(GitError::failed(doing()))?;
-        let bytes = FileBytes::from(object.data());
-        self.cache.blobs.insert(id, bytes.downgrade());
-        Ok(Ok(SourceFile { path: path.into(), id, bytes }))
+        let bytes = match self.blobs.get(&id).and_then(WeakBytes::upgrade) {
+            Some(bytes) => bytes,
+            None => {
+                let doing = || format!("reading `{path}`");
+                let (size, _) = self.odb.read_header(oid(id.0)).map_err(GitError::failed(doing()))?;
+                let limit = Limits::default().bytes;
+                if size > limit {
+                    let message = format!("the file has more than the {limit} bytes that are read");
+                    let too_large = Diagnostic::error(Pos::file(path), message);
+                    return Ok(Some(too_large.hint("split it into smaller files")));
+                }
+                self.repo.flush_for(oid(id.0))?;
+                let object = self.odb.read(oid(id.0)).map_err(GitError::failed(doing()))?;
+                let bytes = FileBytes::from(object.data());
+                self.blobs.insert(id, bytes.downgrade());
+                bytes
+            }
+        };
+        self.tree.files.put(SourceFile { path: path.into(), id, bytes });
+        Ok(None)
     }
 }
 
-/// Returns the path of a file below a folder that it is in.
-fn below<'f>(prefix: &str, file: &'f SourceFile) -> &'f [u8] {
-    file.path.as_bytes().get(prefix.len()..).unwrap_or_default()
+/// Returns what no other entry of the whole tree has. A slash of the name itself is not like one between folders.
+fn place(prefix: &str, name: &[u8], is_folder: bool) -> Vec<u8> {
+    let name = name.iter().map(|byte| if *byte == b'/' { 0 } else { *byte });
+    prefix.bytes().chain(name).chain(is_folder.then_some(b'/')).collect()
+}
+
+/// Returns the name of an entry that can be read, or what is to be said of it.
+fn readable<'n>(prefix: &str, name: &'n [u8], is_folder: bool) -> Result<&'n str, Option<Diagnostic>> {
+    let (shown, fault) = match str::from_utf8(name) {
+        Ok(name) => match fault_of_entry(name) {
+            None => return Ok(name),
+            // A slash of the name itself must not look like one between folders.
+            Some(fault) => (name.replace('/', "\\u{2f}").into(), fault),
+        },
+        Err(_) => (String::from_utf8_lossy(name), "the name is not UTF-8 text, so the file is not read"),
+    };
+    let shown = format!("{prefix}{shown}");
+    let is_missed = wanted(&shown) || (is_folder && wanted_folder(&shown));
+    Err(is_missed.then(|| Diagnostic::error(Pos::file(shown), fault).hint("rename it")))
 }
 
 /// Tells of a link that looks as if people meant it to be read.

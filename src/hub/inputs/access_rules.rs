@@ -40,18 +40,16 @@ pub(super) fn of(
     if kept.is_empty() {
         return Ok(RulesFrom::Earlier(tree.into()));
     }
-    tree.files.retain(|file| !kept.contains_key(&*file.path));
     tree.found.retain(|one| one.at.as_ref().is_none_or(|at| !kept.contains_key(&*at.file)));
     let form = |(path, bytes): (String, Vec<u8>)| SourceFile::new(path, bytes);
     tree.files.extend(kept.into_iter().map(form));
-    tree.files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(RulesFrom::Earlier(tree.into()))
 }
 
 /// Reports whether the folders of a tree hold anything, even what cannot be read.
 fn has_rules(tree: &SourceTree) -> bool {
     let met = tree.found.iter().filter_map(|found| Some(&*found.at.as_ref()?.file));
-    tree.files.iter().map(|file| &*file.path).chain(met).any(is_in_folder)
+    tree.files.keys().map(|path| &**path).chain(met).any(is_in_folder)
 }
 
 fn is_in_folder(path: &str) -> bool {

@@ -48,10 +48,8 @@ impl PassInputs {
     fn published_tree(&mut self, repo: &Repo, source: git::CommitId) -> Result<SourceTree, InputError> {
         let mut tree = git::read_source_with_cache(repo, source, &mut self.cache.source)?;
         let kept = last_good::kept_of(repo, &self.current)?;
-        tree.files.retain(|file| !kept.contains_key(&*file.path));
         tree.found.retain(|one| one.at.as_ref().is_none_or(|at| !kept.contains_key(&*at.file)));
         tree.files.extend(kept.into_iter().map(|(path, bytes)| SourceFile::new(path, bytes)));
-        tree.files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(tree)
     }
 }
@@ -172,10 +170,7 @@ impl Trials for Step<'_> {
 /// Hands the last good forms to loading. What a trial breaks has its form of before.
 fn with_before<T>(forms: &GoodForms, before: &SourceTree, run: impl FnOnce(History<'_>) -> T) -> T {
     let GoodForms::Found(forms) = forms else { return forms.with(run) };
-    let earlier = |path: &str| -> Option<Arc<[u8]>> {
-        let place = before.files.binary_search_by(|file| (*file.path).cmp(path)).ok()?;
-        Some((*before.files[place].bytes).clone())
-    };
+    let earlier = |path: &str| -> Option<Arc<[u8]>> { Some((*before.files.get(path)?.bytes).clone()) };
     run(History::Known(&|path| forms.get(path).cloned().or_else(|| earlier(path))))
 }
 

@@ -108,9 +108,7 @@ impl FormSearch<'_> {
         let mut tree = git::read_source(self.repo, published)?;
         // The last good forms replace the files that were refused then.
         tree.rules_from = RulesFrom::Nowhere;
-        tree.files.retain(|file| !in_force.kept.contains_key(&*file.path));
         tree.files.extend(in_force.kept.iter().map(source_file));
-        tree.files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(load::survey_with_cache(&tree, parsed))
     }
 
@@ -179,24 +177,20 @@ impl FormSearch<'_> {
 
 /// Files of the last publication that now stand below a link or a submodule, or are one.
 fn replaced_by_links(tree: &SourceTree, before: &Survey) -> BTreeSet<String> {
-    let there: BTreeSet<&str> = tree.files.iter().map(|file| &*file.path).collect();
     let met: Vec<&str> = tree.found.iter().filter_map(|found| Some(&*found.at.as_ref()?.file)).collect();
     let is_below = |path: &str| {
         met.iter()
             .any(|met| path.strip_prefix(met).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
     };
     let paths = before.good.values().map(|text| text.path.as_str());
-    paths.filter(|path| !there.contains(path) && is_below(path)).map(str::to_owned).collect()
+    paths.filter(|path| !tree.files.contains_key(*path) && is_below(path)).map(str::to_owned).collect()
 }
 
 fn with_files<'a>(tree: &SourceTree, files: impl Iterator<Item = (&'a String, &'a Vec<u8>)>) -> SourceTree {
-    let files = tree.files.iter().cloned().chain(files.map(source_file));
-    let all: BTreeMap<Arc<str>, SourceFile> = files.map(|file| (file.path.clone(), file)).collect();
-    SourceTree {
-        files: all.into_values().collect(),
-        rules_from: tree.rules_from.clone(),
-        ..SourceTree::default()
-    }
+    let (there, rules_from) = (tree.files.clone(), tree.rules_from.clone());
+    let mut tree = SourceTree { files: there, rules_from, ..SourceTree::default() };
+    tree.files.extend(files.map(source_file));
+    tree
 }
 
 fn source_file((path, bytes): (&String, &Vec<u8>)) -> SourceFile {

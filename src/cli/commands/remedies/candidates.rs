@@ -268,7 +268,7 @@ impl Question<'_> {
         let folder =
             placement.origin.file.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
         let file = format!("{folder}{namespace}-{set}-binding.yaml");
-        if self.tree.files.iter().any(|one| *one.path == *file) {
+        if self.tree.files.contains_key(&*file) {
             return None;
         }
         let document = (sets.binding)(namespace, set);

@@ -80,7 +80,7 @@ fn key_of(found: &Found) -> Key {
 
 /// The objects of a file that fit.
 pub(super) fn places(tree: &SourceTree, file: &str, fits: impl Fn(&Found) -> bool) -> Vec<Place> {
-    let Some(source) = tree.files.iter().find(|one| *one.path == *file) else { return Vec::new() };
+    let Some(source) = tree.files.get(file) else { return Vec::new() };
     let found = objects(&source.bytes).found.into_iter().filter(|found| fits(found));
     found.map(|found| Place { file: source.path.clone(), found }).collect()
 }
@@ -111,17 +111,11 @@ pub(super) fn made(tree: &SourceTree, edits: &[&FileEdit]) -> Option<SourceTree>
         texts.insert(file.clone(), apply(&text, &found, std::slice::from_ref(change)).ok()?);
     }
     let mut edited = tree.clone();
-    for (path, text) in texts {
-        let file = SourceFile::new(path, text.into_bytes());
-        match edited.files.binary_search_by(|one| one.path.cmp(&file.path)) {
-            Ok(index) => edited.files[index] = file,
-            Err(index) => edited.files.insert(index, file),
-        }
-    }
+    edited.files.extend(texts.into_iter().map(|(path, text)| SourceFile::new(path, text.into_bytes())));
     Some(edited)
 }
 
 fn text_of(tree: &SourceTree, path: &str) -> Option<String> {
-    let file = tree.files.iter().find(|file| *file.path == *path)?;
+    let file = tree.files.get(path)?;
     Some(std::str::from_utf8(&file.bytes).ok()?.to_owned())
 }

@@ -140,7 +140,7 @@ impl Steered {
         let is_free = |one: &&String| {
             let policy = Key::new("berth.dev", KIND, namespace, one);
             let file = format!("{}/{one}.yaml", args.dir.trim_matches('/'));
-            !policies.contains_key(&policy) && !self.tree.tree.files.iter().any(|known| *known.path == *file)
+            !policies.contains_key(&policy) && !self.tree.tree.files.contains_key(&*file)
         };
         let chosen = names.iter().find(is_free).unwrap_or(&names[2]);
         let mut metadata = json!({"name": chosen});

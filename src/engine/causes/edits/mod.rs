@@ -182,9 +182,6 @@ impl Edits {
 
 /// The files that differ between two trees.
 fn changed_files(before: &SourceTree, after: &SourceTree) -> BTreeMap<Arc<str>, ChangedFile> {
-    let [old, new] = [before, after].map(|tree| {
-        tree.files.iter().map(|file| (&file.path, file)).collect::<BTreeMap<&Arc<str>, &SourceFile>>()
-    });
     let mut found: BTreeMap<&Arc<str>, [Vec<Diagnostic>; 2]> = BTreeMap::new();
     for (side, tree) in [before, after].into_iter().enumerate() {
         for one in tree.found.iter() {
@@ -193,16 +190,15 @@ fn changed_files(before: &SourceTree, after: &SourceTree) -> BTreeMap<Arc<str>, 
             }
         }
     }
-    let paths: BTreeSet<&Arc<str>> = old.keys().chain(new.keys()).chain(found.keys()).copied().collect();
+    let files = before.files.changes_by(&after.files, |old, new| old.id == new.id).map(|change| change.key);
+    let said = found.iter().filter(|(_, [before, after])| before != after).map(|(path, _)| *path);
+    let paths: BTreeSet<&Arc<str>> = files.chain(said).collect();
     let changed = |path: &Arc<str>| {
-        let [before, after] = [&old, &new].map(|side| side.get(path).copied());
+        let [before, after] = [before, after].map(|tree| tree.files.get(path).cloned());
         let found = found.get(path).cloned().unwrap_or_default();
-        let is_same = before.map(|file| file.id) == after.map(|file| file.id) && found[0] == found[1];
-        let (before, after) = (before.cloned(), after.cloned());
-        (!is_same)
-            .then(|| (path.clone(), ChangedFile { before, after, found, whole: None, pieces: Vec::new() }))
+        (path.clone(), ChangedFile { before, after, found, whole: None, pieces: Vec::new() })
     };
-    paths.into_iter().filter_map(changed).collect()
+    paths.into_iter().map(changed).collect()
 }
 
 fn add_spots(spots: &mut BTreeMap<Key, Vec<Spot>>, path: &Arc<str>, pieces: &[Piece]) {

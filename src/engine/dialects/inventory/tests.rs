@@ -5,7 +5,7 @@ use crate::load::{History, Loaded, load};
 
 fn loaded(text: &str) -> Loaded {
     let files = vec![SourceFile::new("profiles.yaml", text.as_bytes())];
-    load(&SourceTree { files: files.into(), ..SourceTree::default() }, History::None)
+    load(&SourceTree { files: files.into_iter().collect(), ..SourceTree::default() }, History::None)
 }
 
 fn said(loaded: &Loaded) -> Vec<String> {

@@ -18,7 +18,7 @@ fn a_stored_fleet_reads_as_it_was() {
     let mut trees = vec![read_dir(&folder, &Limits::default()).expect("a folder")];
     archives(&folder, &mut trees);
     trees.push(SourceTree {
-        files: vec![SourceFile::new("policy.yaml", policy(WHOLE).as_bytes())].into(),
+        files: [SourceFile::new("policy.yaml", policy(WHOLE).as_bytes())].into(),
         ..SourceTree::default()
     });
     assert!(trees.len() > 50, "only {} trees", trees.len());

@@ -28,7 +28,7 @@ proptest! {
     #[test]
     fn any_bytes_load(bytes in prop::collection::vec(any::<u8>(), 0..300), before in text()) {
         let mut files = tree(&[]);
-        files.files.push(SourceFile::new("a.yaml", bytes));
+        files.files.put(SourceFile::new("a.yaml", bytes));
         load_after(&[("a.yaml", &before)], &files);
     }
 

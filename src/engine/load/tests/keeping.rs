@@ -48,7 +48,7 @@ fn what_a_kept_document_has_wrong_is_not_reported() {
 fn a_whole_file_that_can_not_be_read_keeps_all_of_it() {
     let before = doc("Member", "a", "") + &doc("Member", "b", "");
     let mut files = tree(&[]);
-    files.files.push(SourceFile::new("a.yaml", b"a: \xFF".as_slice()));
+    files.files.put(SourceFile::new("a.yaml", b"a: \xFF".as_slice()));
     files.found.push(Diagnostic::error(Pos::file("b.yaml"), "too large"));
     files.found.push(Diagnostic::warning(Pos::file("c.yaml"), "a symbolic link"));
     let loaded = load_after(

@@ -36,7 +36,8 @@ fn fleet_with(policies: &[(&str, &str)], annotations: &str) -> Fleet {
     };
     let mut files = vec![SourceFile::new("fleet.yaml", fleet.as_bytes())];
     files.extend(policies.iter().map(policy));
-    let loaded = load(&SourceTree { files: files.into(), ..SourceTree::default() }, History::None);
+    let loaded =
+        load(&SourceTree { files: files.into_iter().collect(), ..SourceTree::default() }, History::None);
     (*loaded.fleet).clone()
 }
 

@@ -98,7 +98,7 @@ impl World {
 fn loaded(objects: &[Json]) -> Shared<Fleet> {
     let text: String = objects.iter().map(|object| format!("---\n{object}\n")).collect();
     let file = SourceFile::new("a.yaml", text.as_bytes());
-    let loaded = load(&SourceTree { files: vec![file].into(), ..SourceTree::default() }, Files::None);
+    let loaded = load(&SourceTree { files: [file].into(), ..SourceTree::default() }, Files::None);
     assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
     loaded.fleet
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{EntryKind, GitError, SourceCache, read_file_at, read_source, read_source_with_cache};
+use crate::{EntryKind, GitError, SourceCache, TreeId, read_file_at, read_source, read_source_with_cache};
 use berth_base::source::{SourceFile, SourceTree};
 
 #[test]
@@ -86,9 +86,9 @@ fn a_source_tree_holds_yaml_in_path_order_and_no_dot_folders() {
     ];
     let commit = commit_files(&repo, "refs/heads/main", &files);
     let tree = read_source(&repo, commit).unwrap();
-    let paths: Vec<&str> = tree.files.iter().map(|file| &*file.path).collect();
+    let paths: Vec<&str> = tree.files.keys().map(|path| &**path).collect();
     assert_eq!(paths, ["a.yml", "b.yaml", "b/x.yaml"]);
-    assert_eq!(&**tree.files[2].bytes, b"1");
+    assert_eq!(&**tree.files["b/x.yaml"].bytes, b"1");
     assert!(tree.found.is_empty(), "{:?}", tree.found);
     assert_eq!(read_file_at(&repo, commit, "b/x.yaml").unwrap().as_deref(), Some(&b"1"[..]));
     for absent in ["b", "b/y.yaml", "b.yaml/x", ""] {
@@ -110,7 +110,7 @@ fn a_source_is_read_alike_after_any_other() {
         let commit = commit_files(&repo, &format!("refs/heads/{round}"), &files);
         let said = |tree: SourceTree| {
             let said = |file: &SourceFile| (file.path.clone(), file.id, file.bytes.to_vec());
-            tree.files.iter().map(said).collect::<Vec<_>>()
+            tree.files.values().map(said).collect::<Vec<_>>()
         };
         let expected = said(read_source(&repo, commit).unwrap());
         if round % 9 == 0 {
@@ -121,6 +121,56 @@ fn a_source_is_read_alike_after_any_other() {
             cache = SourceCache::of(&read_source(&repo, commit).unwrap());
         }
     }
+}
+
+/// Trees of entries by the bits of a number, among them those that are told of, and names for a folder or for none.
+struct Odd<'r> {
+    repo: &'r Repo,
+    blob: [u8; 20],
+}
+
+impl Odd<'_> {
+    /// Writes a tree, in no order and with names twice where the bits say so.
+    fn tree(&self, bits: usize, depth: usize) -> Result<git2::Oid, git2::Error> {
+        const NAMES: [&[u8]; 8] =
+            [b"a.yaml", b"a", b"a-b.yml", b".a", b"link.yaml", b"a/b.yaml", b"\xff.yaml", b"m"];
+        const MODES: [&str; 6] = ["100644", "40000", "120000", "160000", "100755", "100664"];
+        let mut entries: Vec<Vec<u8>> = Vec::new();
+        for (place, name) in NAMES.iter().enumerate().filter(|(place, _)| (bits >> place) & 1 == 1) {
+            let mode = MODES[(bits / (place + 3)) % MODES.len()];
+            let id = match mode {
+                "40000" if depth > 0 => self.tree(bits / (place + 2), depth - 1)?,
+                "40000" => continue,
+                _ => git2::Oid::from_bytes(&self.blob)?,
+            };
+            entries.push([mode.as_bytes(), b" ", name, &[0], id.as_bytes()].concat());
+        }
+        if bits.is_multiple_of(5) {
+            entries.reverse();
+        }
+        if bits.is_multiple_of(7) {
+            entries.extend_from_within(..entries.len() / 2);
+        }
+        self.repo.inner.odb()?.write(git2::ObjectType::Tree, &entries.concat())
+    }
+}
+
+#[test]
+fn an_odd_source_is_read_alike_after_any_other() {
+    let (_guard, repo) = bare();
+    let mut writer = Writer::new(&repo).unwrap();
+    let odd = Odd { repo: &repo, blob: writer.blob(b"a: 1").unwrap().0 };
+    let mut cache = SourceCache::default();
+    let (mut n_files, mut n_found) = (0, 0);
+    for round in 0..400_usize {
+        let tree = TreeId(odd.tree(round * 7_919 % 65_536, 3).unwrap().as_bytes().try_into().unwrap());
+        let commit = writer.commit(tree, &[], "x", &Identity::default(), 1).unwrap();
+        let said = |tree: SourceTree| (tree.files.keys().cloned().collect::<Vec<_>>(), tree.found);
+        let expected = said(read_source(&repo, commit).unwrap());
+        (n_files, n_found) = (n_files + expected.0.len(), n_found + expected.1.len());
+        assert_eq!(said(read_source_with_cache(&repo, commit, &mut cache).unwrap()), expected, "{round}");
+    }
+    assert!(n_files > 400 && n_found > 400, "{n_files} {n_found}");
 }
 
 #[test]

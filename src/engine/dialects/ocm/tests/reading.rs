@@ -10,7 +10,7 @@ const GROUP: &str = "cluster.open-cluster-management.io";
 
 fn read(text: &str) -> Loaded {
     let file = SourceFile::new("a.yaml", text.as_bytes());
-    load(&SourceTree { files: vec![file].into(), ..SourceTree::default() }, History::None)
+    load(&SourceTree { files: [file].into(), ..SourceTree::default() }, History::None)
 }
 
 fn messages(loaded: &Loaded) -> Vec<String> {
