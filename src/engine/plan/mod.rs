@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 pub use mentions::{Mention, mentions};
 
-use crate::state::{Comparison, FileDifference, Owner, PlaceOwners, State};
+use crate::state::{Comparison, FileDifference, ObjectIndex, Owner, PlaceOwners, State};
 use berth_base::model::shared::ByAllocation;
 use berth_base::model::{ContentId, Decision, Key, ObjectId, Pick, PickCursor};
 
@@ -163,18 +163,20 @@ pub fn count<'a>(changes: impl IntoIterator<Item = &'a ObjectChange>) -> Counts 
 
 /// Compares two states.
 pub fn plan(current: &State, next: &State) -> Plan {
-    plan_of(&Comparison::of(current, next))
+    let mut index = ObjectIndex::default();
+    index.update(&next.decisions);
+    plan_of(&Comparison::of(current, next), &index)
 }
 
-/// The differences of two states that were compared already, as a plan.
-pub fn plan_of(states: &Comparison<'_>) -> Plan {
+/// The differences of two states that were compared already, as a plan. The index is one of the next decisions.
+pub fn plan_of(states: &Comparison<'_>, index: &ObjectIndex) -> Plan {
     let (current, next) = (states.current, states.next);
     let mut by_path: BTreeMap<&str, Vec<FileDifference<'_>>> = BTreeMap::new();
     for file in states.files() {
         by_path.entry(file.path).or_default().push(file);
     }
     let there_after = by_path.iter().filter(|(_, files)| files.iter().any(|file| file.after.is_some()));
-    let owners_after = PlaceOwners::at(&next.decisions, there_after.map(|(path, _)| *path));
+    let owners_after = PlaceOwners::at(&next.decisions, index, there_after.map(|(path, _)| *path));
     let mut workloads: BTreeMap<&Key, Vec<ObjectChange>> = BTreeMap::new();
     let mut unaccounted = Vec::new();
     for (path, files) in by_path {

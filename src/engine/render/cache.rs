@@ -10,6 +10,7 @@ use super::Placed;
 use super::claims::{self, Claim, Groups};
 use super::inputs::RenderInputs;
 use super::warnings::Warnings;
+use crate::state::ObjectIndex;
 use berth_base::model::{ContentId, Decision, Fleet, Folder, Folders, Key, Map, Shared, differences};
 
 /// The inputs and results of the last rendering.
@@ -23,10 +24,10 @@ pub struct ProcessCache {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Results {
-    /// The workloads with an object at a path, by the path in lower case. Keys ascend.
-    pub(super) claimants: Map<String, Vec<Key>>,
     /// The decisions with their objects, without failures.
     pub(super) decisions: Map<Key, Decision>,
+    /// Of these decisions, when the last changes were found.
+    pub(super) objects: ObjectIndex,
     /// The folders with the claims' copies alone.
     pub(super) folders: Folders,
     /// The paths, in lower case, that the next rendering makes in any case.
@@ -95,20 +96,12 @@ impl Results {
         let (before, now) = (claims::group(old, &keys), claims::group(new, &keys));
         let unsettled = std::mem::take(&mut self.unsettled);
         let paths: BTreeSet<String> = before.keys().chain(now.keys()).chain(&unsettled).cloned().collect();
-        let claimants = paths.iter().filter_map(|path| self.claimants.get(path)).flatten();
+        self.objects.update(&self.decisions);
+        let claimants = self.objects.at(paths.iter().map(String::as_str)).into_keys();
         let others: BTreeSet<&Key> = claimants.filter(|key| !keys.contains(*key)).collect();
         let mut before = with_others(before, old, &others, &paths);
         let mut now = with_others(now, new, &others, &paths);
         for path in &paths {
-            let claimants = now.get(path).map(|claims| claims.iter().map(|claim| claim.workload.key.clone()));
-            match claimants {
-                Some(claimants) => {
-                    let mut claimants: Vec<Key> = claimants.collect();
-                    claimants.dedup();
-                    self.claimants.insert(path.clone(), claimants);
-                }
-                None => drop(self.claimants.remove(path)),
-            }
             let (Some([old]), Some([new])) =
                 (before.get_mut(path).map(Vec::as_mut_slice), now.get_mut(path).map(Vec::as_mut_slice))
             else {

@@ -1,16 +1,16 @@
 //! The cache of a rendering ↔ bytes, as far as the state that the rendering became does not tell it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Previous;
 use super::cache::{ProcessCache, Results};
 use super::inputs::RenderInputs;
 use super::warnings::Warnings;
-use crate::state::decision_differences;
+use crate::state::{ObjectIndex, decision_differences};
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::model::fleet::Doubt;
-use berth_base::model::{ContentId, Decision, Fleet, Folder, Folders, Key, Map, Shared, differences, path};
+use berth_base::model::{ContentId, Decision, Fleet, Folder, Folders, Key, Map, Shared, differences};
 
 /// The cache that another process left, without its fleet and most of its decisions and folders.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ impl ProcessCache {
         if inputs.fleet.doubt != Doubt::default() || inputs.has_frozen() {
             return None;
         }
-        let Results { claimants: _, decisions, folders, unsettled, warnings } = results;
+        let Results { decisions, objects: _, folders, unsettled, warnings } = results;
         let before = decision_differences::without_objects(current.decisions);
         decision_differences::put(encoder, &before, &inputs.decisions);
         decision_differences::put(encoder, current.decisions, decisions);
@@ -85,28 +85,14 @@ impl StoredCache {
             decision_differences::apply(&decision_differences::without_objects(current.decisions), before);
         let decisions = self.decisions(current);
         let results = Results {
-            claimants: claimants(&decisions),
             decisions,
+            objects: ObjectIndex::default(),
             folders: changed(current.folders, folders),
             unsettled: unsettled.clone(),
             warnings: warnings.clone(),
         };
         ProcessCache { inputs: RenderInputs::earlier(fleet, before), results, made: 0 }
     }
-}
-
-/// Returns the workloads with an object at a path, by the path in lower case.
-fn claimants(decisions: &Map<Key, Decision>) -> Map<String, Vec<Key>> {
-    let mut claimants: BTreeMap<String, Vec<Key>> = BTreeMap::new();
-    for (key, decision) in decisions {
-        for object in &decision.objects {
-            let keys = claimants.entry(path::of_object(object).to_lowercase()).or_default();
-            if keys.last() != Some(key) {
-                keys.push(key.clone());
-            }
-        }
-    }
-    claimants.into_iter().collect()
 }
 
 fn changed(folders: &Folders, changes: &[(String, Option<Changed>)]) -> Folders {

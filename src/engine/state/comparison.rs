@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::State;
+use super::{ObjectIndex, State};
 use berth_base::model::{ContentId, Decision, Folder, Key, Map, ObjectId, differences, path};
 
 /// The current state and the next.
@@ -75,19 +75,14 @@ impl<'a> PlaceOwners<'a> {
         PlaceOwners { decisions, by_path: OnceCell::new() }
     }
 
-    /// Returns the owners of these paths alone.
+    /// Returns the owners of these paths alone. The index is one of the decisions.
     pub fn at<'p>(
         decisions: &'a Map<Key, Decision>,
+        index: &ObjectIndex,
         paths: impl IntoIterator<Item = &'p str>,
     ) -> PlaceOwners<'a> {
         let paths: BTreeSet<&str> = paths.into_iter().collect();
-        // To write the paths of all objects takes longer than to compare names.
-        let names: Option<BTreeSet<String>> = paths.iter().map(|path| path::object_name(path)).collect();
-        let may_be = |object: &ObjectId| names.as_ref().is_none_or(|names| names.contains(&*object.name));
-        let by_path = match paths.is_empty() {
-            true => Claims::new(),
-            false => claims(decisions, |object| may_be(object), |path| paths.contains(path)),
-        };
+        let by_path = claims(index.at(paths.iter().copied()), |path| paths.contains(path));
         PlaceOwners { decisions, by_path: by_path.into() }
     }
 
@@ -110,7 +105,7 @@ impl<'a> PlaceOwners<'a> {
     }
 
     fn by_path(&self) -> &Claims {
-        self.by_path.get_or_init(|| claims(self.decisions, |_| true, |_| true))
+        self.by_path.get_or_init(|| claims(self.decisions, |_| true))
     }
 
     /// Returns the workloads with an object for a path, wherever they are placed.
@@ -139,14 +134,13 @@ impl<'a> PlaceOwners<'a> {
     }
 }
 
-fn claims(
-    decisions: &Map<Key, Decision>,
-    may_be: impl Fn(&ObjectId) -> bool,
+fn claims<'d>(
+    decisions: impl IntoIterator<Item = (&'d Key, &'d Decision)>,
     counts: impl Fn(&str) -> bool,
 ) -> Claims {
     let mut claims = Claims::new();
     for (key, decision) in decisions {
-        for (place, object) in decision.objects.iter().enumerate().filter(|(_, object)| may_be(object)) {
+        for (place, object) in decision.objects.iter().enumerate() {
             let path = path::of_object(object);
             if counts(&path) {
                 claims.entry(path).or_default().push((key.clone(), place));

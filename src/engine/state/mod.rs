@@ -14,6 +14,7 @@ pub mod decision_differences;
 pub mod decision_file;
 pub mod decisions_json;
 pub mod layout;
+mod object_index;
 pub mod placement_decision;
 pub mod releases_file;
 #[cfg(test)]
@@ -27,6 +28,7 @@ use berth_base::model::{ClusterStatus, ContentId, Decision, DecisionFormat, Fold
 
 pub use comparison::{Comparison, FileDifference, Owner, PlaceOwners};
 pub use decisions_json::{adopt, decisions_from_json, decisions_json};
+pub use object_index::ObjectIndex;
 
 /// A state, as read from a rendered commit or about to be written as one.
 #[derive(Clone, Debug, Default, PartialEq)]

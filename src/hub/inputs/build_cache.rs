@@ -3,6 +3,7 @@
 use super::copy_reports::CopyReportCache;
 use berth_engine::load::FileCache;
 use berth_engine::pipeline;
+use berth_engine::state::ObjectIndex;
 use berth_git as git;
 
 /// Results of earlier readings. Losing them costs time only.
@@ -13,6 +14,8 @@ pub struct BuildCache {
     pub(super) copies: CopyReportCache,
     /// The rendered objects of the current state, and no other.
     pub built: Option<pipeline::PipelineCache>,
+    /// Of the decisions of the last plan.
+    pub(super) objects: ObjectIndex,
 }
 
 impl BuildCache {

@@ -41,7 +41,7 @@ use berth_base::source::{self, SourceTree};
 use berth_engine::decide::Decided;
 use berth_engine::load::{self, History, Loaded};
 use berth_engine::pipeline::{self, Built, Inputs};
-use berth_engine::state::{self, State};
+use berth_engine::state::{self, ObjectIndex, State};
 use berth_git::{self as git, CommitId, Repo};
 use last_good::{FormSearch, GoodForms};
 use silence::Silences;
@@ -316,6 +316,16 @@ impl PassInputs {
     pub fn forget_files(&mut self) {
         let files = std::mem::take(&mut self.cache.parsed);
         std::thread::spawn(move || drop(files));
+    }
+
+    /// Takes the index of the last pass.
+    pub(crate) fn take_object_index(&mut self) -> ObjectIndex {
+        std::mem::take(&mut self.cache.objects)
+    }
+
+    /// Keeps an index for the next pass.
+    pub(crate) fn keep_object_index(&mut self, index: ObjectIndex) {
+        self.cache.objects = index;
     }
 
     /// Returns the cache for the next pass.

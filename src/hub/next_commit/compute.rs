@@ -12,7 +12,7 @@ use berth_base::model::release::RecordFormat;
 use berth_base::model::{ClusterStatus, ContentError, DecisionFormat, Map, Shared, Timestamp};
 use berth_engine::gate::{Deadline, Held, HeldRecord, Outlook};
 use berth_engine::pipeline::Built;
-use berth_engine::plan::{Plan, plan, plan_of};
+use berth_engine::plan::{Plan, plan_of};
 use berth_engine::policy_tests::failing_workloads;
 use berth_engine::state::{Comparison, State};
 use berth_git::{CommitId, GitContents, GitError, Identity, Repo};
@@ -137,20 +137,25 @@ impl NextCommitError {
 /// Makes the next commit and refuses nothing: [`step`] refuses, and a proof repeats a publication.
 pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, NextCommitError> {
     let mut contents = GitContents::writing(repo)?;
-    let (inputs, built, rules) = read_and_build(repo, &mut given, &mut contents)?;
+    let (mut inputs, built, rules) = read_and_build(repo, &mut given, &mut contents)?;
+    let mut objects = inputs.take_object_index();
     repo.progress().begin("comparing with the current state");
     let states = Comparison::of(&inputs.current, &built.state);
     let step = Unjudged { repo, given: &given, inputs: &inputs, built: &built, states: &states };
     let gated = step.ask_gate()?;
     let records = gated.verdict.records();
     let (held, deadlines) = (gated.verdict.held, gated.verdict.deadlines);
+    let mut planned = |states: &Comparison<'_>| {
+        objects.update(&states.next.decisions);
+        plan_of(states, &objects)
+    };
     let (state, plan) = match gated.verdict.state {
         Some(mut state) => {
             state.take_format(&inputs.current, inputs.decision_format);
-            let plan = plan(&inputs.current, &state);
+            let plan = planned(&Comparison::of(&inputs.current, &state));
             (state, plan)
         }
-        None => (built.state.clone(), plan_of(&states)),
+        None => (built.state.clone(), planned(&states)),
     };
     let mut told = inputs.diagnostics.clone();
     told.extend(built.diagnostics.iter().cloned());
@@ -172,6 +177,7 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
     diagnostics.extend(inputs.odd_reports.iter().cloned());
     diagnostics.sort();
     let policy = PolicyReport::default();
+    inputs.keep_object_index(objects);
     Ok(NextCommit {
         policy,
         drafted,

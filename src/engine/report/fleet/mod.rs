@@ -142,7 +142,7 @@ impl FleetSummary {
             match changed_paths(old, new) {
                 Some(paths) => {
                     let readers = self.readers.get_or_insert_with(|| Readers::of(&before.decisions));
-                    stale.extend(paths.iter().flat_map(|path| readers.of_path(path)).cloned());
+                    stale.extend(readers.of_paths(&paths));
                 }
                 None => {
                     let readers = self.readers.get_or_insert_with(|| Readers::of(&before.decisions));
@@ -155,18 +155,16 @@ impl FleetSummary {
                 // A workload that has left the cluster may have left an object there.
                 let paths = old.iter().chain(new).map(|problem| path::of_object(&problem.object));
                 let readers = self.readers.get_or_insert_with(|| Readers::of(&before.decisions));
-                paths.for_each(|path| stale.extend(readers.of_path(&path).cloned()));
+                stale.extend(readers.of_paths(&paths.collect()));
             }
         }
         // An index of nothing would grow with all that is new, and perhaps nobody asks for it again.
         self.readers.take_if(|_| before.decisions.is_empty());
-        let decided = before.decisions.changes(&self.inputs.decisions);
-        for one in decided {
-            if let Some(readers) = &mut self.readers {
-                readers.change(one.key, with_objects(one.before), with_objects(one.after));
-            }
-            stale.insert(Arc::new(one.key.clone()));
+        if let Some(readers) = &mut self.readers {
+            readers.update(&before.decisions, &self.inputs.decisions);
         }
+        let decided = before.decisions.changes(&self.inputs.decisions);
+        stale.extend(decided.map(|one| Arc::new(one.key.clone())));
         let released = before.releases.changes(&self.inputs.releases);
         stale.extend(released.map(|one| Arc::new(one.key.clone())));
         let stale: Vec<Arc<Key>> = stale.into_iter().collect();

@@ -1,30 +1,36 @@
 //! An index of what workloads' lines are made from: who shows a cluster, and who an object's path.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::with_objects;
-use berth_base::model::{Decision, Key, Map, path};
+use crate::state::ObjectIndex;
+use berth_base::model::{Decision, Key, Map};
 
 /// The workloads placed in a cluster, and those with an object at a path of clusters' folders, in no order.
 #[derive(Debug, Default)]
 pub(super) struct Readers {
     of_clusters: BTreeMap<String, Vec<Arc<Key>>>,
-    of_paths: BTreeMap<String, Vec<Arc<Key>>>,
+    of_objects: ObjectIndex,
 }
 
 impl Readers {
     /// Returns the index of decisions.
     pub(super) fn of(decisions: &Map<Key, Decision>) -> Readers {
         let mut readers = Readers::default();
-        for (key, decision) in decisions {
-            readers.change(key, None, with_objects(Some(decision)));
-        }
+        readers.update(&Map::new(), decisions);
         readers
     }
 
-    /// Takes over another decision of a workload.
-    pub(super) fn change(&mut self, key: &Key, before: Option<&Decision>, after: Option<&Decision>) {
+    /// Brings the index from decisions to others.
+    pub(super) fn update(&mut self, before: &Map<Key, Decision>, after: &Map<Key, Decision>) {
+        self.of_objects.update(after);
+        for one in before.changes(after) {
+            self.change(one.key, with_objects(one.before), with_objects(one.after));
+        }
+    }
+
+    fn change(&mut self, key: &Key, before: Option<&Decision>, after: Option<&Decision>) {
         let has_same_picks = |other: Option<&Decision>, one: &Decision| {
             other.is_some_and(|other| other.picks.is_same(&one.picks))
         };
@@ -39,10 +45,6 @@ impl Readers {
                     }
                 }
             }
-            if other.is_none_or(|other| other.objects != one.objects) {
-                let paths = one.objects.iter().map(path::of_object);
-                paths.for_each(|path| set(&mut self.of_paths, &path, &key, is_new));
-            }
         }
     }
 
@@ -50,12 +52,13 @@ impl Readers {
         self.of_clusters.get(cluster).into_iter().flatten()
     }
 
-    pub(super) fn of_path(&self, path: &str) -> impl Iterator<Item = &Arc<Key>> {
-        self.of_paths.get(path).into_iter().flatten()
+    pub(super) fn of_paths(&self, paths: &BTreeSet<String>) -> impl Iterator<Item = Arc<Key>> {
+        let keys = self.of_objects.at(paths.iter().map(String::as_str)).into_keys();
+        keys.map(|key| Arc::new(key.clone()))
     }
 }
 
-/// Adds a workload to those of a cluster or path, or takes it away.
+/// Adds a workload to those of a cluster, or takes it away.
 fn set(index: &mut BTreeMap<String, Vec<Arc<Key>>>, name: &str, key: &Arc<Key>, is_there: bool) {
     if is_there {
         return match index.get_mut(name) {
