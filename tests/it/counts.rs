@@ -177,8 +177,8 @@ fn the_cost_of_a_change_does_not_follow_the_number_of_workloads() {
 fn allocations(shape: Shape) -> u64 {
     let mut world = World::new(shape);
     let mut count = 0;
-    // The first edit makes what later ones go on from.
-    for version in 1..=2 {
+    // The first edits make what later ones go on from.
+    for version in 1..=3 {
         commit(world.folder.path(), &[shape.workload(7, version)], version);
         count = allocation_counter::measure(|| world.pass()).count_total;
     }

@@ -5,24 +5,18 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::Previous;
-use berth_base::model::{Decision, Fleet, Key, Object, ObjectId, Shared, Template, Workload};
+use berth_base::model::{Decision, Key, Object, ObjectId, Shared, Template, Workload};
 use berth_base::packed::Packed;
 
-/// Returns the frozen workloads, each with its current objects. Their contents are taken from the current
-/// state.
-pub(super) fn workloads(fleet: &Fleet, previous: Previous<'_>) -> Vec<Workload> {
-    let frozen = fleet.workloads.values().filter(|workload| workload.frozen);
-    frozen
-        .map(|workload| {
-            let before = previous.decisions.get(&workload.key);
-            let objects = before.map(|before| before.objects.as_slice()).unwrap_or_default();
-            Workload {
-                templates: objects.iter().map(|id| template(workload, id)).collect(),
-                overrides: Shared::default(),
-                ..(**workload).clone()
-            }
-        })
-        .collect()
+/// Returns a frozen workload with its current objects. Their contents are taken from the current state.
+pub(super) fn with_objects(workload: &Workload, previous: Previous<'_>) -> Workload {
+    let before = previous.decisions.get(&workload.key);
+    let objects = before.map(|before| before.objects.as_slice()).unwrap_or_default();
+    Workload {
+        templates: objects.iter().map(|id| template(workload, id)).collect(),
+        overrides: Shared::default(),
+        ..workload.clone()
+    }
 }
 
 fn template(workload: &Workload, id: &ObjectId) -> Template {

@@ -16,12 +16,20 @@ pub(super) struct RenderInputs {
 }
 
 impl RenderInputs {
+    /// `earlier` inputs tell which workloads to look at.
     pub(super) fn of(
         fleet: &Shared<Fleet>,
         decisions: &Map<Key, Decision>,
         previous: Previous<'_>,
+        earlier: Option<&RenderInputs>,
     ) -> RenderInputs {
-        let frozen = frozen::workloads(fleet, previous).into_iter().map(|one| (one.key.clone(), one));
+        let nothing = RenderInputs::default();
+        let earlier = earlier.unwrap_or(&nothing);
+        let changed = earlier.fleet.workloads.changes_by(&fleet.workloads, Shared::is_same);
+        let were_frozen = earlier.frozen.keys().filter_map(|key| fleet.workloads.get(key));
+        let may_be = changed.filter_map(|one| one.after).chain(were_frozen);
+        let frozen = may_be.filter(|workload| workload.frozen);
+        let frozen = frozen.map(|workload| (workload.key.clone(), frozen::with_objects(workload, previous)));
         RenderInputs { fleet: fleet.clone(), frozen: frozen.collect(), decisions: decisions.clone() }
     }
 

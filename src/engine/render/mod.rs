@@ -73,7 +73,7 @@ pub(crate) fn render_after(
     previous: Previous<'_>,
     contents: &mut dyn Contents,
 ) -> Result<(Rendered, ProcessCache), ContentError> {
-    let inputs = RenderInputs::of(fleet, decisions, previous);
+    let inputs = RenderInputs::of(fleet, decisions, previous, earlier.map(|earlier| &earlier.inputs));
     let ProcessCache { inputs: old, mut results, .. } = match earlier {
         Some(cache) if cache.inputs.is_comparable(&inputs) => cache.clone(),
         _ => ProcessCache::default(),
@@ -230,7 +230,7 @@ fn put(folders: &mut Folders, cluster: &str, path: &Arc<str>, content: ContentId
 
 /// Gives each decision the objects that go to its clusters, without rendering them.
 pub fn objects(fleet: &Shared<Fleet>, decisions: &mut Map<Key, Decision>, previous: Previous<'_>) {
-    let inputs = RenderInputs::of(fleet, decisions, previous);
+    let inputs = RenderInputs::of(fleet, decisions, previous, None);
     decisions.update(|key, _| note_objects(&inputs, key, previous));
 }
 

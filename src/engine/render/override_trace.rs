@@ -44,7 +44,7 @@ pub fn touched(
     decisions: &Map<Key, Decision>,
     previous: super::Previous<'_>,
 ) -> Vec<OverriddenCopy> {
-    let inputs = RenderInputs::of(fleet, decisions, previous);
+    let inputs = RenderInputs::of(fleet, decisions, previous, None);
     let groups = inputs.groups();
     let mut found = Vec::new();
     for claim in groups.values().flatten().filter(|claim| !claim.workload.frozen) {
