@@ -59,9 +59,9 @@ impl FileCache {
         self.count
     }
 
-    /// Returns the tree that was loaded last.
+    /// Returns the tree that was loaded last, where the load is known and not its fleet alone.
     pub fn last_tree(&self) -> Option<&SourceTree> {
-        self.last.as_ref().map(|last| &last.tree)
+        self.last.as_ref().filter(|last| last.is_whole).map(|last| &last.tree)
     }
 
     /// Forgets the files that were not used since the last call.

@@ -8,6 +8,7 @@ use git2::ObjectType;
 
 use super::error::GitError;
 use super::id::TreeId;
+use super::raw_tree::Tree;
 use super::repo::Repo;
 
 /// The size from which a tree is remembered, in bytes.
@@ -26,39 +27,39 @@ pub(super) struct RecentTrees(Arc<Mutex<VecDeque<RecentTree>>>);
 #[derive(Debug)]
 struct RecentTree {
     id: TreeId,
-    bytes: Arc<[u8]>,
+    tree: Tree,
 }
 
 impl Repo {
-    /// The bytes of one tree, as Git stores it.
-    pub(super) fn tree_bytes(&self, id: TreeId) -> Result<Arc<[u8]>, GitError> {
+    /// One tree, as Git stores it.
+    pub(super) fn raw_tree(&self, id: TreeId) -> Result<Tree, GitError> {
         if id == TreeId::EMPTY {
-            return Ok(Arc::default());
+            return Ok(Tree::default());
         }
-        if let Some(bytes) = self.recent.trees.get(id) {
-            return Ok(bytes);
+        if let Some(tree) = self.recent.trees.get(id) {
+            return Ok(tree);
         }
-        self.raw_object(ObjectType::Tree, id.oid())
+        self.raw_object(ObjectType::Tree, id.oid()).map(Tree::of)
     }
 }
 
 impl RecentTrees {
-    pub(super) fn get(&self, id: TreeId) -> Option<Arc<[u8]>> {
+    pub(super) fn get(&self, id: TreeId) -> Option<Tree> {
         let trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        trees.iter().find(|known| known.id == id).map(|known| known.bytes.clone())
+        trees.iter().find(|known| known.id == id).map(|known| known.tree.clone())
     }
 
     /// Remembers a tree in place of the one before it.
-    pub(super) fn replace(&self, before: TreeId, id: TreeId, bytes: Arc<[u8]>) {
-        if bytes.len() < LARGE {
+    pub(super) fn replace(&self, before: TreeId, id: TreeId, tree: Tree) {
+        if tree.bytes().len() < LARGE {
             return;
         }
         let mut trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         trees.retain(|known| known.id != before && known.id != id);
-        trees.push_front(RecentTree { id, bytes });
+        trees.push_front(RecentTree { id, tree });
         let mut size = 0;
         let fitting = trees.iter().take_while(|known| {
-            size += known.bytes.len();
+            size += known.tree.bytes().len();
             size <= MOST
         });
         let fitting = fitting.count();
@@ -72,7 +73,7 @@ mod tests {
 
     #[test]
     fn the_large_trees_that_came_last_are_known_each_in_place_of_the_one_before() {
-        let (trees, large): (_, Arc<[u8]>) = (RecentTrees::default(), vec![7; MOST].into());
+        let (trees, large) = (RecentTrees::default(), Tree::of(vec![7; MOST].into()));
         let id = |number: u8| TreeId([number; 20]);
         for number in 1..=9 {
             trees.replace(TreeId::EMPTY, id(number), large.clone());
@@ -80,14 +81,14 @@ mod tests {
         assert!(trees.get(id(1)).is_none() && (2..=9).all(|number| trees.get(id(number)).is_some()));
         trees.replace(id(5), id(10), large.clone());
         assert!(trees.get(id(5)).is_none() && trees.get(id(2)).is_some());
-        assert_eq!(trees.get(id(10)).as_deref(), Some(&*large));
-        trees.replace(id(2), id(11), large[..LARGE - 1].into());
+        assert!(trees.get(id(10)).is_some());
+        trees.replace(id(2), id(11), Tree::of(vec![7; LARGE - 1].into()));
         assert!(trees.get(id(11)).is_none());
     }
 
     #[test]
     fn many_small_trees_are_known_up_to_a_size() {
-        let (trees, small): (_, Arc<[u8]>) = (RecentTrees::default(), vec![7; MOST / 64].into());
+        let (trees, small) = (RecentTrees::default(), Tree::of(vec![7; MOST / 64].into()));
         let id = |number: u8| TreeId([number; 20]);
         for number in 1..=65 {
             trees.replace(TreeId::EMPTY, id(number), small.clone());

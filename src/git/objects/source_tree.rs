@@ -33,10 +33,8 @@ pub struct SourceCache {
     /// The number of blobs that some tree had when they were last looked through.
     n_had: usize,
     trees: Cache<TreeId, ReadTree>,
-    /// The tree that was read last: the next one is made of it.
-    last: Option<(TreeId, ReadTree)>,
-    /// The files of another process's last tree, until one is read here.
-    known: SourceFiles,
+    /// The tree that was read last: the next one is made of it. Without an id, its files alone are known.
+    last: (Option<TreeId>, ReadTree),
 }
 
 /// All that berth reads of a tree.
@@ -48,11 +46,17 @@ struct ReadTree {
 }
 
 impl SourceCache {
-    /// Begins with the files of a tree that was read before.
-    pub fn of(tree: &SourceTree) -> SourceCache {
-        let blobs: BTreeMap<_, _> =
-            tree.files.values().map(|file| (file.id, file.bytes.downgrade())).collect();
-        SourceCache { n_had: blobs.len(), blobs, known: tree.files.clone(), ..SourceCache::default() }
+    /// Begins with the files of a tree that was read before. With an id they must be all that this tree has.
+    pub fn of(files: &SourceFiles, id: Option<TreeId>) -> SourceCache {
+        let blobs: BTreeMap<_, _> = files.values().map(|file| (file.id, file.bytes.downgrade())).collect();
+        let last = (id, ReadTree { files: files.clone(), ..ReadTree::default() });
+        SourceCache { n_had: blobs.len(), blobs, last, ..SourceCache::default() }
+    }
+
+    /// Returns the id of the tree that was read last, if it has these very files and nothing else to tell.
+    pub fn id_of(&self, files: &SourceFiles) -> Option<TreeId> {
+        let (id, last) = &self.last;
+        id.filter(|_| last.files.is_same(files) && last.found.is_empty())
     }
 
     /// Forgets what was not used since the last call.
@@ -78,8 +82,7 @@ pub fn read_source_with_cache(
         None => {
             let tree = read_tree(repo, root, cache)?;
             cache.trees.insert(root, tree.clone());
-            cache.last = Some((root, tree.clone()));
-            cache.known = SourceFiles::new();
+            cache.last = (Some(root), tree.clone());
             tree
         }
     };
@@ -90,12 +93,18 @@ pub fn read_source_with_cache(
 }
 
 fn read_tree(repo: &Repo, root: TreeId, cache: &mut SourceCache) -> Result<ReadTree, GitError> {
-    let odb = repo.inner.odb().map_err(GitError::failed("opening the object database"))?;
-    let (last, tree) = cache.last.clone().unwrap_or((TreeId::EMPTY, ReadTree::default()));
-    let known = cache.known.iter().peekable();
-    let mut reader = Reader { repo, odb, tree, known, blobs: &mut cache.blobs };
-    reader.folder(last, root, "", 0)?;
-    Ok(reader.tree)
+    let SourceCache { blobs, last: (last, tree), .. } = cache;
+    let mut read = |before: TreeId, tree: ReadTree, known: &SourceFiles| {
+        let odb = repo.inner.odb().map_err(GitError::failed("opening the object database"))?;
+        let mut reader = Reader { repo, odb, tree, known: known.iter().peekable(), blobs };
+        reader.folder(before, root, "", 0)?;
+        Ok(reader.tree)
+    };
+    // What a branch left behind may have been pruned.
+    match last.and_then(|last| read(last, tree.clone(), &SourceFiles::new()).ok()) {
+        Some(read) => Ok(read),
+        None => read(TreeId::EMPTY, ReadTree::default(), &tree.files),
+    }
 }
 
 /// Reads a file of a commit; `None` where the path names no plain file.
@@ -135,7 +144,7 @@ struct Reader<'r, 'b> {
 impl Reader<'_, '_> {
     /// Reads what is not the same below a folder.
     fn folder(&mut self, before: TreeId, after: TreeId, prefix: &str, depth: usize) -> Result<(), GitError> {
-        let [old, new] = [self.repo.tree_bytes(before)?, self.repo.tree_bytes(after)?];
+        let [old, new] = [self.repo.raw_tree(before)?, self.repo.raw_tree(after)?];
         let malformed = || GitError::Failed {
             doing: format!("reading tree {after}"),
             message: "it holds more than entries of a tree".to_owned(),

@@ -170,8 +170,7 @@ impl<'r> Writer<'r> {
         if edits.is_empty() {
             return Ok(tree);
         }
-        let before = self.repo.tree_bytes(tree)?;
-        let mut old = raw_tree::entries(&before).peekable();
+        let before = self.repo.raw_tree(tree)?;
         let mut new: BTreeMap<&[u8], Option<EntryKind>> = BTreeMap::new();
         let mut rest = edits;
         while let Some((path, kind)) = rest.first() {
@@ -186,29 +185,23 @@ impl<'r> Writer<'r> {
             let prefix = &path[..inside];
             let (folder, after) = rest.split_at(rest.partition_point(|(path, _)| path.starts_with(prefix)));
             rest = after;
-            // Both ascend as Git orders folders.
-            let sought = (name.as_bytes(), true);
-            while old
-                .next_if(|entry| raw_tree::in_order((entry.name, entry.is_folder), sought).is_lt())
-                .is_some()
-            {}
-            let of_before = old.peek().filter(|entry| entry.is_folder && entry.name == name.as_bytes());
-            let of_before = of_before.map_or(TreeId::EMPTY, |entry| TreeId(entry.id));
+            let of_before = before.folder(name.as_bytes()).map_or(TreeId::EMPTY, TreeId);
             let tree = self.edited_below(of_before, folder, inside)?;
             new.insert(name.as_bytes(), (tree != TreeId::EMPTY).then_some(EntryKind::Folder(tree)));
         }
-        let bytes: Arc<[u8]> = raw_tree::edited(&before, &new).into();
+        let edited = before.edited(&new);
+        let bytes = edited.bytes().clone();
         if bytes.is_empty() {
             return Ok(TreeId::EMPTY);
         }
-        if *bytes == *before {
+        if bytes == *before.bytes() {
             return Ok(tree);
         }
         let (id, new) = match tree {
-            TreeId::EMPTY => self.object(ObjectType::Tree, bytes.clone())?,
-            _ => self.new_object(ObjectType::Tree, bytes.clone())?,
+            TreeId::EMPTY => self.object(ObjectType::Tree, bytes)?,
+            _ => self.new_object(ObjectType::Tree, bytes)?,
         };
-        self.repo.recent.trees.replace(tree, TreeId::of(id), bytes);
+        self.repo.recent.trees.replace(tree, TreeId::of(id), edited);
         self.counts.trees += usize::from(new);
         Ok(TreeId::of(id))
     }

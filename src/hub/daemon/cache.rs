@@ -118,6 +118,7 @@ impl Cache {
         let Ok(repo) = Repo::open(&settings.repo) else { return };
         let left = Left {
             parsed: self.build.files(),
+            source: self.build.source(),
             current,
             pass: self.build.built.as_ref(),
             cluster_refs: &self.cluster_refs,
@@ -138,7 +139,7 @@ impl Cache {
         if !std::mem::replace(&mut self.begun, true)
             && let Some(left) = cache_file::load(repo, now)
         {
-            self.build = BuildCache::of_files(left.parsed);
+            self.build = BuildCache::of_files(left.parsed, left.source);
             if let Some(Last { file, current, pass, cluster_refs, report }) = left.last {
                 self.file = Some(file);
                 self.stored = Some(current.commit);

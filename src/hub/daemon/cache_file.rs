@@ -11,7 +11,7 @@ use berth_base::codec::file::File;
 use berth_engine::load::FileCache;
 use berth_engine::pipeline::PipelineCache;
 use berth_engine::report::FleetSummary;
-use berth_git::{CommitId, Repo};
+use berth_git::{CommitId, Repo, TreeId};
 
 const FILE: &str = "last";
 
@@ -19,6 +19,8 @@ const FILE: &str = "last";
 #[derive(Debug)]
 pub(super) struct Found {
     pub parsed: FileCache,
+    /// See [`BuildCache::source`](crate::inputs::BuildCache::source).
+    pub source: Option<TreeId>,
     pub last: Option<Last>,
 }
 
@@ -38,6 +40,7 @@ pub(super) struct Last {
 #[derive(Debug)]
 pub(super) struct Left<'a> {
     pub parsed: &'a FileCache,
+    pub source: Option<TreeId>,
     pub current: &'a CurrentState,
     pub pass: Option<&'a PipelineCache>,
     pub cluster_refs: &'a ClusterRefCache,
@@ -51,10 +54,11 @@ pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<Found> {
         let commit = CommitId(decoder.raw()?);
         if Some(commit) != now {
             parsed.decode_all();
-            return Some(Found { parsed, last: None });
+            return Some(Found { parsed, source: None, last: None });
         }
         let current = publish::decode_current(decoder, repo, commit).ok()??;
         let files = EarlierFiles::new(repo, decoder.file());
+        let source = decoder.maybe(|decoder| decoder.raw().map(TreeId))?;
         let pass = decoder.maybe(|decoder| {
             let pass = PipelineCache::decode(decoder, &current.state)?;
             let fleet = pass.fleet().clone();
@@ -73,17 +77,18 @@ pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<Found> {
         })?;
         let (cluster_refs, report) = refs.map_or((None, None), |(refs, report)| (Some(refs), report));
         let last = Last { file: decoder.file().clone(), current, pass, cluster_refs, report };
-        decoder.is_done().then_some(Found { parsed, last: Some(last) })
+        decoder.is_done().then_some(Found { parsed, source, last: Some(last) })
     })
 }
 
 /// Replaces the cache file. Nothing depends on its success.
 pub(super) fn save(repo: &Repo, earlier: Option<&Arc<File>>, left: &Left<'_>) -> Option<()> {
-    let Left { parsed, current, pass, cluster_refs, report } = left;
+    let Left { parsed, source, current, pass, cluster_refs, report } = left;
     kept_file::replace(repo, FILE, earlier, |encoder| {
         parsed.encode(encoder);
         encoder.raw(&current.commit.0);
         publish::encode_current(encoder, current)?;
+        encoder.maybe(*source, |encoder, TreeId(id)| encoder.raw(&id));
         encoder.optional(|encoder| {
             let pass = (*pass)?;
             pass.encode(encoder, &current.state)?;

@@ -118,9 +118,24 @@ fn a_source_is_read_alike_after_any_other() {
         }
         assert_eq!(said(read_source_with_cache(&repo, commit, &mut cache).unwrap()), expected, "{round}");
         if round % 5 == 0 {
-            cache = SourceCache::of(&read_source(&repo, commit).unwrap());
+            let id = (round % 2 == 0).then(|| repo.commit(commit).unwrap().tree);
+            cache = SourceCache::of(&read_source(&repo, commit).unwrap().files, id);
         }
     }
+}
+
+#[test]
+fn a_source_is_read_although_the_one_before_was_pruned() {
+    let (guard, repo) = bare();
+    let before = commit_files(&repo, "refs/heads/main", &[("a/b.yaml", "1"), ("c.yaml", "2")]);
+    let mut cache = SourceCache::default();
+    read_source_with_cache(&repo, before, &mut cache).unwrap();
+    std::fs::remove_dir_all(guard.path().join("objects")).unwrap();
+    std::fs::create_dir_all(guard.path().join("objects")).unwrap();
+    let repo = Repo::open(guard.path()).unwrap();
+    let after = commit_files(&repo, "refs/heads/other", &[("a/b.yaml", "1"), ("d.yaml", "2")]);
+    let tree = read_source_with_cache(&repo, after, &mut cache).unwrap();
+    assert_eq!(tree.files.keys().map(|path| &**path).collect::<Vec<_>>(), ["a/b.yaml", "d.yaml"]);
 }
 
 /// Trees of entries by the bits of a number, among them those that are told of, and names for a folder or for none.
@@ -134,13 +149,13 @@ impl Odd<'_> {
     fn tree(&self, bits: usize, depth: usize) -> Result<git2::Oid, git2::Error> {
         const NAMES: [&[u8]; 8] =
             [b"a.yaml", b"a", b"a-b.yml", b".a", b"link.yaml", b"a/b.yaml", b"\xff.yaml", b"m"];
-        const MODES: [&str; 6] = ["100644", "40000", "120000", "160000", "100755", "100664"];
+        const MODES: [&str; 7] = ["100644", "40000", "120000", "160000", "040000", "100755", "100664"];
         let mut entries: Vec<Vec<u8>> = Vec::new();
         for (place, name) in NAMES.iter().enumerate().filter(|(place, _)| (bits >> place) & 1 == 1) {
             let mode = MODES[(bits / (place + 3)) % MODES.len()];
             let id = match mode {
-                "40000" if depth > 0 => self.tree(bits / (place + 2), depth - 1)?,
-                "40000" => continue,
+                "40000" | "040000" if depth > 0 => self.tree(bits / (place + 2), depth - 1)?,
+                "40000" | "040000" => continue,
                 _ => git2::Oid::from_bytes(&self.blob)?,
             };
             entries.push([mode.as_bytes(), b" ", name, &[0], id.as_bytes()].concat());

@@ -1,0 +1,191 @@
+//! Trees as Git stores them: read, written and edited without a value for each entry, since a fleet's clusters may
+//! stand in one folder.
+
+mod changes;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::sync::Arc;
+
+pub(super) use self::changes::{Change, changes};
+use super::repo::{Entry, EntryKind, MODE_FILE, MODE_FOLDER};
+
+const ID: usize = 20;
+
+/// The size from which a tree has marks, in bytes.
+const MARKED: usize = 1 << 11;
+
+/// The entries from one mark to the next.
+const APART: usize = 32;
+
+/// A tree as Git stores it. A clone is the same memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tree {
+    bytes: Arc<[u8]>,
+    /// Where some entries of a larger tree begin, so that an entry is found without a look at all.
+    marks: Arc<[usize]>,
+    /// A larger tree holds entries alone, in Git's order.
+    is_sorted: bool,
+}
+
+impl Tree {
+    pub(super) fn of(bytes: Arc<[u8]>) -> Tree {
+        if bytes.len() < MARKED {
+            return Tree { bytes, ..Tree::default() };
+        }
+        let (mut marks, mut at, mut ascends) = (Vec::new(), 0, true);
+        let mut last: Option<RawEntry<'_>> = None;
+        for (number, entry) in entries(&bytes).enumerate() {
+            if number % APART == 0 {
+                marks.push(at);
+            }
+            ascends &= last.is_none_or(|last| in_order(last.place(), entry.place()).is_lt());
+            at += entry.bytes.len();
+            last = Some(entry);
+        }
+        let is_sorted = ascends && at == bytes.len();
+        Tree { bytes, marks: marks.into(), is_sorted }
+    }
+
+    pub(super) fn bytes(&self) -> &Arc<[u8]> {
+        &self.bytes
+    }
+
+    /// Returns the id of a folder.
+    pub(super) fn folder(&self, name: &[u8]) -> Option<[u8; ID]> {
+        Some(self.entry(self.seek(0, (name, true)), (name, true))?.id)
+    }
+
+    /// Returns the tree as it becomes with the new entries of some names; none where a name goes.
+    pub(super) fn edited<'e>(&self, edits: &BTreeMap<&'e [u8], Option<EntryKind>>) -> Tree {
+        // A name stands at one place as a folder and at another as anything else, and may go from one to the other.
+        let at_both = |(name, kind): (&&'e [u8], &Option<EntryKind>)| {
+            [false, true]
+                .map(|is_folder| (*name, is_folder, kind.filter(|kind| place(name, *kind).1 == is_folder)))
+        };
+        let mut places: Vec<(&[u8], bool, Option<EntryKind>)> = edits.iter().flat_map(at_both).collect();
+        places.sort_by(|one, other| in_order((one.0, one.1), (other.0, other.1)));
+        let mut bytes = Vec::with_capacity(self.bytes.len() + 48 * edits.len());
+        // Entries that stay are copied in one piece, up to the next place.
+        let (mut begin, mut stay_in_place) = (0, true);
+        for (name, is_folder, kind) in places {
+            let at = self.seek(begin, (name, is_folder));
+            bytes.extend(self.bytes.get(begin..at).unwrap_or_default());
+            let old = self.entry(at, (name, is_folder)).map_or(0, |old| old.bytes.len());
+            let length = bytes.len();
+            kind.into_iter().for_each(|kind| write(&mut bytes, name, kind));
+            stay_in_place &= bytes.len() - length == old;
+            begin = at + old;
+        }
+        bytes.extend(self.bytes.get(begin..).unwrap_or_default());
+        match stay_in_place {
+            true => Tree { bytes: bytes.into(), ..self.clone() },
+            false => Tree::of(bytes.into()),
+        }
+    }
+
+    /// Returns where the first entry begins that does not come before a place. It is known to be behind another one.
+    fn seek(&self, behind: usize, place: (&[u8], bool)) -> usize {
+        let comes_before = |entry: &RawEntry<'_>| in_order(entry.place(), place).is_lt();
+        let marks_before = self
+            .marks
+            .partition_point(|mark| self.entries_from(*mark).next().is_some_and(|one| comes_before(&one)));
+        let mark = marks_before.checked_sub(1).and_then(|last| self.marks.get(last));
+        let from = behind.max(mark.copied().unwrap_or_default());
+        let passed = self.entries_from(from).take_while(comes_before);
+        from + passed.map(|entry| entry.bytes.len()).sum::<usize>()
+    }
+
+    fn entry(&self, at: usize, place: (&[u8], bool)) -> Option<RawEntry<'_>> {
+        self.entries_from(at).next().filter(|entry| entry.place() == place)
+    }
+
+    fn entries_from(&self, at: usize) -> Entries<'_> {
+        entries(self.bytes.get(at..).unwrap_or_default())
+    }
+}
+
+/// An entry of a tree's bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RawEntry<'b> {
+    pub(super) name: &'b [u8],
+    pub(super) is_folder: bool,
+    pub(super) id: [u8; ID],
+    bytes: &'b [u8],
+}
+
+impl<'b> RawEntry<'b> {
+    /// Returns the name, and whether it is a folder's: Git orders by both.
+    pub(super) fn place(&self) -> (&'b [u8], bool) {
+        (self.name, self.is_folder)
+    }
+
+    pub(super) fn kind(&self) -> EntryKind {
+        let octal = |mode: u32, digit: &u8| (mode << 3) | u32::from(digit & 7);
+        let mode = self.bytes.iter().take_while(|byte| **byte != b' ').fold(0, octal);
+        EntryKind::of(mode, self.id)
+    }
+}
+
+/// The entries of a tree, in the order of its bytes. They end before the first that is none.
+#[derive(Clone, Debug)]
+pub(super) struct Entries<'b> {
+    rest: &'b [u8],
+}
+
+pub(super) fn entries(tree: &[u8]) -> Entries<'_> {
+    Entries { rest: tree }
+}
+
+impl<'b> Iterator for Entries<'b> {
+    type Item = RawEntry<'b>;
+
+    fn next(&mut self) -> Option<RawEntry<'b>> {
+        // Five or six digits are usual.
+        let mode = self.rest.iter().take(8).take_while(|byte| (b'0'..=b'7').contains(*byte)).count();
+        let name = self.rest.get(mode..)?.strip_prefix(b" ").filter(|_| mode > 0)?;
+        let length = name.iter().position(|byte| *byte == 0).filter(|length| *length > 0)?;
+        let (bytes, after) = self.rest.split_at_checked(mode + 1 + length + 1 + ID)?;
+        self.rest = after;
+        // Some old tools wrote a zero before it.
+        let is_folder = bytes.iter().skip_while(|byte| **byte == b'0').take(6).eq(b"40000 ");
+        Some(RawEntry { name: &name[..length], is_folder, id: *bytes.last_chunk()?, bytes })
+    }
+}
+
+/// Returns the bytes of a tree with these entries, which may come in any order.
+pub(super) fn of(mut entries: Vec<Entry>) -> Vec<u8> {
+    entries.sort_by(|one, other| in_order(place(&one.name, one.kind), place(&other.name, other.kind)));
+    let mut bytes = Vec::with_capacity(48 * entries.len());
+    entries.iter().for_each(|entry| write(&mut bytes, &entry.name, entry.kind));
+    bytes
+}
+
+fn place(name: &[u8], kind: EntryKind) -> (&[u8], bool) {
+    (name, matches!(kind, EntryKind::Folder(_)))
+}
+
+fn write(bytes: &mut Vec<u8>, name: &[u8], kind: EntryKind) {
+    let (mode, id) = match kind {
+        EntryKind::File(id) => (MODE_FILE, id.0),
+        EntryKind::Folder(id) => (MODE_FOLDER, id.0),
+        EntryKind::Other { mode, id } => (mode, id),
+    };
+    let _ = write!(bytes, "{mode:o} ");
+    bytes.extend(name);
+    bytes.push(0);
+    bytes.extend(id);
+}
+
+/// Compares two names, each with true for a folder, which Git sorts as if its name ended in a slash.
+pub(super) fn in_order((a, a_is_folder): (&[u8], bool), (b, b_is_folder): (&[u8], bool)) -> Ordering {
+    let common = a.len().min(b.len());
+    let ((a_common, a_rest), (b_common, b_rest)) = (a.split_at(common), b.split_at(common));
+    let slash = |is_folder: bool| is_folder.then_some(&b'/');
+    a_common
+        .cmp(b_common)
+        .then_with(|| a_rest.iter().chain(slash(a_is_folder)).cmp(b_rest.iter().chain(slash(b_is_folder))))
+}
