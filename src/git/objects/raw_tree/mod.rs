@@ -25,7 +25,7 @@ const APART: usize = 32;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree {
     bytes: Arc<[u8]>,
-    /// Where some entries of a larger tree begin, so that an entry is found without a look at all.
+    /// Where some entries of a larger tree begin, so that one is found without a look at all the others.
     marks: Arc<[usize]>,
     /// A larger tree holds entries alone, in Git's order.
     is_sorted: bool,
