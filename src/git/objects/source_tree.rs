@@ -41,7 +41,7 @@ pub struct SourceCache {
 #[derive(Clone, Debug, Default)]
 struct ReadTree {
     files: SourceFiles,
-    /// What is said of entries that are not read, by their places. See [`SourceTree::found`].
+    /// Diagnostics of entries that are not read, by their places. See [`SourceTree::found`].
     found: Map<Vec<u8>, Diagnostic>,
 }
 
@@ -100,7 +100,7 @@ fn read_tree(repo: &Repo, root: TreeId, cache: &mut SourceCache) -> Result<ReadT
         reader.folder(before, root, "", 0)?;
         Ok(reader.tree)
     };
-    // What a branch left behind may have been pruned.
+    // The tree of a branch that is gone may have been pruned.
     match last.and_then(|last| read(last, tree.clone(), &SourceFiles::new()).ok()) {
         Some(read) => Ok(read),
         None => read(TreeId::EMPTY, ReadTree::default(), &tree.files),
