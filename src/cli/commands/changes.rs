@@ -135,11 +135,12 @@ pub(crate) fn object_diff(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::shell::Shell;
     use berth_engine::plan::ChangeDetails;
 
     #[test]
     fn a_secret_nobody_accounts_for_is_not_shown_either() {
-        let ui = Ui::new(true, super::super::ui::ColourChoice::Never);
+        let ui = Ui::new(&Shell::of_process(), true, super::super::ui::ColourChoice::Never);
         let diff = |path: &str| {
             let details = ChangeDetails {
                 change: Change::Removed,

@@ -47,7 +47,7 @@ pub(crate) fn decisions_table(decisions: &Map<Key, Decision>, ui: &Ui) -> String
     if rows.is_empty() {
         return ui.tint("no placements in this fleet", Tone::Faint);
     }
-    table(&["KIND", "NAME", "N", "CLUSTERS", "CONDITION"], &rows)
+    table(&["KIND", "NAME", "N", "CLUSTERS", "CONDITION"], &rows, ui)
 }
 
 /// The picked clusters by name, cut after a few.

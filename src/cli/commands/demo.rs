@@ -89,7 +89,7 @@ impl<'u> Demo<'u> {
             write(&fleet.join(path), text)?;
         }
         let repo = Repo::init(&fleet)?;
-        let now = Timestamp::now();
+        let now = ui.now();
         repo.commit_all("Start the fleet\n", &person(), now.as_second())?;
         let settings = Settings::of(fleet.clone());
         Ok(Demo { dir: dir.to_owned(), fleet, repo, settings, now, ui })
@@ -150,7 +150,7 @@ impl<'u> Demo<'u> {
     }
 
     fn pass(&self) -> Result<PassResult, CommandError> {
-        let passed = pass(&self.settings, Timestamp::now())?;
+        let passed = pass(&self.settings, self.ui.now())?;
         self.ui.diagnostics(&passed.diagnostics);
         Ok(passed)
     }
@@ -161,7 +161,7 @@ impl<'u> Demo<'u> {
             let mut target = FolderBackend::open(&self.dir.join("members").join(cluster))?;
             let options = Options { fleet: "demo".to_owned(), ..Options::default() };
             let outcome = sync_once(&fetched, &LocalOverrides::default(), &mut target, &options)?;
-            let now = Timestamp::now();
+            let now = self.ui.now();
             let report = status::of(cluster, outcome.applied.clone(), now, 600);
             status::write(&self.repo, &self.settings.refs, &report, now)?;
             self.ui.out(&format!(

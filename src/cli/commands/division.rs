@@ -3,10 +3,11 @@
 use serde_json::{Value as Json, json};
 
 use super::table::table;
+use super::ui::Ui;
 use berth_engine::decide::{ClusterTrace, DivisionTrace, ReplicaTrace, Trace};
 
 /// Describes a division, with a row for every cluster that takes part. Empty where nothing is divided.
-pub(super) fn text(trace: &Trace) -> String {
+pub(super) fn text(trace: &Trace, ui: &Ui) -> String {
     let Some(division) = &trace.division else { return String::new() };
     let rows: Vec<_> = trace
         .clusters
@@ -15,7 +16,7 @@ pub(super) fn text(trace: &Trace) -> String {
         .collect();
     let columns =
         ["CLUSTER", "REPLICAS", "FLOOR", "KEPT", "SHARE", "CEILING", "CAPACITY", "ORDER", "WHAT DECIDED"];
-    format!("\n{}\n\n{}", heading(division), table(&columns, &rows))
+    format!("\n{}\n\n{}", heading(division), table(&columns, &rows, ui))
 }
 
 fn heading(division: &DivisionTrace) -> String {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::exit::CommandError;
+use super::ui::Ui;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::edit::objects;
 use berth_base::source;
@@ -22,12 +23,13 @@ pub(crate) struct DocumentsIn {
 }
 
 /// Reads files, every YAML file of folders, and `-`.
-pub fn read(paths: &[PathBuf]) -> Result<DocumentsIn, CommandError> {
+pub fn read(paths: &[PathBuf], ui: &Ui) -> Result<DocumentsIn, CommandError> {
     let limits = Limits::default();
     let mut read = DocumentsIn::default();
     for path in paths {
         if path.as_os_str() == "-" {
-            take(&mut read, "standard input".into(), &limited(std::io::stdin().lock(), path, &limits)?);
+            let bytes = ui.input(most(&limits)).map_err(|error| cannot_read(path, &error))?;
+            take(&mut read, "standard input".into(), &bytes);
         } else if path.is_dir() {
             let tree = source::read_dir(path, &limits).map_err(InputError::from)?;
             read.found.extend(tree.found);
@@ -35,22 +37,26 @@ pub fn read(paths: &[PathBuf]) -> Result<DocumentsIn, CommandError> {
                 take(&mut read, path.join(&*file.path).display().to_string().into(), &file.bytes);
             }
         } else {
-            let file = std::fs::File::open(path)
-                .map_err(|error| CommandError::io(format!("reading {}", path.display()), &error))?;
+            let file = std::fs::File::open(path).map_err(|error| cannot_read(path, &error))?;
             take(&mut read, path.display().to_string().into(), &limited(file, path, &limits)?);
         }
     }
     Ok(read)
 }
 
-/// All bytes, up to one more than the reader takes, which it then refuses.
+/// One byte more than the reader takes, which it then refuses.
+fn most(limits: &Limits) -> u64 {
+    u64::try_from(limits.bytes).unwrap_or(u64::MAX).saturating_add(1)
+}
+
 fn limited(from: impl std::io::Read, path: &Path, limits: &Limits) -> Result<Vec<u8>, CommandError> {
-    let most = u64::try_from(limits.bytes).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
-    from.take(most)
-        .read_to_end(&mut bytes)
-        .map_err(|error| CommandError::io(format!("reading {}", path.display()), &error))?;
+    from.take(most(limits)).read_to_end(&mut bytes).map_err(|error| cannot_read(path, &error))?;
     Ok(bytes)
+}
+
+fn cannot_read(path: &Path, error: &std::io::Error) -> CommandError {
+    CommandError::io(format!("reading {}", path.display()), error)
 }
 
 fn take(read: &mut DocumentsIn, file: Arc<str>, bytes: &[u8]) {

@@ -67,7 +67,7 @@ struct Wish {
 }
 
 pub(crate) fn cmd_enable(args: &EnableArgs, ui: &Ui) -> Outcome {
-    let wish = wish(args)?;
+    let wish = wish(args, ui)?;
     let tree = WorkingTree::read(&args.repo.repo)?;
     ui.diagnostics(&tree.unreadable());
     let (types, resources) = tree.types();
@@ -167,9 +167,9 @@ fn refuse_clash(made: &FederatedKind, types: &KnownTypes) -> Result<(), CommandE
     }
 }
 
-fn wish(args: &EnableArgs) -> Result<Wish, CommandError> {
+fn wish(args: &EnableArgs, ui: &Ui) -> Result<Wish, CommandError> {
     match &args.filename {
-        Some(path) => directive(path),
+        Some(path) => directive(path, ui),
         None => Ok(Wish {
             name: args.name.clone().unwrap_or_default(),
             version: args.version.clone(),
@@ -180,8 +180,8 @@ fn wish(args: &EnableArgs) -> Result<Wish, CommandError> {
 }
 
 /// Reads an EnableTypeDirective of KubeFed.
-fn directive(path: &Path) -> Result<Wish, CommandError> {
-    let read = documents_in::read(&[path.to_owned()])?;
+fn directive(path: &Path, ui: &Ui) -> Result<Wish, CommandError> {
+    let read = documents_in::read(&[path.to_owned()], ui)?;
     let found = read.subjects.into_iter().find(|subject| subject.object["kind"] == "EnableTypeDirective");
     let Some(subject) = found else {
         let fault = read.found.errors().next().map(ToString::to_string);

@@ -226,8 +226,8 @@ fn explained_text(one: &Explained, every_step: bool, ui: &Ui) -> String {
     }
     text.push('\n');
     let rows: Vec<_> = trace.clusters.iter().map(|cluster| row(cluster, ui)).collect();
-    text.push_str(&table(&["CLUSTER", "PICKED", "SCORE", "WHY"], &rows));
-    text.push_str(&division::text(trace));
+    text.push_str(&table(&["CLUSTER", "PICKED", "SCORE", "WHY"], &rows, ui));
+    text.push_str(&division::text(trace, ui));
     if let Some(difference) = &one.difference {
         text.push_str(&difference.text(ui));
     }

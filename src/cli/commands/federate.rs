@@ -78,7 +78,7 @@ pub(crate) fn cmd_federate(args: &FederateArgs, ui: &Ui) -> Outcome {
         }
         from_cluster::read(&args.host, &wanted)?
     } else {
-        documents_in::read(&args.files)?
+        documents_in::read(&args.files, ui)?
     };
     let Federated { documents, diagnostics } = federate(&read.subjects, &options);
     let mut found = read.found;

@@ -1,7 +1,11 @@
 //! Logs of the long-running commands: to stderr, plain for people, JSON for machines.
 
+use std::io::Write;
+use std::sync::PoisonError;
+
 use tracing_subscriber::EnvFilter;
 
+use super::shell::{Environment, Stream};
 use super::ui::Ui;
 
 #[derive(Debug, clap::Args)]
@@ -20,21 +24,49 @@ enum LogFormat {
 }
 
 /// Starts logging. `BERTH_LOG` overrides what is logged, in tracing's filter language.
-pub fn start(args: &LogArgs, verbose: u8, ui: &Ui) {
-    use std::io::IsTerminal as _;
+pub fn start(args: &LogArgs, verbose: u8, ui: &Ui) -> Logging {
     let level = match verbose {
         // What goes wrong with a request, berth says in its own words and once.
         0 => "berth=info,warn,kube_client=off",
         1 => "berth=debug,info",
         _ => "trace",
     };
-    let filter = EnvFilter::try_from_env("BERTH_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    let terminal = std::io::stderr().is_terminal();
+    let named =
+        ui.environment().get("BERTH_LOG").and_then(|filter| EnvFilter::try_new(filter.to_str()?).ok());
+    let filter = named.unwrap_or_else(|| EnvFilter::new(level));
+    let terminal = ui.streams().err_is_terminal;
     let json = args.log_format == LogFormat::Json || (args.log_format == LogFormat::Auto && !terminal);
+    let err = ui.streams().err.clone();
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(move || Lines(err.clone()))
         .with_ansi(ui.colours() && terminal);
-    // A second start in one process (tests, demo) keeps the first.
-    let _ = if json { builder.json().flatten_event(true).try_init() } else { builder.try_init() };
+    let lines: Box<dyn tracing::Subscriber + Send + Sync> =
+        if json { Box::new(builder.json().flatten_event(true).finish()) } else { Box::new(builder.finish()) };
+    match ui.environment() {
+        // A second start in one process keeps the first.
+        Environment::Process => {
+            let _ = tracing::subscriber::set_global_default(lines);
+            Logging(None)
+        }
+        Environment::Given(_) => Logging(Some(tracing::subscriber::set_default(lines))),
+    }
+}
+
+/// Logs until it is dropped, where the process does not log anyway.
+#[must_use]
+#[derive(Debug)]
+pub struct Logging(#[expect(dead_code, reason = "it is dropped")] Option<tracing::subscriber::DefaultGuard>);
+
+/// The standard error of the command.
+struct Lines(Stream);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).flush()
+    }
 }

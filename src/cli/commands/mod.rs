@@ -35,6 +35,7 @@ mod publications;
 mod publish;
 mod record;
 mod registry_args;
+pub mod shell;
 mod slips;
 mod standby_args;
 mod summary;
@@ -111,12 +112,14 @@ mod unjoin;
 mod validate;
 mod verify;
 
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use exit::{Exit, Outcome};
+use shell::Shell;
 use ui::{ColourChoice, Ui};
 
 /// Place workloads on a fleet of Kubernetes clusters, with a Git repository as the only hub
@@ -180,28 +183,22 @@ enum Command {
 /// Runs the process's command line.
 pub fn main() -> ExitCode {
     bug::report_panics();
-    ExitCode::from(bug::guarded(run_command_line).code())
-}
-
-fn run_command_line() -> Exit {
     // Where a shell asks for candidates, this answers and ends the process.
     clap_complete::CompleteEnv::with_factory(command_line).var(names::COMPLETE).complete();
-    let cli = match Cli::try_parse() {
+    ExitCode::from(run(&Shell::of_process()))
+}
+
+/// Runs one command and returns its exit code. A panic ends it with the code of a bug.
+pub fn run(shell: &Shell) -> u8 {
+    bug::guarded(|| run_command_line(shell)).code()
+}
+
+fn run_command_line(shell: &Shell) -> Exit {
+    let cli = match parse(shell) {
         Ok(cli) => cli,
-        Err(error) => {
-            let printed = error.print();
-            return match (error.use_stderr(), printed) {
-                (true, _) => Exit::Usage,
-                (false, Err(problem)) if problem.kind() != ErrorKind::BrokenPipe => {
-                    let error = ui::write_error(&problem);
-                    Ui::new(false, ColourChoice::Auto).error(&error);
-                    error.exit
-                }
-                (false, _) => Exit::Done,
-            };
-        }
+        Err(error) => return show_usage(&error, shell),
     };
-    let ui = Ui::new(cli.quiet, cli.color);
+    let ui = Ui::new(shell, cli.quiet, cli.color);
     let exit = match dispatch(&cli, &ui) {
         Ok(exit) => exit,
         Err(error) => {
@@ -215,6 +212,36 @@ fn run_command_line() -> Exit {
             exit.worst(error.exit)
         }
         None => exit,
+    }
+}
+
+fn parse(shell: &Shell) -> Result<Cli, clap::Error> {
+    let mut program = command_line();
+    program.build();
+    let name = OsString::from(program.get_name());
+    let arguments = shell.environment.with_flags(shell.arguments.clone(), &program);
+    Cli::try_parse_from(std::iter::once(name).chain(arguments))
+}
+
+/// Prints help that was asked for, or what is wrong with the arguments.
+fn show_usage(error: &clap::Error, shell: &Shell) -> Exit {
+    let streams = &shell.streams;
+    let text = |terminal: bool| {
+        let plain = shell.environment.get("NO_COLOR").is_some_and(|value| !value.is_empty()) || !terminal;
+        let text = error.render();
+        if plain { text.to_string() } else { text.ansi().to_string() }
+    };
+    if error.use_stderr() {
+        let _ = streams.complain(text(streams.err_is_terminal).trim_end_matches('\n'));
+        return Exit::Usage;
+    }
+    match streams.print(&text(streams.out_is_terminal)) {
+        Err(problem) if problem.kind() != ErrorKind::BrokenPipe => {
+            let error = ui::write_error(&problem);
+            Ui::new(shell, false, ColourChoice::Auto).error(&error);
+            error.exit
+        }
+        _ => Exit::Done,
     }
 }
 

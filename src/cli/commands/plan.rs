@@ -91,7 +91,7 @@ pub(crate) fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
         let (combined, each) = combine(&args.step, &repo, asked, branches, ui)?;
         (asked, alone) = (combined, Some(each));
     }
-    let rehearsed = ui.watching("reading the fleet", || asked.rehearse(&args.step, &repo))?;
+    let rehearsed = ui.watching("reading the fleet", || asked.rehearse(&args.step, &repo, ui.now()))?;
     ui.status(&asked.words());
     let planned = Planned::of(&args.step, &repo, &asked, rehearsed, ui)?;
     ui.diagnostics(&planned.diagnostics);

@@ -120,9 +120,14 @@ impl Asked {
         Ok(Asked { located, base, change, subject })
     }
 
-    pub fn rehearse(&self, args: &StepArgs, repo: &Repo) -> Result<Rehearsed, CommandError> {
+    pub fn rehearse(
+        &self,
+        args: &StepArgs,
+        repo: &Repo,
+        clock: Timestamp,
+    ) -> Result<Rehearsed, CommandError> {
         let (limits, first) = (args.gate.limits(), args.state.first);
-        let rehearsal = Rehearsal { repo, located: &self.located, limits, at: args.now, first };
+        let rehearsal = Rehearsal { repo, located: &self.located, limits, at: args.now, clock, first };
         match &self.base {
             Some(base) => rehearsal.change_upon(base, &self.change),
             None => rehearsal.change(&self.change),

@@ -35,6 +35,8 @@ pub(crate) struct Rehearsal<'a> {
     pub limits: Limits,
     /// The moment to decide for, in place of the one that the step's inputs give.
     pub at: Option<Timestamp>,
+    /// This moment, by the command's clock.
+    pub clock: Timestamp,
     /// A first state may be made although a remote's was not fetched.
     pub first: bool,
 }
@@ -248,7 +250,7 @@ impl Rehearsal<'_> {
             identity: &Identity::default(),
             limits: &self.limits,
             exemptions,
-            clock: Timestamp::now(),
+            clock: self.clock,
             at: self.at,
             cache: BuildCache::default(),
         };

@@ -28,7 +28,6 @@ use super::trust::TrustArgs;
 use super::ui::Ui;
 use super::webhook_args::WebhookArgs;
 use berth_base::diag::Diagnostics;
-use berth_base::model::Timestamp;
 use berth_base::progress::Progress;
 use berth_engine::gate::limits::Limit;
 use berth_engine::gate::{Limits, Percent};
@@ -255,7 +254,7 @@ impl<'a> SettingsFiles<'a> {
 
 pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     if let Some(folder) = &args.fleets {
-        logging::start(&args.log, verbose, ui);
+        let _logging = logging::start(&args.log, verbose, ui);
         return several_fleets::run(folder);
     }
     if !args.once {
@@ -267,11 +266,11 @@ pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
 }
 
 /// Runs the daemon of one fleet until it is asked to stop. `ready` hears when the settings turned out usable.
-pub(super) fn watch(
+pub(super) fn watch<T>(
     args: &RunArgs,
     stop: Stop,
     is_patient: bool,
-    ready: impl FnOnce(),
+    ready: impl FnOnce() -> T,
 ) -> Result<(), CommandError> {
     let cancel = Cancel::default();
     let mirror = args.mirror(&cancel)?;
@@ -279,7 +278,7 @@ pub(super) fn watch(
     let progress = args.metrics.progress();
     let mut files = SettingsFiles::read(args, copy, &cancel, progress.clone())?;
     let settings = files.settings.clone();
-    ready();
+    let _kept_meanwhile = ready();
     args.remote.log_sandbox();
     let standby = args.standby.open(&args.remote, copy, &settings.identity, args.events.access())?;
     let poll = Duration::from_secs(args.poll);
@@ -313,11 +312,11 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         SettingsFiles::read(args, mirror.as_ref().map(Mirror::path), &cancel, progress)?;
     if args.events.are_wanted() || args.notices.are_wanted() {
         // The threads that write them tell their troubles in the log.
-        logging::start(&args.log, verbose, ui);
+        let _logging = logging::start(&args.log, verbose, ui);
     }
     let events = args.events.start()?;
     let mut notices = args.notices.start()?;
-    let now = Timestamp::now();
+    let now = ui.now();
     let say = |source: &CommitId, diagnostics: &Diagnostics, plan: &Plan| {
         ui.status(&format!("read commit {source}"));
         ui.diagnostics(diagnostics);

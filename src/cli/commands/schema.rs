@@ -48,7 +48,7 @@ pub(crate) fn cmd_schema(args: &SchemaArgs, ui: &Ui) -> Outcome {
                 let kind = &one.kind;
                 vec![kind.kind.to_owned(), kind.group.to_owned(), kind.versions.join(", ")]
             };
-            ui.out(&table(&["KIND", "GROUP", "VERSIONS"], &kinds.iter().map(row).collect::<Vec<_>>()));
+            ui.out(&table(&["KIND", "GROUP", "VERSIONS"], &kinds.iter().map(row).collect::<Vec<_>>(), ui));
         }
     }
     Ok(Exit::Done)

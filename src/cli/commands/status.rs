@@ -2,7 +2,6 @@
 
 use berth_base::text::counted;
 use berth_git::protocol::{Refs, Statuses, read_statuses};
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -56,7 +55,7 @@ pub(crate) fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
     loop {
         let now = everything(&repo)?;
         if seen.as_ref() != Some(&now) {
-            if std::io::stdout().is_terminal() {
+            if ui.out_is_terminal() {
                 ui.out(CLEARED);
             }
             show(args, &repo, ui)?;
@@ -115,7 +114,7 @@ fn gather(repo: &Repo, located: &LocatedState, ui: &Ui) -> Result<SummaryInputs,
     let listed = repo.list_refs(&located.refs.clusters)?;
     let published = ClusterRefCache::default().folders(repo, &listed)?.clone();
     let differing = differing(repo, &statuses, &published, &mut DifferingCache::default());
-    Ok(SummaryInputs { statuses, published, differing, decisions, releases, now: Timestamp::now() })
+    Ok(SummaryInputs { statuses, published, differing, decisions, releases, now: ui.now() })
 }
 
 /// The fleet at a glance.
@@ -314,6 +313,7 @@ impl Status<'_> {
             out.push_str(&table(
                 &["CLUSTER", "STATE", "PUBLISHED", "APPLIED", "OBJECTS", "PROBLEMS", "REPORTED"],
                 &clusters,
+                ui,
             ));
         }
         for cluster in &self.fleet.clusters {
@@ -335,7 +335,7 @@ impl Status<'_> {
         let workloads: Vec<_> = self.fleet.workloads.iter().map(row).collect();
         if !workloads.is_empty() {
             out.push('\n');
-            out.push_str(&table(&["KIND", "NAME", "IN SYNC"], &workloads));
+            out.push_str(&table(&["KIND", "NAME", "IN SYNC"], &workloads, ui));
         }
         out
     }

@@ -78,7 +78,7 @@ pub(crate) fn cmd_suspend(args: &SuspendArgs, ui: &Ui) -> Outcome {
     if args.reason.trim().is_empty() {
         return Err(CommandError::usage("a suspension requires a reason").hint("give one: `--reason TEXT`"));
     }
-    if args.until.is_some_and(|until| until <= Timestamp::now()) {
+    if args.until.is_some_and(|until| until <= ui.now()) {
         return Err(CommandError::usage("`--until` is in the past"));
     }
     let suspension = Suspension { reason: args.reason.clone(), until: args.until };

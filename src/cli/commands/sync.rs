@@ -185,7 +185,7 @@ pub(crate) fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     let cancel = Cancel::default();
     let mut member = Member::open(args, &cancel)?;
     if !args.once && !args.dry_run {
-        logging::start(&args.log, verbose, ui);
+        let _logging = logging::start(&args.log, verbose, ui);
         info!(cluster = args.cluster, place = %args.target, "syncing");
         if args.remote.is_given() && !args.remote.is_registry() {
             args.remote.log_sandbox();

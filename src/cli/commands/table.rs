@@ -1,13 +1,13 @@
 //! Plain aligned columns.
 
-use std::io::IsTerminal as _;
+use super::ui::Ui;
 
 /// The last column is not made narrower than this: there, a terminal breaks the lines.
 const NARROWEST: usize = 20;
 
 /// Rows under a heading. On a terminal the last column is broken between words, to its width.
-pub fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
-    let terminal = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
+pub(crate) fn table(headings: &[&str], rows: &[Vec<String>], ui: &Ui) -> String {
+    let terminal = ui.out_is_terminal().then(terminal_size::terminal_size).flatten();
     table_within(headings, rows, terminal.map(|(width, _)| usize::from(width.0)))
 }
 
@@ -75,9 +75,10 @@ mod tests {
 
     #[test]
     fn columns_line_up_and_lines_have_no_trailing_spaces() {
-        let text = table(
+        let text = table_within(
             &["NAME", "CLUSTERS"],
             &[vec!["web".into(), String::new()], vec!["a-long-name".into(), "3".into()]],
+            None,
         );
         assert_eq!(text, "NAME         CLUSTERS\nweb\na-long-name  3\n");
     }
@@ -100,6 +101,9 @@ mod tests {
     #[test]
     fn colours_take_no_room() {
         let rows = [vec!["\x1b[32myes\x1b[0m".into(), "a".into()], vec!["a-name".into(), "b".into()]];
-        assert_eq!(table(&["X", "Y"], &rows), "X       Y\n\x1b[32myes\x1b[0m     a\na-name  b\n");
+        assert_eq!(
+            table_within(&["X", "Y"], &rows, None),
+            "X       Y\n\x1b[32myes\x1b[0m     a\na-name  b\n"
+        );
     }
 }

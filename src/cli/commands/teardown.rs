@@ -1,6 +1,5 @@
 //! `berth sync --teardown` and `--release`: the end of a member, after somebody has said so twice.
 
-use std::io::BufRead as _;
 use std::time::Duration;
 
 use super::exit::{CommandError, Exit, Outcome};
@@ -106,9 +105,7 @@ pub(crate) fn end_member(
 fn confirm(cluster: &str, end: TeardownMode, ui: &Ui) -> Result<(), CommandError> {
     let what = if end == TeardownMode::Remove { "remove all of this from" } else { "release all of this in" };
     ui.status(&format!("type the cluster's name to {what} `{cluster}`:"));
-    let mut line = String::new();
-    let read = std::io::stdin().lock().read_line(&mut line);
-    read.map_err(|error| CommandError::io("reading the cluster's name", &error))?;
+    let line = ui.line_of_input().map_err(|error| CommandError::io("reading the cluster's name", &error))?;
     if line.trim() == cluster {
         return Ok(());
     }

@@ -74,7 +74,7 @@ pub(crate) fn combine(
     ui: &Ui,
 ) -> Result<(Asked, Alone), CommandError> {
     let rehearse = |asked: &Asked| -> Result<Branch, CommandError> {
-        let rehearsed = ui.watching("planning each branch alone", || asked.rehearse(args, repo))?;
+        let rehearsed = ui.watching("planning each branch alone", || asked.rehearse(args, repo, ui.now()))?;
         Ok(Branch::of(&asked.change, &rehearsed))
     };
     let mut alone = Alone { branches: vec![rehearse(&first)?], conflicts: Vec::new() };

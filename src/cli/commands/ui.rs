@@ -1,22 +1,26 @@
 //! The one place that prints: data to stdout, everything else to stderr.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "all output goes through this file")]
-
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::io::{ErrorKind, IsTerminal as _, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read};
+use std::sync::PoisonError;
 
 use super::bar::Bar;
 use super::exit::CommandError;
 use super::pager;
+use super::shell::{Environment, Shell, Streams};
 use berth_base::diag::is_harmless;
 use berth_base::diag::{Diagnostic, Diagnostics, Severity};
+use berth_base::model::Timestamp;
 use berth_base::progress::Progress;
 use berth_base::text::counted;
 
-/// Streams and colours of this process.
+/// The streams, colours, variables and clock of one command.
 #[derive(Debug)]
 pub(crate) struct Ui {
+    streams: Streams,
+    environment: Environment,
+    clock: fn() -> Timestamp,
     quiet: bool,
     colour_out: bool,
     colour_err: bool,
@@ -63,31 +67,66 @@ impl Tone {
 }
 
 impl Ui {
-    pub fn new(quiet: bool, choice: ColourChoice) -> Ui {
+    pub fn new(shell: &Shell, quiet: bool, choice: ColourChoice) -> Ui {
+        let (streams, environment) = (shell.streams.clone(), shell.environment.clone());
+        let is_unset = |name| environment.get(name).is_none_or(|value| value.is_empty());
+        let is_true = |name| environment.get(name).is_some_and(|value| value == "true");
         let allowed = |terminal: bool| match choice {
             ColourChoice::Always => true,
             ColourChoice::Never => false,
-            ColourChoice::Auto => {
-                terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-            }
+            ColourChoice::Auto => terminal && is_unset("NO_COLOR"),
         };
-        let terminal = std::io::stderr().is_terminal();
-        // A job of a build server may have a terminal, and nobody who looks at it.
-        let is_true = |name| std::env::var_os(name).is_some_and(|value| value == "true");
-        let is_unset = |name| std::env::var_os(name).is_none_or(|value| value.is_empty());
+        // CI may have a terminal that nobody watches.
+        let is_watched = streams.err_is_terminal && !quiet && is_unset("CI");
         Ui {
             quiet,
-            colour_out: allowed(std::io::stdout().is_terminal()),
-            colour_err: allowed(terminal),
-            progress: if terminal && !quiet && is_unset("CI") {
-                Progress::counting()
-            } else {
-                Progress::default()
-            },
+            colour_out: allowed(streams.out_is_terminal),
+            colour_err: allowed(streams.err_is_terminal),
+            progress: if is_watched { Progress::counting() } else { Progress::default() },
             bar: RefCell::new(None),
             is_in_runner: ["GITHUB_ACTIONS", "GITEA_ACTIONS", "FORGEJO_ACTIONS"].into_iter().any(is_true),
             failure: RefCell::new(None),
+            clock: shell.clock,
+            streams,
+            environment,
         }
+    }
+
+    /// Returns this moment by the command's clock.
+    pub fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// Returns the variables that the command sees.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Returns the command's streams.
+    pub fn streams(&self) -> &Streams {
+        &self.streams
+    }
+
+    /// Reports whether somebody reads stdout as it comes.
+    pub fn out_is_terminal(&self) -> bool {
+        self.streams.out_is_terminal
+    }
+
+    /// Reads one line of the standard input.
+    pub fn line_of_input(&self) -> std::io::Result<String> {
+        let mut input = self.streams.input.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut line = String::new();
+        // A terminal gives one line at a time; what else follows is nobody's answer.
+        BufReader::new(&mut *input).read_line(&mut line)?;
+        Ok(line)
+    }
+
+    /// Reads the standard input, up to so many bytes.
+    pub fn input(&self, most: u64) -> std::io::Result<Vec<u8>> {
+        let mut input = self.streams.input.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = Vec::new();
+        (&mut *input).take(most).read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     /// Reports whether stdout shows colours.
@@ -130,7 +169,7 @@ impl Ui {
     /// Data that may be longer than the screen, which somebody at a terminal reads in a pager.
     pub fn paged(&self, text: &str) {
         let text = harmless(text, self.colour_out);
-        if self.failure.borrow().is_some() || !self.aside(|| pager::show(&text)) {
+        if self.failure.borrow().is_some() || !self.aside(|| pager::show(&text, self)) {
             self.write(&text);
         }
     }
@@ -150,15 +189,7 @@ impl Ui {
         if failure.is_some() {
             return;
         }
-        let print = || {
-            let mut stdout = std::io::stdout().lock();
-            stdout.write_all(text.as_bytes())?;
-            if !text.ends_with('\n') {
-                stdout.write_all(b"\n")?;
-            }
-            stdout.flush()
-        };
-        *failure = self.aside(print).err();
+        *failure = self.aside(|| self.streams.print(text)).err();
     }
 
     /// Returns the failure to write results. A pipe closed by its reader is not a failure.
@@ -210,7 +241,7 @@ impl Ui {
 
     fn err(&self, text: &str) {
         let text = self.no_commands(harmless(text, self.colour_err));
-        let _ = self.aside(|| writeln!(std::io::stderr().lock(), "{text}"));
+        let _ = self.aside(|| self.streams.complain(&text));
     }
 
     fn no_commands<'a>(&self, text: Cow<'a, str>) -> Cow<'a, str> {

@@ -19,9 +19,11 @@ pub mod faults;
 pub mod flux;
 #[cfg(unix)]
 pub mod flux_bed;
+pub mod git;
 #[cfg(unix)]
 pub mod gitea;
 pub mod harbour;
+pub mod in_process;
 pub mod kube;
 pub mod kubefed;
 pub mod kubefleet;
@@ -85,12 +87,16 @@ pub fn berth() -> Command {
     hermetic(binary.as_deref().unwrap_or(env!("CARGO_BIN_EXE_berth")))
 }
 
+/// The variables that switch the deletion gate off.
+const UNGATED: [(&str, &str); 3] = [
+    ("BERTH_MAX_REMOVED_CLUSTERS", "100%"),
+    ("BERTH_MAX_REMOVED_OBJECTS", "100%"),
+    ("BERTH_ALLOW_RISKY_REMOVALS", "true"),
+];
+
 /// Switches the deletion gate off, for tests of other things.
 pub fn ungated(command: &mut Command) -> &mut Command {
-    command
-        .env("BERTH_MAX_REMOVED_CLUSTERS", "100%")
-        .env("BERTH_MAX_REMOVED_OBJECTS", "100%")
-        .env("BERTH_ALLOW_RISKY_REMOVALS", "true")
+    command.envs(UNGATED)
 }
 
 /// How a run of the binary ended.
@@ -134,7 +140,12 @@ impl Ran {
 
 /// Runs berth with these arguments.
 pub fn run(args: &[&str]) -> Ran {
-    Ran::of(berth().args(args))
+    in_process::run_with(args, &[])
+}
+
+/// Runs berth with these arguments, with no removal held back.
+pub fn run_ungated(args: &[&str]) -> Ran {
+    in_process::run_with(args, &UNGATED)
 }
 
 /// A Git repository in a folder of its own, gone when the test ends.
@@ -147,12 +158,9 @@ pub struct Repo {
 
 impl Repo {
     pub fn new() -> Repo {
-        let repo = Repo {
-            folder: tempfile::tempdir().expect("a temporary folder"),
-            clock: std::cell::Cell::new(1_767_225_600),
-        };
-        repo.git(&["init", "-q", "-b", "main"]);
-        repo
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        git::init(folder.path());
+        Repo { folder, clock: std::cell::Cell::new(1_767_225_600) }
     }
 
     /// A repository with these files committed.
@@ -188,19 +196,10 @@ impl Repo {
     }
 
     /// Commits everything in the folder and gives the commit's id.
+    #[track_caller]
     pub fn commit(&self, message: &str) -> String {
         self.clock.set(self.clock.get() + 60);
-        let date = format!("{} +0000", self.clock.get());
-        self.git(&["add", "-A"]);
-        let ran = Ran::of(
-            hermetic("git")
-                .current_dir(self.path())
-                .env("GIT_AUTHOR_DATE", &date)
-                .env("GIT_COMMITTER_DATE", &date)
-                .args(["commit", "-q", "--allow-empty", "-m", message]),
-        );
-        assert_eq!(ran.code, 0, "git commit\n{}", ran.err);
-        self.git(&["rev-parse", "HEAD"])
+        git::commit_all(self.path(), message, self.clock.get())
     }
 
     /// `berth run --once` on this repository.
@@ -210,7 +209,7 @@ impl Repo {
 
     /// The same, with no removal held back.
     pub fn publish_ungated(&self) -> Ran {
-        Ran::of(ungated(&mut berth()).args(["run", "--once", "--repo", self.arg()]))
+        run_ungated(&["run", "--once", "--repo", self.arg()])
     }
 
     /// `berth sync --once` of one cluster into a folder.
@@ -223,23 +222,21 @@ impl Repo {
     }
 
     /// The id of a revision.
+    #[track_caller]
     pub fn id(&self, revision: &str) -> String {
-        self.git(&["rev-parse", "--verify", "-q", revision])
+        git::id(self.path(), revision)
     }
 
     /// Every file of a revision, with its text.
+    #[track_caller]
     pub fn files(&self, revision: &str) -> BTreeMap<String, String> {
-        let names = self.git(&["ls-tree", "-r", "--name-only", "-z", revision]);
-        names
-            .split('\0')
-            .filter(|name| !name.is_empty())
-            .map(|name| (name.to_owned(), self.git(&["show", &format!("{revision}:{name}")])))
-            .collect()
+        git::files(self.path(), revision)
     }
 
     /// The paths that differ between two revisions.
+    #[track_caller]
     pub fn changed(&self, from: &str, to: &str) -> Vec<String> {
-        self.git(&["diff", "--name-only", "--no-renames", from, to]).lines().map(str::to_owned).collect()
+        git::changed(self.path(), from, to)
     }
 
     /// Commits what was imported and runs the commands that must find nothing to do. Gives what `verify` says.

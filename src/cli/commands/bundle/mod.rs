@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 use super::exit::{CommandError, Exit, Outcome};
 use super::ui::Ui;
-use berth_base::model::Timestamp;
 use berth_base::text::counted;
 use berth_git::Repo;
 use secrets::Secrets;
@@ -51,7 +50,7 @@ pub(crate) struct BundleArgs {
 
 pub(crate) fn cmd_bundle(args: &BundleArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo)?;
-    let now = Timestamp::now();
+    let now = ui.now();
     let mut files = Vec::from(parts::of_machine(&repo));
     files.extend(parts::of_repository(&repo, args.publications)?);
     if let Some(address) = &args.metrics {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::commands::exit::CommandError;
 use crate::commands::planned::Revisions;
 use crate::commands::rehearsal::{Revision, source_tip};
+use crate::commands::shell::Environment;
 use berth_forge::environment::{self, Variables};
 use berth_forge::{Forge, Given, PullRequest, Token};
 use berth_git::Repo;
@@ -46,10 +47,8 @@ pub(super) struct Found {
 }
 
 impl ForgeArgs {
-    pub fn find(&self, folder: &Path) -> Result<Found, CommandError> {
-        let text = |value: std::ffi::OsString| value.into_string().ok();
-        let variables: Variables =
-            std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect();
+    pub fn find(&self, folder: &Path, environment: &Environment) -> Result<Found, CommandError> {
+        let variables: Variables = environment.texts();
         let is_named = self.forge.is_some() || self.repository.is_some() || self.pull_request.is_some();
         if environment::forge_of(&variables).is_none() && !is_named {
             return Ok(Found { variables, pull_request: None, token: None });

@@ -56,7 +56,7 @@ pub(crate) struct ReviewArgs {
 }
 
 pub(crate) fn cmd_review(args: &ReviewArgs, ui: &Ui, verbose: u8) -> Outcome {
-    let found = args.forge.find(&args.repo)?;
+    let found = args.forge.find(&args.repo, ui.environment())?;
     let findings = match plan(args, &found, ui, verbose) {
         Ok(findings) => findings,
         Err(error) => {
@@ -88,7 +88,7 @@ fn plan(args: &ReviewArgs, found: &Found, ui: &Ui, verbose: u8) -> Result<Findin
     let asked = Asked::gather(located, revisions, &repo, |_| {})?;
     let words = asked.words();
     ui.status(&words);
-    let rehearsed = ui.watching("reading the fleet", || asked.rehearse(&args.step, &repo))?;
+    let rehearsed = ui.watching("reading the fleet", || asked.rehearse(&args.step, &repo, ui.now()))?;
     let mut planned = Planned::of(&args.step, &repo, &asked, rehearsed, ui)?;
     planned.diagnostics.extend(edited_settings(&repo, &asked)?);
     ui.diagnostics(&planned.diagnostics);

@@ -49,7 +49,7 @@ pub(crate) fn cmd_list(args: &ListArgs, ui: &Ui) -> Outcome {
         Format::Text => {
             let rows: Vec<Vec<String>> = lines.iter().map(WorkloadLine::row).collect();
             let headings = ["WORKLOAD", "STRATEGY", "RELEASE", "CLUSTERS", "STATE", "REASON"];
-            ui.out(table(&headings, &rows).trim_end());
+            ui.out(table(&headings, &rows, ui).trim_end());
         }
         format => {
             let workloads: Vec<Json> = lines.iter().map(WorkloadLine::json).collect();
@@ -69,7 +69,7 @@ pub(crate) fn cmd_show(args: &ShowArgs, ui: &Ui) -> Outcome {
     }
     match args.record.output {
         Format::Text => {
-            let texts: Vec<String> = lines.iter().map(text).collect();
+            let texts: Vec<String> = lines.iter().map(|line| text(line, ui)).collect();
             ui.out(texts.join("\n\n").trim_end());
         }
         format => {
@@ -87,7 +87,7 @@ fn line(record: &Record, key: &Key) -> Option<WorkloadLine> {
     WorkloadLine::of(key, &record.current, &record.built, record.now)
 }
 
-fn text(line: &WorkloadLine) -> String {
+fn text(line: &WorkloadLine, ui: &Ui) -> String {
     let mut lines = vec![
         line.key.to_string(),
         format!("  strategy: {}", line.strategy),
@@ -103,11 +103,11 @@ fn text(line: &WorkloadLine) -> String {
     if !line.stages.is_empty() {
         let rows: Vec<Vec<String>> = line.stages.iter().map(stage_row).collect();
         text.push_str("\n\n");
-        text.push_str(table(&["STAGE", "CLUSTERS", "STARTED", "FINISHED"], &rows).trim_end());
+        text.push_str(table(&["STAGE", "CLUSTERS", "STARTED", "FINISHED"], &rows, ui).trim_end());
     }
     let rows: Vec<Vec<String>> = line.clusters.iter().map(ClusterLine::row).collect();
     text.push_str("\n\n");
-    text.push_str(table(&["CLUSTER", "RELEASE", "HEALTH", "SINCE", "WAITS"], &rows).trim_end());
+    text.push_str(table(&["CLUSTER", "RELEASE", "HEALTH", "SINCE", "WAITS"], &rows, ui).trim_end());
     text
 }
 

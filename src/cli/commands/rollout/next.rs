@@ -95,7 +95,7 @@ fn part(next: &NextStep<'_>, ui: &Ui) -> String {
     if rows.is_empty() {
         return text + &ui.tint("no cluster is picked\n", Tone::Faint);
     }
-    text + &table(&["CLUSTER", "ANSWER", "REASON"], &rows)
+    text + &table(&["CLUSTER", "ANSWER", "REASON"], &rows, ui)
 }
 
 /// The line of one cluster; none for a copy that is no longer wanted and about which nothing is to be said.

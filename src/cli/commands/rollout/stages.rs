@@ -129,7 +129,7 @@ fn text(run: &Run, stages: &[StageProgress], ui: &Ui) -> String {
         return ui.tint(&format!("{} has no stages", run.strategy), Tone::Faint);
     }
     let headings = ["#", "STAGE", "BEFORE", "N", "AT A TIME", "CLUSTERS", "AFTER"];
-    format!("{} rolls out {} by {}\n\n{}", run.key, run.workload, run.strategy, table(&headings, &rows))
+    format!("{} rolls out {} by {}\n\n{}", run.key, run.workload, run.strategy, table(&headings, &rows, ui))
 }
 
 fn tasks_text(tasks: &[StageTask]) -> String {

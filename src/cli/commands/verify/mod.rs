@@ -14,7 +14,6 @@ use super::fleet::Format;
 use super::state::StateArgs;
 use super::ui::{Tone, Ui};
 use artifact::ArtifactArgs;
-use berth_base::model::Timestamp;
 use berth_engine::gate::Limits;
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::current_state::{self, Place};
@@ -88,7 +87,7 @@ pub(crate) fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
         limits: args.expect_gate.clone().unwrap_or_default(),
         fleet: args.fleet.clone(),
         sources: sources(&repo, args.source.as_deref(), &place)?,
-        ..Expected::at(Timestamp::now())
+        ..Expected::at(ui.now())
     };
     let mut verifier = Verifier::new(&repo, &refs, expected)?;
     if let Some(root) = &args.root {
