@@ -1,50 +1,34 @@
 # The two commands of the README: `cargo run --release -- demo`, and `make test`.
 
-.PHONY: quick test check argocd control-plane cosign forge flux packagers registry reproducible fmt lint deny bench fuzz clean-demo
+.PHONY: quick test test-all check beds reproducible fmt lint deny bench fuzz clean-demo
+
+export TMPDIR := $(shell tests/tools/scratch)
+
+# More tests run at a time than there are cores, since many wait for another process.
+THREADS := $(shell echo $$(( $$(nproc) * 4 )))
+RUST_TEST_THREADS ?= $(THREADS)
+export RUST_TEST_THREADS
 
 # The loop while one works: formatting, lints, the crates' own tests and the cases of the fixtures.
 quick: fmt lint
 	cargo test --workspace --lib --test conformance --quiet
 
-# Everything that must pass. Lints compile the benches; nothing here does. Most tests wait for another process,
-# so that more of them run at a time than there are cores.
-test: export RUST_TEST_THREADS ?= 8
+# What needs Rust, a C compiler and git alone.
 test:
 	cargo test --workspace --no-fail-fast
+	@tests/tools/left-out
 
-check: fmt lint test deny
+# Everything: Kubernetes, a forge, a registry, Flux, Argo CD and more, each made once into ~/.cache/berth.
+test-all: beds
+	cargo test --workspace --no-fail-fast -- --include-ignored
 
-# The Kubernetes control plane that tests run against, and kubectl: built once into ~/.cache/berth.
-# Needs Go. Tests that find none build it too.
-control-plane:
-	tests/ready control-plane
+check: fmt lint test-all deny
 
-# Gitea, the forge that tests run against: built once into ~/.cache/berth. Needs Go and a C compiler. Tests that
-# find none build it too.
-forge:
-	tests/ready forge
-
-# helm and kustomize, which check deploy/: built once into ~/.cache/berth. Needs Go. Tests that find none build them too.
-packagers:
-	tests/ready packagers
-
-# cosign, which checks signatures of artifacts in tests: built once into ~/.cache/berth. Needs Go. Tests that find none
-# build it too.
-cosign:
-	tests/ready cosign
-
-# distribution, the container registry that tests run against: built once into ~/.cache/berth. Needs Go. Tests that find
-# none build it too.
-registry:
-	tests/ready registry
-
-# Argo CD, which applies folders in tests, and its Redis: built once into ~/.cache/berth. Needs Go and Debian's packages.
-argocd:
-	tests/ready argocd
-
-# Flux's controllers, which apply folders in tests: built once into ~/.cache/berth. Needs Go.
-flux:
-	tests/ready flux
+# Makes the programs of others that `make test-all` runs. Takes about forty minutes, once. Needs Go, Node and Debian's packages.
+beds:
+	tests/ready
+	tests/release/ready >/dev/null
+	tests/earlier/ready >/dev/null
 
 # Builds a release twice, for both architectures, and compares. Takes half an hour on two cores. Tests compare quicker builds.
 reproducible:

@@ -2,19 +2,29 @@
 # the clone.
 
 # once PART HASH ABOUT COMMAND...: prints the folder of this part and hash. Where there is none, COMMAND makes it, with
-# a fresh folder as one more argument.
+# a fresh folder as one more argument. Of all callers on this machine one makes something, and the others wait: each
+# build takes all processors.
 once() {
-  local cache="${BERTH_CACHE:-${HOME:?}/.cache/berth}/$1" folder about=$3
+  local caches="${BERTH_CACHE:-${HOME:?}/.cache/berth}" cache folder about=$3 begun
+  cache="$caches/$1"
   folder="$cache/$2"
   shift 3
   if [ ! -d "$folder" ]; then
-    echo "making $about in $folder, once" >&2
     mkdir -p "$cache"
-    fresh=$(mktemp -d "$cache/.making.XXXXXX")
-    trap 'rm -rf "$fresh"' EXIT
-    "$@" "$fresh" >&2
-    # Whoever makes it at the same time makes the same: the first to arrive stays.
-    [ -d "$folder" ] || mv "$fresh" "$folder"
+    exec 9>"$caches/making.lock"
+    flock --nonblock 9 || { echo "waiting for another build before making $about" >&2; flock 9; }
+    if [ ! -d "$folder" ]; then
+      echo "making $about in $folder, once" >&2
+      begun=$SECONDS
+      find "$cache" -mindepth 1 -maxdepth 1 -name '.making.*' -exec rm -rf {} +
+      fresh=$(mktemp -d "$cache/.making.XXXXXX")
+      trap 'rm -rf "$fresh"' EXIT
+      # Servers that a command leaves running hold no lock.
+      "$@" "$fresh" >&2 9>&-
+      mv "$fresh" "$folder"
+      echo "made $about in $((SECONDS - begun)) s" >&2
+    fi
+    exec 9>&-
   fi
   echo "$folder"
 }

@@ -99,6 +99,7 @@ pub fn page_with(address: &str, line: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs Prometheus"]
 fn the_alerts_of_a_daemon_fire_for_their_faults() {
     let fleet = fleet();
     fleet.edit(&[("apps/old.yaml", &config_map("old", "one", "{clusterSelector: {}}"))]);
@@ -138,6 +139,7 @@ fn the_alerts_of_a_daemon_fire_for_their_faults() {
 }
 
 #[test]
+#[ignore = "needs Prometheus"]
 fn an_alert_fires_where_members_are_silent() {
     let mut world = World::of(8, 2, Some(3_600));
     world.minutes(20);
@@ -152,6 +154,7 @@ fn an_alert_fires_where_members_are_silent() {
 }
 
 #[test]
+#[ignore = "needs Prometheus"]
 fn an_alert_fires_where_the_git_server_is_away() {
     let fleet = Fleet::new();
     let mut server = Plain::new(fleet.root());
@@ -167,6 +170,7 @@ fn an_alert_fires_where_the_git_server_is_away() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn the_alerts_of_a_member_fire_for_their_faults() {
     let Some(member) = Member::new("alarms") else { return };
     member.publish(&[member.config_map("web", "one")]);
@@ -204,6 +208,7 @@ fn the_alerts_of_a_member_fire_for_their_faults() {
 }
 
 #[test]
+#[ignore = "needs Prometheus"]
 fn the_alerts_of_a_members_remote_fire_for_their_faults() {
     let fleet = Fleet::new();
     let mut server = Plain::new(fleet.root());
@@ -235,6 +240,7 @@ fn the_alerts_of_a_members_remote_fire_for_their_faults() {
 }
 
 #[test]
+#[ignore = "needs Prometheus"]
 fn promtool_takes_the_rules_and_their_own_tests_pass() {
     for args in [
         ["check", "rules", "deploy/monitoring/alerts.yaml"],
@@ -278,6 +284,7 @@ fn queries(dashboard: &Json) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "needs Prometheus"]
 fn the_dashboard_asks_for_what_the_pages_show() {
     let dashboard: Json = serde_json::from_str(&text("deploy/monitoring/dashboard.json")).expect("JSON");
     let queries = queries(&dashboard);

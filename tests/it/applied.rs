@@ -211,6 +211,7 @@ fn owned_part(object: &Json, manager: &str) -> Option<Json> {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_the_fixtures_render_is_read_back_from_a_real_server_field_by_field() {
     let Some(member) = Member::new("folders") else { return };
     member.kubectl_apply(&open_definition("stock.example.org", "Widget", &["v1", "v1beta1"]), &[]);
@@ -276,6 +277,7 @@ fn what_the_fixtures_render_is_read_back_from_a_real_server_field_by_field() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn kubectl_alone_applies_a_folder_as_well_and_prunes_nothing() {
     let Some(member) = Member::new("plainly") else { return };
     let fleet = Repo::new();

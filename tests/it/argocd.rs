@@ -145,6 +145,7 @@ impl Drop for Reporter {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_is_written_for_argo_cd_fits_its_kinds() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let Some(bed) = Bed::of(people("argocd", &work(&[namespace("shop")])), &plane) else { return };
@@ -175,6 +176,7 @@ fn what_is_written_for_argo_cd_fits_its_kinds() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_bad_image_halts_a_rollout_through_argo_cd_s_status_and_the_fix_completes_it() {
     let web = |tag: &str| work(&[namespace("shop"), deployment(tag)]);
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
@@ -215,6 +217,7 @@ fn a_bad_image_halts_a_rollout_through_argo_cd_s_status_and_the_fix_completes_it
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_namespace_stays_at_argo_cd_until_its_removal_is_approved() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let all = [namespace("shop"), namespace("extra"), namespace("more"), settings()];
@@ -279,6 +282,7 @@ fn a_namespace_stays_at_argo_cd_until_its_removal_is_approved() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn the_application_may_be_in_another_cluster() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let Some(hub) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };

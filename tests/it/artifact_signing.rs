@@ -195,6 +195,7 @@ fn digest_of(bytes: &[u8]) -> String {
 }
 
 #[test]
+#[ignore = "needs cosign"]
 fn cosign_takes_what_the_daemon_signs_by_its_key_and_by_no_other() {
     let Some(cosign) = Cosign::find() else { return };
     for key in ["berth", "p256"] {
@@ -222,6 +223,7 @@ fn cosign_takes_what_the_daemon_signs_by_its_key_and_by_no_other() {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn a_statement_says_where_artifacts_come_from_and_anybody_can_make_it_again() {
     let Some(place) = Place::new() else { return };
     let (statement, commit) = (place.statement(OSLO), place.repo.id("berth/rendered"));
@@ -259,6 +261,7 @@ fn a_statement_says_where_artifacts_come_from_and_anybody_can_make_it_again() {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn a_second_run_attaches_nothing_again_and_mends_what_was_removed() {
     let Some(place) = Place::signing_with("p256") else { return };
     let (tags, bundle) = (place.registry.tags(OSLO), place.bundle(OSLO));
@@ -271,6 +274,7 @@ fn a_second_run_attaches_nothing_again_and_mends_what_was_removed() {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn an_artifact_is_proven_down_to_its_source_by_whoever_has_the_branch() {
     let Some(place) = Place::new() else { return };
     let ran = place.verify(OSLO, "berth", &["-o", "json"]).expect(0);
@@ -289,6 +293,7 @@ fn an_artifact_is_proven_down_to_its_source_by_whoever_has_the_branch() {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn an_artifact_in_another_clusters_repository_is_told() {
     let Some(place) = Place::new() else { return };
     // Whoever may push copies it with all that is beside it; the key signed it.
@@ -316,6 +321,7 @@ fn an_artifact_in_another_clusters_repository_is_told() {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn an_older_artifact_is_proven_and_told_to_be_old() {
     let Some(place) = Place::new() else { return };
     let old = place.raw(OSLO, "current");
@@ -335,6 +341,7 @@ fn an_older_artifact_is_proven_and_told_to_be_old() {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn bundles_that_were_made_of_others_do_not_count() {
     let Some(place) = Place::new() else { return };
     let cosign = Cosign::find();
@@ -397,6 +404,7 @@ fn bundles_that_were_made_of_others_do_not_count() {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn a_statement_by_the_key_that_the_commit_does_not_give_is_told() {
     let Some(place) = Place::signing_with("p256") else { return };
     // The holder of the key signs other claims, and another fleet's publication.
@@ -448,6 +456,7 @@ fn a_statement_by_the_key_that_the_commit_does_not_give_is_told() {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn an_agent_or_a_program_has_the_key_of_artifacts() {
     let Some(place) = Place::new() else { return };
     let folder = tempfile::tempdir().expect("a folder");
@@ -489,6 +498,7 @@ fn an_agent_or_a_program_has_the_key_of_artifacts() {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn an_artifact_that_the_registry_offers_as_the_folder_is_neither_signed_nor_tagged() {
     let Some(place) = Place::new() else { return };
     let (mut evil, honest) = place.registry.manifest(OSLO, "current").expect("an artifact");

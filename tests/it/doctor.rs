@@ -245,6 +245,7 @@ fn keys_files_and_addresses_are_checked() {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn a_registry_is_reached_and_its_rights_are_those_of_the_role() {
     let Some(registry) = Registry::start_with_password() else { return };
     let shop = Shop::new();

@@ -91,6 +91,7 @@ impl AtGitea {
 }
 
 #[test]
+#[ignore = "needs Gitea"]
 fn the_rights_and_rules_of_the_page_are_those_that_a_gitea_needs() {
     let Some(at) = AtGitea::start() else { return };
     let repository = at.repository.clone();
@@ -153,6 +154,7 @@ fn the_rights_and_rules_of_the_page_are_those_that_a_gitea_needs() {
 }
 
 #[test]
+#[ignore = "needs Gitea"]
 fn a_gitea_needs_a_review_and_lets_a_reviewer_comment_and_no_more() {
     let Some(at) = AtGitea::start() else { return };
     let (gitea, repository) = (&at.gitea, &at.repository);

@@ -15,6 +15,7 @@ fn but_watches(requests: &[(String, String)]) -> Vec<&(String, String)> {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_is_edited_or_removed_by_hand_is_put_right_by_watching_with_no_list() {
     let Some(member) = Member::new("watched") else { return };
     member.publish(&[member.config_map("web", "one"), member.config_map("gone", "one")]);
@@ -37,6 +38,7 @@ fn what_is_edited_or_removed_by_hand_is_put_right_by_watching_with_no_list() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn while_nothing_happens_nothing_is_asked() {
     let Some(member) = Member::new("hushed") else { return };
     let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
@@ -68,6 +70,7 @@ fn while_nothing_happens_nothing_is_asked() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_change_of_health_lets_go_on_what_waits_for_it() {
     let Some(member) = Member::new("lively") else { return };
     let first = annotated(member.deployment("db", "example.com/db:1"), "berth.dev/wave", "-1");
@@ -88,6 +91,7 @@ impl Drop for StopsWhenDropped<'_> {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn who_keeps_changing_an_object_is_named_once_and_the_fight_is_left() {
     let Some(member) = Member::new("fight") else { return };
     let web = annotated(member.config_map("web", "one"), "berth.dev/on-conflict", "force");
@@ -132,6 +136,7 @@ fn who_keeps_changing_an_object_is_named_once_and_the_fight_is_left() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn drift_is_only_reported_where_that_is_wanted_and_new_content_is_applied_all_the_same() {
     let Some(member) = Member::new("reported") else { return };
     let web = |value: &str| annotated(member.config_map("web", value), "berth.dev/drift", "report");
@@ -160,6 +165,7 @@ fn drift_is_only_reported_where_that_is_wanted_and_new_content_is_applied_all_th
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn drift_is_ignored_until_a_time_and_put_right_then() {
     let Some(member) = Member::new("ignored") else { return };
     let seconds =
@@ -184,6 +190,7 @@ fn drift_is_ignored_until_a_time_and_put_right_then() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_whole_member_may_only_report_drift() {
     let Some(member) = Member::new("looking") else { return };
     member.publish(&[member.config_map("web", "one")]);
@@ -203,6 +210,7 @@ fn a_whole_member_may_only_report_drift() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn ignored_fields_are_left_to_whoever_sets_them_and_nothing_is_written_again_and_again() {
     let Some(member) = Member::new("left") else { return };
     let web = |image: &str| annotated(member.deployment("web", image), "berth.dev/ignore", "/spec/replicas");
@@ -253,6 +261,7 @@ fn ignored_fields_are_left_to_whoever_sets_them_and_nothing_is_written_again_and
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_kind_that_may_not_be_listed_is_its_own_trouble_alone() {
     let Some(member) = Member::new("unlisted") else { return };
     let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
@@ -309,6 +318,7 @@ fn a_kind_that_may_not_be_listed_is_its_own_trouble_alone() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_single_round_that_waits_lists_each_kind_once_more_and_then_is_told() {
     let Some(member) = Member::new("waiting") else { return };
     let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",

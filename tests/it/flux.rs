@@ -11,6 +11,7 @@ use crate::support::wait::until;
 use crate::support::{RENDERED, Ran, run};
 
 #[test]
+#[ignore = "needs Flux"]
 fn flux_makes_the_same_objects_as_berth_and_its_status_is_the_member_s_report() {
     let Some(bed) = Bed::of(people("flux", &work(&several()))) else { return };
     let Some(other) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
@@ -49,6 +50,7 @@ fn flux_makes_the_same_objects_as_berth_and_its_status_is_the_member_s_report() 
 }
 
 #[test]
+#[ignore = "needs Flux"]
 fn a_namespace_stays_until_its_removal_is_approved_and_goes_by_the_reporter_then() {
     let two = |more: &[Json]| work(&[&[namespace("shop"), namespace("extra")][..], more].concat());
     let Some(bed) = Bed::of(people("flux", &two(&[settings()]))) else { return };
@@ -78,6 +80,7 @@ fn a_namespace_stays_until_its_removal_is_approved_and_goes_by_the_reporter_then
 }
 
 #[test]
+#[ignore = "needs Flux"]
 fn a_removal_that_nobody_approved_for_this_cluster_is_left_and_reported() {
     let both = work(&[namespace("shop"), namespace("extra")]);
     let Some(bed) = Bed::of(people("flux", &both)) else { return };
@@ -94,6 +97,7 @@ fn a_removal_that_nobody_approved_for_this_cluster_is_left_and_reported() {
 }
 
 #[test]
+#[ignore = "needs Flux"]
 fn a_bad_image_halts_a_rollout_through_flux_s_status_and_the_fix_completes_it() {
     let web = |tag: &str| work(&[namespace("shop"), deployment(tag)]);
     let Some(bed) = Bed::of(people("flux", &web("1"))) else { return };

@@ -105,6 +105,7 @@ fn web(tag: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn flux_takes_signed_folders_from_a_registry_and_a_bad_image_halts_the_rollout() {
     let Some(place) = Place::new() else { return };
     let bed = &place.bed;
@@ -114,6 +115,7 @@ fn flux_takes_signed_folders_from_a_registry_and_a_bad_image_halts_the_rollout()
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn flux_refuses_another_key_and_follows_a_moved_tag_until_berth_puts_it_back() {
     let Some(place) = Place::new() else { return };
     let bed = &place.bed;

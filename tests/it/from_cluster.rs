@@ -46,6 +46,7 @@ fn federate(plane: &ControlPlane, args: &[&str]) -> Ran {
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn one_object_or_a_whole_namespace_is_federated_from_a_live_cluster() {
     let Some(plane) = ControlPlane::start(Wanted::USUAL) else { return };
     apply(&plane, SHOP);
@@ -80,6 +81,7 @@ async fn one_object_or_a_whole_namespace_is_federated_from_a_live_cluster() {
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn what_a_cluster_does_not_have_is_said_with_what_would_help() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let ran = federate(&plane, &["deploymnt", "web"]).expect(2);

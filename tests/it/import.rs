@@ -24,6 +24,7 @@ fn nothing_moves(repo: &Repo) {
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn a_whole_host_becomes_files_and_a_first_commit_and_nothing_moves() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let host = Host::stocked(plane).await;
@@ -101,6 +102,7 @@ async fn a_whole_host_becomes_files_and_a_first_commit_and_nothing_moves() {
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn a_file_that_breaks_right_after_the_import_changes_no_cluster() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let host = Host::stocked(plane).await;
@@ -119,6 +121,7 @@ async fn a_file_that_breaks_right_after_the_import_changes_no_cluster() {
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn what_kubefed_had_not_done_yet_is_named_and_is_all_the_first_plan_shows() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let host = Host::stocked(plane).await;
@@ -160,6 +163,7 @@ async fn what_kubefed_had_not_done_yet_is_named_and_is_all_the_first_plan_shows(
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn a_divided_workload_keeps_its_numbers_without_what_the_scheduler_wrote() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let host = Host::stocked(plane).await;
@@ -200,6 +204,7 @@ async fn a_divided_workload_keeps_its_numbers_without_what_the_scheduler_wrote()
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn secrets_come_with_a_loud_warning_or_not_at_all() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let host = Host::stocked(plane).await;
@@ -225,6 +230,7 @@ async fn secrets_come_with_a_loud_warning_or_not_at_all() {
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn more_objects_than_a_page_holds_all_come() {
     let Some(plane) = ControlPlane::start(Wanted::AUDITED) else { return };
     let host = Host::stocked(plane).await;
@@ -256,6 +262,7 @@ async fn more_objects_than_a_page_holds_all_come() {
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn a_type_that_may_not_be_listed_is_named_and_the_others_are_imported() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let host = Host::stocked(plane).await;
@@ -318,6 +325,7 @@ async fn with_rights(host: &Host, types: &[&str]) -> (tempfile::TempDir, PathBuf
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn a_cluster_without_kubefed_and_a_context_that_is_not_there_are_told() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let repo = Repo::new();

@@ -11,6 +11,7 @@ fn import(hub: &Hub, repo: &Repo) -> Ran {
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn a_whole_hub_becomes_files_and_a_first_commit_and_nothing_moves() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let hub = Hub::stocked(plane).await;
@@ -49,6 +50,7 @@ async fn a_whole_hub_becomes_files_and_a_first_commit_and_nothing_moves() {
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn a_hub_that_serves_v1_only_is_read_as_well() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let hub = Hub::stocked_in("v1", plane).await;
@@ -69,6 +71,7 @@ async fn a_hub_that_serves_v1_only_is_read_as_well() {
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn a_cluster_without_kubefleet_is_no_hub() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let out = tempfile::tempdir().expect("a folder");

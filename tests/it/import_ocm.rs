@@ -82,6 +82,7 @@ async fn stocked(plane: ControlPlane) -> Hub {
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn a_whole_hub_becomes_files_and_a_first_commit_and_nothing_moves() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let hub = stocked(plane).await;
@@ -130,6 +131,7 @@ async fn a_whole_hub_becomes_files_and_a_first_commit_and_nothing_moves() {
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn what_a_hub_has_left_lying_about_is_named_and_stops_nothing() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let hub = hub_on(plane).await;
@@ -184,6 +186,7 @@ async fn what_a_hub_has_left_lying_about_is_named_and_stops_nothing() {
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn a_cluster_without_ocm_is_no_hub() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let out = tempfile::tempdir().expect("a folder");

@@ -75,6 +75,7 @@ fn role(member: &Member) -> Json {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_install_writes_is_applied_and_its_account_syncs_the_cluster_with_just_these_rights() {
     let Some(member) = Member::new("installed") else { return };
     enlist(&member);
@@ -151,6 +152,7 @@ fn what_install_writes_is_applied_and_its_account_syncs_the_cluster_with_just_th
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn roles_of_a_folder_are_applied_only_where_escalation_was_allowed() {
     let Some(member) = Member::new("escalation") else { return };
     enlist(&member);
@@ -186,6 +188,7 @@ fn roles_of_a_folder_are_applied_only_where_escalation_was_allowed() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_token_that_is_replaced_while_the_syncer_runs_is_used_at_once() {
     let Some(member) = Member::new("rotation") else { return };
     enlist(&member);
@@ -294,6 +297,7 @@ fn document(target: &str, patch: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn overrides_from_the_cluster_apply_last_in_the_order_of_their_names_and_a_failing_one_blocks_its_object_alone()
  {
     let Some(member) = Member::new("local") else { return };
@@ -359,6 +363,7 @@ fn overrides_from_the_cluster_apply_last_in_the_order_of_their_names_and_a_faili
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_an_override_from_a_secret_holds_is_never_shown() {
     let Some(member) = Member::new("sealed") else { return };
     member.publish(&[member.config_map("web", "git"), member.deployment("web", "x:1")]);
@@ -403,6 +408,7 @@ fn what_an_override_from_a_secret_holds_is_never_shown() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_running_syncer_notices_changed_overrides_and_keeps_the_last_good_ones() {
     let Some(member) = Member::new("noticed") else { return };
     member.publish(&[member.config_map("web", "git"), member.config_map("other", "git")]);
@@ -453,6 +459,7 @@ fn typed(member: &Member, args: &[&str], line: &str) -> Ran {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_member_is_torn_down_in_the_opposite_order_by_whoever_types_its_name() {
     let Some(member) = Member::new("tornapart") else { return };
     let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "tornapart-there"}});
@@ -530,6 +537,7 @@ fn a_member_is_torn_down_in_the_opposite_order_by_whoever_types_its_name() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_teardown_names_what_does_not_go_and_goes_on_with_the_rest() {
     let Some(member) = Member::new("tornheld") else { return };
     let mut held = member.deployment("held", "example.com/web:1");
@@ -552,6 +560,7 @@ fn a_teardown_names_what_does_not_go_and_goes_on_with_the_rest() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_is_released_stays_as_it_is_and_another_tool_can_own_it() {
     let Some(member) = Member::new("released") else { return };
     let keep = annotated(member.config_map("keep", "one"), "berth.dev/prune", "disabled");
@@ -617,6 +626,7 @@ fn a_folder_is_torn_down_and_released_as_a_cluster_is() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn each_tenant_applies_and_removes_with_the_rights_of_its_own_account_and_no_more() {
     let Some(member) = Member::new("tenants") else { return };
     member.kubectl(&["create", "namespace", "tenants-poor"]);
@@ -726,6 +736,7 @@ fn each_tenant_applies_and_removes_with_the_rights_of_its_own_account_and_no_mor
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn an_installed_syncer_needs_no_rights_of_its_own_where_tenants_have_them() {
     let Some(member) = Member::new("acting") else { return };
     enlist(&member);
@@ -765,6 +776,7 @@ fn an_installed_syncer_needs_no_rights_of_its_own_where_tenants_have_them() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_token_file_that_ends_in_a_newline_is_read_as_kubectl_reads_it() {
     let Some(member) = Member::new("newline") else { return };
     member.kubectl(&["create", "serviceaccount", "syncer", "-n", "newline"]);
@@ -798,6 +810,7 @@ fn a_token_file_that_ends_in_a_newline_is_read_as_kubectl_reads_it() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn the_first_sync_asks_for_no_list_that_its_rights_do_not_allow() {
     let Some(member) = Member::new("modest") else { return };
     enlist(&member);
@@ -822,6 +835,7 @@ fn the_first_sync_asks_for_no_list_that_its_rights_do_not_allow() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_a_namespace_or_a_definition_takes_along_is_named_before_it_goes() {
     let Some(member) = Member::new("along") else { return };
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "along-new"}});

@@ -128,6 +128,7 @@ fn pod_of(deployment: &Json) -> Json {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn three_commands_lead_from_an_empty_api_server_to_a_synced_folder() {
     let Some(empty) = Empty::new() else { return };
 
@@ -179,6 +180,7 @@ fn three_commands_lead_from_an_empty_api_server_to_a_synced_folder() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn of_two_pods_of_a_hub_one_publishes_with_no_more_rights_than_it_was_given() {
     let Some(empty) = Empty::new() else { return };
     let [hub, _, pushed] = three_commands();
@@ -200,6 +202,7 @@ fn of_two_pods_of_a_hub_one_publishes_with_no_more_rights_than_it_was_given() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn the_restricted_profile_admits_the_pods_and_would_refuse_others() {
     let Some(empty) = Empty::new() else { return };
     empty.install(&["hub", "--events", "--standby"]).expect(0);
@@ -241,6 +244,7 @@ fn the_restricted_profile_admits_the_pods_and_would_refuse_others() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn fields_of_other_managers_are_taken_over_only_where_that_is_asked_for() {
     let Some(empty) = Empty::new() else { return };
     let install = |more: &[&str]| {
@@ -300,6 +304,7 @@ fn fields_of_other_managers_are_taken_over_only_where_that_is_asked_for() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn rights_that_are_no_longer_asked_for_are_taken_back() {
     let Some(empty) = Empty::new() else { return };
     let member = |more: &[&str]| {

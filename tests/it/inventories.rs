@@ -142,6 +142,7 @@ async fn make(hub: &Hub, namespace: &str, name: &str, manager: &str, location: &
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn a_hubs_profiles_are_imported_once_for_each_cluster() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let hub = Hub::with(plane, &[(PROFILE, vec!["v1alpha1"])]).await;

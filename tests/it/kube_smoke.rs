@@ -44,6 +44,7 @@ async fn text_of(client: &Client, namespace: &str, name: &str) -> Option<String>
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn controllers_turn_a_deployment_into_pods_and_empty_a_deleted_namespace() {
     let Some(plane) = ControlPlane::start(Wanted::USUAL) else { return };
     let client = plane.client().await;
@@ -104,6 +105,7 @@ async fn controllers_turn_a_deployment_into_pods_and_empty_a_deleted_namespace()
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn a_definition_is_established_and_its_resources_are_served() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let client = plane.client().await;
@@ -163,6 +165,7 @@ async fn a_definition_is_established_and_its_resources_are_served() {
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn a_stopped_or_killed_control_plane_comes_back_with_its_data() {
     let Some(mut plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     apply_config_map(&plane.client().await, "default", "kept", "one").await;
@@ -177,6 +180,7 @@ async fn a_stopped_or_killed_control_plane_comes_back_with_its_data() {
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn two_control_planes_stand_side_by_side_and_each_logs_its_own_requests() {
     let Some(one) = ControlPlane::start(Wanted::AUDITED) else { return };
     let Some(other) = ControlPlane::start(Wanted::AUDITED) else { return };
@@ -207,6 +211,7 @@ async fn two_control_planes_stand_side_by_side_and_each_logs_its_own_requests() 
 }
 
 #[tokio::test]
+#[ignore = "needs Kubernetes"]
 async fn kubectl_applies_and_reads() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let mut apply = plane

@@ -24,6 +24,7 @@ fn crd(group: &str) -> Json {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_folder_is_applied_and_what_it_no_longer_holds_goes() {
     let Some(member) = Member::new("whole") else { return };
     member.kubectl(&["create", "configmap", "foreign", "-n", "whole"]);
@@ -56,6 +57,7 @@ fn a_folder_is_applied_and_what_it_no_longer_holds_goes() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn an_unchanged_folder_costs_one_list_for_each_kind_and_no_write() {
     let Some(member) = Member::new("quiet") else { return };
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "quiet"},
@@ -85,6 +87,7 @@ fn an_unchanged_folder_costs_one_list_for_each_kind_and_no_write() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn definitions_and_namespaces_come_first_and_what_needs_them_follows_in_the_same_round() {
     let Some(member) = Member::new("order") else { return };
     let boat = json!({"apiVersion": "order.example.com/v1", "kind": "Boat",
@@ -119,6 +122,7 @@ fn definitions_and_namespaces_come_first_and_what_needs_them_follows_in_the_same
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn one_faulty_object_stops_no_other_and_all_faults_are_said() {
     let Some(member) = Member::new("alone") else { return };
     let unknown = json!({"apiVersion": "nowhere.example.com/v1", "kind": "Ghost",
@@ -144,6 +148,7 @@ fn one_faulty_object_stops_no_other_and_all_faults_are_said() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_quota_and_a_webhook_refuse_one_object_alone() {
     let Some(member) = Member::new("refused") else { return };
     member.kubectl(&["create", "quota", "few", "-n", "refused", "--hard=secrets=0"]);
@@ -171,6 +176,7 @@ fn a_quota_and_a_webhook_refuse_one_object_alone() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn an_edit_by_hand_is_put_back_and_a_deleted_object_comes_back() {
     let Some(member) = Member::new("drift") else { return };
     member.publish(&[member.config_map("web", "one"), member.config_map("gone", "one")]);
@@ -196,6 +202,7 @@ fn an_edit_by_hand_is_put_back_and_a_deleted_object_comes_back() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn fields_of_others_are_a_conflict_that_is_forced_or_yielded_where_the_object_says_so() {
     let Some(member) = Member::new("fields") else { return };
     let take = |value: &str| annotated(member.config_map("web", value), "berth.dev/take-over", "true");
@@ -227,6 +234,7 @@ fn fields_of_others_are_a_conflict_that_is_forced_or_yielded_where_the_object_sa
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_kubectl_applied_before_is_taken_over_and_said() {
     let Some(member) = Member::new("legacy") else { return };
     let mut before = member.config_map("web", "before");
@@ -242,6 +250,7 @@ fn what_kubectl_applied_before_is_taken_over_and_said() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn take_over_without_difference_only_and_never_are_kept_to() {
     let Some(member) = Member::new("adopt") else { return };
     for name in ["same", "differs", "never"] {
@@ -273,6 +282,7 @@ fn if_no_diff(member: &Member, name: &str, value: &str) -> Json {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_the_member_keeps_stays_and_what_git_removed_goes() {
     let Some(member) = Member::new("keep") else { return };
     let retain = "/metadata/annotations,/metadata/finalizers,/spec/replicas";
@@ -309,6 +319,7 @@ fn what_the_member_keeps_stays_and_what_git_removed_goes() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_services_addresses_and_an_accounts_secrets_stay() {
     let Some(member) = Member::new("addresses") else { return };
     let service = |port: &str| {
@@ -347,6 +358,7 @@ fn a_services_addresses_and_an_accounts_secrets_stay() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_can_not_be_changed_is_an_error_and_made_anew_only_where_the_object_says_so() {
     let Some(member) = Member::new("anew") else { return };
     let with = |value: &str| {
@@ -382,6 +394,7 @@ fn what_can_not_be_changed_is_an_error_and_made_anew_only_where_the_object_says_
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_copied_label_makes_nothing_berths_own() {
     let Some(member) = Member::new("copied") else { return };
     member.publish(&[member.config_map("web", "one"), member.config_map("second", "one")]);
@@ -396,6 +409,7 @@ fn a_copied_label_makes_nothing_berths_own() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn orphans_stay_protected_objects_stay_and_a_stuck_finalizer_is_named() {
     let Some(member) = Member::new("leaving") else { return };
     let mut stuck = member.config_map("stuck", "one");
@@ -433,6 +447,7 @@ fn orphans_stay_protected_objects_stay_and_a_stuck_finalizer_is_named() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_is_no_longer_wanted_goes_when_what_comes_is_healthy() {
     let Some(member) = Member::new("after") else { return };
     member.publish(&[member.config_map("old", "one")]);
@@ -465,6 +480,7 @@ fn what_is_no_longer_wanted_goes_when_what_comes_is_healthy() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_wave_waits_for_the_one_before_it_to_be_healthy() {
     let Some(member) = Member::new("waves") else { return };
     let second = annotated(member.config_map("second", "one"), "berth.dev/wave", "1");
@@ -491,6 +507,7 @@ fn a_wave_waits_for_the_one_before_it_to_be_healthy() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_is_not_healthy_at_the_deadline_is_said_with_the_pods_reason() {
     let Some(member) = Member::new("sick") else { return };
     member.publish(&[member.deployment("web", "example.com/web:1")]);
@@ -515,6 +532,7 @@ fn what_is_not_healthy_at_the_deadline_is_said_with_the_pods_reason() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_dry_run_shows_what_the_server_would_make_of_it_and_changes_nothing() {
     let Some(member) = Member::new("trial") else { return };
     let secret = |password: &str| {
@@ -537,6 +555,7 @@ fn a_dry_run_shows_what_the_server_would_make_of_it_and_changes_nothing() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_is_owned_is_found_again_without_the_record() {
     let Some(member) = Member::new("lost") else { return };
     let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
@@ -551,6 +570,7 @@ fn what_is_owned_is_found_again_without_the_record() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_cluster_is_never_taken_from_another_member_nor_brought_back_to_an_older_folder() {
     let Some(member) = Member::new("rails") else { return };
     member.publish(&[member.config_map("web", "one")]);
@@ -567,6 +587,7 @@ fn a_cluster_is_never_taken_from_another_member_nor_brought_back_to_an_older_fol
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_cluster_that_can_not_be_reached_is_said_so() {
     let Some(member) = Member::new("away") else { return };
     member.publish(&[member.config_map("web", "one")]);
@@ -579,6 +600,7 @@ fn a_cluster_that_can_not_be_reached_is_said_so() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_busy_server_is_waited_for_and_an_answer_that_was_lost_is_asked_for_again() {
     const FAULTS: &[(&str, Fault)] = &[("/configmaps/busy", Fault::Busy), ("/configmaps/lost", Fault::Lost)];
     let Some(member) = Member::new("faults") else { return };

@@ -33,6 +33,7 @@ fn first_sync(member: &Member, count: usize) -> Vec<(String, String)> {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_first_sync_makes_one_request_for_each_object() {
     let (Some(few), Some(many)) = (Member::new("counted-few"), Member::new("counted-many")) else { return };
     let few = first_sync(&few, 10);
@@ -44,6 +45,7 @@ fn a_first_sync_makes_one_request_for_each_object() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn an_edit_in_the_folder_costs_its_write_and_the_records() {
     let Some(member) = Member::new("counted-edit") else { return };
     let mut objects = maps(&member, 3);
@@ -61,6 +63,7 @@ fn an_edit_in_the_folder_costs_its_write_and_the_records() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn an_object_of_somebody_else_costs_a_look_and_is_left_as_it_is() {
     let Some(member) = Member::new("counted-foreign") else { return };
     member.kubectl_apply(&member.config_map("map-1", "theirs"), &[]);

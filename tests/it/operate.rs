@@ -74,6 +74,7 @@ fn value(member: &Member) -> Option<String> {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn of_two_syncers_one_writes_and_the_other_takes_over_when_it_stops() {
     let Some(member) = Member::new("turns") else { return };
     member.publish(&[member.config_map("web", "one")]);
@@ -95,6 +96,7 @@ fn of_two_syncers_one_writes_and_the_other_takes_over_when_it_stops() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_single_round_beside_a_running_syncer_ends_politely_and_changes_nothing() {
     let Some(member) = Member::new("polite") else { return };
     member.publish(&[member.config_map("web", "one")]);
@@ -111,6 +113,7 @@ fn a_single_round_beside_a_running_syncer_ends_politely_and_changes_nothing() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_holder_that_is_frozen_loses_its_turn_and_does_not_write_when_it_wakes() {
     let Some(member) = Member::new("frozen") else { return };
     member.publish(&[member.config_map("web", "one")]);
@@ -134,6 +137,7 @@ fn a_holder_that_is_frozen_loses_its_turn_and_does_not_write_when_it_wakes() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_holder_that_was_killed_here_is_followed_at_once() {
     let Some(member) = Member::new("killed") else { return };
     member.publish(&[member.config_map("web", "one")]);
@@ -147,6 +151,7 @@ fn a_holder_that_was_killed_here_is_followed_at_once() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn the_clock_of_another_machine_counts_for_nothing() {
     let Some(member) = Member::new("clocks") else { return };
     member.publish(&[member.config_map("web", "one")]);
@@ -195,6 +200,7 @@ pub fn pause(member: &Member, args: &[&str]) -> Ran {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_suspended_member_changes_nothing_and_says_why_and_until_when() {
     let Some(member) = Member::new("paused") else { return };
     assert!(pause(&member, &["suspend", "--reason", "early"]).expect(6).err.contains("applied there yet"));
@@ -227,6 +233,7 @@ fn a_suspended_member_changes_nothing_and_says_why_and_until_when() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_suspension_by_kubectl_holds_a_running_syncer_and_ends_by_itself() {
     let Some(member) = Member::new("ends") else { return };
     member.publish(&[member.config_map("web", "one")]);
@@ -252,6 +259,7 @@ fn a_suspension_by_kubectl_holds_a_running_syncer_and_ends_by_itself() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_workload_that_git_suspends_stays_as_it_is_and_others_go_on() {
     let Some(member) = Member::new("part") else { return };
     let of = |workload: &str, object: Json| annotated(object, "berth.dev/workload", workload);
@@ -319,6 +327,7 @@ fn events(member: &Member, kind: &str, name: &str, namespace: &str) -> Vec<(Stri
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn events_tell_what_was_done_and_what_is_wrong_once_for_each_object_and_reason() {
     let Some(member) = Member::new("told") else { return };
     let secret = json!({"apiVersion": "v1", "kind": "Secret",
@@ -351,6 +360,7 @@ fn events_tell_what_was_done_and_what_is_wrong_once_for_each_object_and_reason()
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn an_object_with_two_problems_has_one_event_which_further_rounds_leave() {
     let Some(member) = Member::new("twofold") else { return };
     let web = annotated(member.deployment("web", "example.com/web:1"), "berth.dev/drift", "report");
@@ -373,6 +383,7 @@ fn an_object_with_two_problems_has_one_event_which_further_rounds_leave() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn events_can_be_switched_off_and_are_bounded_in_number() {
     let Some(member) = Member::new("mute") else { return };
     let bad = |index: usize| {
@@ -391,6 +402,7 @@ fn events_can_be_switched_off_and_are_bounded_in_number() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn numbers_say_how_a_syncer_does() {
     let Some(member) = Member::new("numbers") else { return };
     let secret = json!({"apiVersion": "v1", "kind": "Secret",
@@ -430,6 +442,7 @@ fn numbers_say_how_a_syncer_does() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn the_status_is_in_the_cluster_too_and_in_no_repository_where_that_is_not_wanted() {
     let Some(member) = Member::new("shown") else { return };
     member.kubectl(&["create", "configmap", "there", "-n", "shown"]);
@@ -455,6 +468,7 @@ fn the_status_is_in_the_cluster_too_and_in_no_repository_where_that_is_not_wante
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_status_names_so_many_problems_and_counts_the_others() {
     let Some(member) = Member::new("many") else { return };
     let bad = |index: usize| {

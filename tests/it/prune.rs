@@ -26,6 +26,7 @@ fn namespace(name: &str) -> Json {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_renamed_object_is_there_under_its_new_name_before_the_old_one_goes() {
     let Some(member) = Member::new("renamed") else { return };
     member.publish(&[member.deployment("before", "example.com/web:1")]);
@@ -50,6 +51,7 @@ fn a_renamed_object_is_there_under_its_new_name_before_the_old_one_goes() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn an_object_that_moves_to_another_namespace_is_made_there_and_goes_here_and_its_namesakes_stay() {
     let Some(member) = Member::new("moved") else { return };
     member.kubectl(&["create", "namespace", "moved-foreign"]);
@@ -71,6 +73,7 @@ fn an_object_that_moves_to_another_namespace_is_made_there_and_goes_here_and_its
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn an_object_that_another_workload_takes_over_is_relabelled_and_never_removed() {
     let Some(member) = Member::new("handed") else { return };
     let of = |workload: &str| annotated(member.config_map("web", "one"), "berth.dev/workload", workload);
@@ -87,6 +90,7 @@ fn an_object_that_another_workload_takes_over_is_relabelled_and_never_removed() 
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn an_object_that_is_wanted_under_another_group_is_the_same_object_and_stays() {
     let Some(member) = Member::new("regrouped") else { return };
     let metadata =
@@ -116,6 +120,7 @@ fn an_object_that_is_wanted_under_another_group_is_the_same_object_and_stays() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_protected_namespace_stays_whatever_is_approved() {
     let Some(member) = Member::new("protected") else { return };
     let names = ["kube-protected", "protected-by-flag", "protected-by-none"];
@@ -134,6 +139,7 @@ fn a_protected_namespace_stays_whatever_is_approved() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_belongs_to_another_object_is_left_to_that() {
     let Some(member) = Member::new("owned") else { return };
     member.kubectl(&["create", "configmap", "owner", "-n", "owned"]);
@@ -153,6 +159,7 @@ fn what_belongs_to_another_object_is_left_to_that() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn an_object_that_came_in_the_place_of_another_is_not_removed() {
     let Some(member) = Member::new("replaced") else { return };
     member.publish(&[member.config_map("web", "one"), member.config_map("other", "one")]);
@@ -178,6 +185,7 @@ fn an_object_that_came_in_the_place_of_another_is_not_removed() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn an_object_held_by_a_foreign_finalizer_is_named_with_since_when_and_other_work_goes_on() {
     let Some(member) = Member::new("stuck") else { return };
     member.publish(&[member.config_map("held", "one"), member.config_map("web", "one")]);
@@ -212,6 +220,7 @@ fn an_object_held_by_a_foreign_finalizer_is_named_with_since_when_and_other_work
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_namespace_that_is_stuck_on_its_way_out_is_waited_for_with_less_than_a_request_a_second() {
     let Some(member) = Member::new("terminating") else { return };
     let objects = |value: &str| {
@@ -293,6 +302,7 @@ fn a_namespace_that_is_stuck_on_its_way_out_is_waited_for_with_less_than_a_reque
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_definition_with_objects_of_its_kind_goes_only_with_an_approval() {
     let Some(member) = Member::new("defined") else { return };
     let definition = json!({
@@ -326,6 +336,7 @@ fn a_definition_with_objects_of_its_kind_goes_only_with_an_approval() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_is_to_go_first_goes_before_what_comes_and_what_is_never_to_go_stays() {
     let Some(member) = Member::new("first") else { return };
     // Both can not be there at once: a quota allows one.

@@ -32,6 +32,7 @@ fn account(member: &Member) {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_namespace_that_only_others_may_write_blocks_nothing_in_it_and_nothing_undone_is_counted() {
     let Some(member) = Member::new("tenanted") else { return };
     account(&member);
@@ -53,6 +54,7 @@ fn a_namespace_that_only_others_may_write_blocks_nothing_in_it_and_nothing_undon
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn two_fleets_may_share_a_namespace_that_one_of_them_owns() {
     let Some(member) = Member::new("shared") else { return };
     member.publish(&[namespace("shared"), member.config_map("web", "one")]);
@@ -66,6 +68,7 @@ fn two_fleets_may_share_a_namespace_that_one_of_them_owns() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_namespace_that_can_not_be_made_is_named_by_all_that_waits_for_it_and_counts_for_nothing() {
     let Some(member) = Member::new("unmade") else { return };
     forbid(&member, "namespaces", "object.metadata.name != 'unmade-new'");
@@ -91,6 +94,7 @@ fn a_namespace_that_can_not_be_made_is_named_by_all_that_waits_for_it_and_counts
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_removal_waits_for_a_refused_object_as_long_as_that_may_take_and_says_so() {
     let Some(member) = Member::new("patient") else { return };
     let mut broken = member.deployment("new", "example.com/web:1");
@@ -116,6 +120,7 @@ fn a_removal_waits_for_a_refused_object_as_long_as_that_may_take_and_says_so() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_misspelt_field_is_the_objects_fault_and_is_not_tried_again_until_it_changes() {
     let Some(member) = Member::new("misspelt") else { return };
     let mut wrong = member.deployment("web", "example.com/web:1");

@@ -15,6 +15,7 @@ use crate::support::{Repo, cluster, config_map, namespace};
 const EMPTY: &str = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
 
 #[test]
+#[ignore = "needs a container registry"]
 fn the_registry_of_the_tests_keeps_what_it_is_given_behind_its_gate() {
     let Some(mut registry) = Registry::start_with_password() else { return };
     let gate = Gate::to(registry.port);
@@ -61,6 +62,7 @@ fn writes(asked: &[Asked]) -> Vec<&Asked> {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn folders_are_published_and_followed_and_an_unchanged_one_costs_one_look() {
     let Some(registry) = Registry::start() else { return };
     let (shop, gate) = (Shop::new(), Gate::to(registry.port));
@@ -121,6 +123,7 @@ impl Server for At {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn a_member_that_polls_asks_one_thing_and_takes_what_is_new() {
     let Some(registry) = Registry::start() else { return };
     let (shop, gate) = (Shop::new(), Gate::to(registry.port));
@@ -150,6 +153,7 @@ fn a_member_that_polls_asks_one_thing_and_takes_what_is_new() {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn a_part_that_is_gone_from_the_registry_is_pushed_again_and_members_take_the_folder() {
     let Some(registry) = Registry::start() else { return };
     let shop = Shop::new();
@@ -193,6 +197,7 @@ fn many_clusters(count: usize) -> Repo {
 
 /// `BERTH_REGISTRY_CLUSTERS=1000` takes that many (60 by default).
 #[test]
+#[ignore = "needs a container registry"]
 fn an_edit_on_ten_of_many_clusters_costs_ten_folders() {
     let Some(registry) = Registry::start() else { return };
     let count = std::env::var("BERTH_REGISTRY_CLUSTERS").map_or(60, |count| count.parse().expect("a number"));
@@ -256,6 +261,7 @@ fn an_edit_on_ten_of_many_clusters_costs_ten_folders() {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn a_registry_that_is_away_holds_no_publication_up_and_gets_what_it_missed() {
     let Some(mut registry) = Registry::start() else { return };
     let shop = Shop::new();
@@ -326,6 +332,7 @@ fn assert_whole(shop: &Shop, registry: &Registry, prefix: &str) {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn an_upload_cut_at_any_request_leaves_nothing_half_visible_and_is_made_up_for() {
     let Some(registry) = Registry::start() else { return };
     let (shop, gate) = (Shop::new(), Gate::to(registry.port));
@@ -358,6 +365,7 @@ fn an_upload_cut_at_any_request_leaves_nothing_half_visible_and_is_made_up_for()
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn a_daemon_that_is_killed_on_the_way_leaves_nothing_half_visible() {
     let Some(registry) = Registry::start() else { return };
     let (shop, gate) = (Shop::new(), Gate::to(registry.port));
@@ -391,6 +399,7 @@ fn a_daemon_that_is_killed_on_the_way_leaves_nothing_half_visible() {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn a_registry_that_deletes_nothing_is_told_of_once() {
     let Some(registry) = Registry::start_without_deletion() else { return };
     let shop = Shop::new();

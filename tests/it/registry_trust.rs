@@ -10,6 +10,7 @@ use crate::support::{Ran, berth, hermetic};
 const A: &str = "fleet/clusters/a";
 
 #[test]
+#[ignore = "needs a container registry"]
 fn an_older_daemon_moves_nothing_back_and_a_moved_tag_is_mended() {
     let Some(registry) = Registry::start() else { return };
     let shop = Shop::new();
@@ -35,6 +36,7 @@ fn an_older_daemon_moves_nothing_back_and_a_moved_tag_is_mended() {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn credentials_are_those_of_docker_and_nobody_sees_them() {
     let Some(registry) = Registry::start_with_password() else { return };
     let shop = Shop::new();
@@ -90,6 +92,7 @@ fn keeps(shop: &Shop, url: &str, more: &[&str], value: Option<&str>, code: i32, 
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn a_member_keeps_its_folder_whatever_the_registry_says() {
     let (Some(registry), Some(keys)) = (Registry::start(), Keys::new()) else { return };
     let shop = Shop::new();
@@ -180,6 +183,7 @@ fn a_member_keeps_its_folder_whatever_the_registry_says() {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn a_hostile_registry_gets_no_login_for_others_and_no_memory() {
     let Some(registry) = Registry::start() else { return };
     let (shop, gate, elsewhere) = (Shop::new(), Gate::to(registry.port), Gate::to(registry.port));
@@ -243,6 +247,7 @@ fn a_hostile_registry_gets_no_login_for_others_and_no_memory() {
 }
 
 #[test]
+#[ignore = "needs a container registry"]
 fn a_server_of_tokens_is_asked_once_for_each_repository() {
     let Some(registry) = Registry::start() else { return };
     let (shop, gate, tokens) = (Shop::new(), Gate::to(registry.port), Gate::to(registry.port));

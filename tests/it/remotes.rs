@@ -219,6 +219,7 @@ fn refused_pushes_cut_connections_and_a_restart_are_outlived_through_sshd() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_kubernetes_member_works_through_https_and_keeps_to_its_folder_while_the_server_is_away() {
     let Some(member) = Member::new("shop-by-https") else { return };
     let fleet = Fleet::new();

@@ -80,6 +80,7 @@ fn state(member: &Member) -> String {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_member_with_problems_one_that_waits_and_one_that_is_suspended_are_not_in_sync() {
     let Some(member) = Member::new("standing") else { return };
     member.publish(&[member.config_map("web", "one")]);
@@ -116,6 +117,7 @@ fn a_member_with_problems_one_that_waits_and_one_that_is_suspended_are_not_in_sy
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_member_whose_api_server_is_gone_says_so_in_git_and_since_when() {
     for (name, more) in [("gone", ["--lease-duration", "6"].as_slice()), ("gone-unleased", &["--no-lease"])] {
         let Some(member) = Member::new(name) else { return };
@@ -145,6 +147,7 @@ fn a_member_whose_api_server_is_gone_says_so_in_git_and_since_when() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_member_whose_credentials_were_revoked_is_not_in_sync() {
     let Some(member) = Member::new("revoked") else { return };
     member.kubectl(&["create", "serviceaccount", "syncer", "-n", "revoked"]);
@@ -214,6 +217,7 @@ fn a_status_that_was_refused_is_offered_again_soon() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_many_objects_share_is_one_line_in_the_log_and_an_api_server_that_comes_back_is_a_few() {
     let Some(member) = Member::new("brief") else { return };
     let mut way = Way::to(&member);

@@ -31,6 +31,7 @@ fn status(member: &Member) -> String {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn client_side_apply_writes_its_fields_whoever_has_written_them_and_server_side_apply_asks() {
     let Some(member) = Member::new("sides") else { return };
     let client = [("on-conflict", "force")];
@@ -57,6 +58,7 @@ fn client_side_apply_writes_its_fields_whoever_has_written_them_and_server_side_
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn report_diff_writes_nothing_and_names_the_fields() {
     let Some(member) = Member::new("reports") else { return };
     let only = [("apply", "report-diff"), ("take-over", "true")];
@@ -95,6 +97,7 @@ fn report_diff_writes_nothing_and_names_the_fields() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_full_comparison_counts_what_was_added_beside_the_manifest() {
     let Some(member) = Member::new("full") else { return };
     let names = ["full", "partial"];
@@ -116,6 +119,7 @@ fn a_full_comparison_counts_what_was_added_beside_the_manifest() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_has_drifted_is_not_overwritten_until_the_manifest_changes() {
     let Some(member) = Member::new("drifts") else { return };
     let when = [("apply-when", "if-not-drifted"), ("on-conflict", "force")];
@@ -156,6 +160,7 @@ fn what_has_drifted_is_not_overwritten_until_the_manifest_changes() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_drifted_namespace_keeps_nothing_in_it_from_being_applied() {
     let Some(member) = Member::new("drifted-ns") else { return };
     let mut namespace = json!({"apiVersion": "v1", "kind": "Namespace",
@@ -173,6 +178,7 @@ fn a_drifted_namespace_keeps_nothing_in_it_from_being_applied() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_is_there_is_taken_over_always_if_nothing_differs_or_never() {
     let Some(member) = Member::new("takes") else { return };
     let mut cases = Vec::new();
@@ -211,6 +217,7 @@ fn what_is_there_is_taken_over_always_if_nothing_differs_or_never() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn an_object_with_owners_of_its_own_is_taken_only_where_co_ownership_is_allowed() {
     let Some(member) = Member::new("owners") else { return };
     let owner = member.config_map("owner", "x");
@@ -253,6 +260,7 @@ fn an_object_with_owners_of_its_own_is_taken_only_where_co_ownership_is_allowed(
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn the_drift_of_a_secret_is_named_without_its_values() {
     let Some(member) = Member::new("hidden") else { return };
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key", "namespace": "hidden",
@@ -303,6 +311,7 @@ fn sync(repo: &Repo, member: &Member) -> Ran {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_placement_that_is_deleted_takes_its_objects_along_or_abandons_them() {
     for (name, policy, stays) in [("deletes", "Delete", false), ("abandons", "Abandon", true)] {
         let Some(member) = Member::new(name) else { return };
@@ -324,6 +333,7 @@ fn a_placement_that_is_deleted_takes_its_objects_along_or_abandons_them() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_placement_that_only_reports_differences_shows_them_as_its_hub_would() {
     let Some(member) = Member::new("described") else { return };
     member.kubectl_apply(&member.config_map("web", "here"), &[]);
@@ -345,6 +355,7 @@ fn a_placement_that_only_reports_differences_shows_them_as_its_hub_would() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_is_only_made_is_never_changed_and_what_is_only_read_is_never_written_or_removed() {
     let Some(member) = Member::new("options") else { return };
     member.kubectl_apply(&member.config_map("there", "here"), &[]);
@@ -388,6 +399,7 @@ fn what_is_only_made_is_never_changed_and_what_is_only_read_is_never_written_or_
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_is_only_read_and_not_there_is_said() {
     let Some(member) = Member::new("readers") else { return };
     member.publish(&[with(&member, "read", "one", &[("apply", "read-only")])]);
@@ -401,6 +413,7 @@ fn what_is_only_read_and_not_there_is_said() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn fields_that_count_only_at_first_are_the_members_afterwards() {
     let Some(member) = Member::new("initial") else { return };
     let fields = [("initial", "/data/key,/metadata/labels"), ("on-conflict", "fail")];
@@ -425,6 +438,7 @@ fn fields_that_count_only_at_first_are_the_members_afterwards() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn fields_that_are_tolerated_stay_changed_until_the_manifest_changes() {
     let Some(member) = Member::new("tolerated") else { return };
     let publish = |value: &str| {
@@ -446,6 +460,7 @@ fn fields_that_are_tolerated_stay_changed_until_the_manifest_changes() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn objects_of_a_work_go_or_stay_as_its_delete_option_says() {
     let Some(member) = Member::new("works") else { return };
     let map = |name: &str, annotations: &[(&str, &str)]| with(&member, name, "one", annotations);

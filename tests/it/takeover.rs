@@ -31,6 +31,7 @@ fn template(member: &Member, name: &str) -> Json {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_dry_run_of_a_take_over_shows_what_kubectl_had_applied_and_goes() {
     let Some(member) = Member::new("foreseen") else { return };
     member.kubectl_apply(&by_hand(&member, "web"), &[]);
@@ -62,6 +63,7 @@ fn a_dry_run_of_a_take_over_shows_what_kubectl_had_applied_and_goes() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_dry_run_of_a_take_over_says_what_the_server_would_refuse() {
     let Some(member) = Member::new("refuses") else { return };
     // Without the data that `kubectl apply` had written, what is wanted is not valid.
@@ -77,6 +79,7 @@ fn a_dry_run_of_a_take_over_says_what_the_server_would_refuse() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_is_taken_over_only_without_a_difference_loses_nothing() {
     let Some(member) = Member::new("lossless") else { return };
     member.kubectl_apply(&by_hand(&member, "web"), &[]);
@@ -88,6 +91,7 @@ fn what_is_taken_over_only_without_a_difference_loses_nothing() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn what_kubectl_applied_on_the_server_side_stays_its_own_until_it_lets_go() {
     let Some(member) = Member::new("by-server") else { return };
     let wanted = |value: &str| annotated(member.config_map("web", value), "berth.dev/take-over", "true");

@@ -166,6 +166,7 @@ fn goes_on(one: &Version, other: &Version) {
 }
 
 #[test]
+#[ignore = "needs an earlier berth"]
 fn this_berth_goes_on_where_an_earlier_one_stopped() {
     let Some(earlier) = Version::earlier() else { return };
     goes_on(&earlier, &Version::new());
@@ -173,6 +174,7 @@ fn this_berth_goes_on_where_an_earlier_one_stopped() {
 
 /// Decisions of this version have a format that the earlier one does not know.
 #[test]
+#[ignore = "needs an earlier berth"]
 fn an_earlier_daemon_refuses_what_this_one_decided_and_earlier_members_go_on() {
     let Some(earlier) = Version::earlier() else { return };
     let this = Version::new();

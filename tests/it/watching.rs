@@ -116,6 +116,7 @@ fn events(plane: &ControlPlane) -> Vec<[String; 5]> {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_halt_is_one_event_and_its_end_another_with_the_documented_rights() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let kubectl = |args: &[&str]| Ran::of(plane.kubectl().args(args)).expect(0).out;

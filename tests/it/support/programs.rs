@@ -6,8 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Makes what a script makes, and returns the folder. `name` is what people call it: with the variable
-/// `BERTH_TESTS_WITHOUT_<NAME>`, nothing is made.
+/// `BERTH_TESTS_WITHOUT_<NAME>`, nothing is made. Only tests that are ignored unless asked for may call this, so that a
+/// plain `cargo test` needs Rust, a C compiler and git alone.
 pub fn made(script: &[&str], name: &str) -> Result<PathBuf, String> {
+    let is_asked_for =
+        std::env::args().any(|argument| argument == "--ignored" || argument == "--include-ignored");
+    assert!(is_asked_for, "this test needs {name}: mark it with `#[ignore = \"needs …\"]`");
     let unwanted = format!("BERTH_TESTS_WITHOUT_{}", name.to_uppercase());
     if std::env::var_os(&unwanted).is_some() {
         return Err(format!("{unwanted} is set"));

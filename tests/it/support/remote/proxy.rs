@@ -123,7 +123,9 @@ fn pass(asked: TcpStream, answers: TcpStream, state: &Arc<State>) {
             }
             passed += length;
             down.bytes.fetch_add(length, Ordering::SeqCst);
-            if length == 0 || back.write_all(&part[..length]).is_err() {
+            // A server that waits for an answer sends nothing more, so the connection ends with its last byte.
+            let is_cut = matches!(down.harm(), Some(Harm::Cut(most)) if passed >= most);
+            if back.write_all(&part[..length]).is_err() || is_cut {
                 break;
             }
         }
