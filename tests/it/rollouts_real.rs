@@ -82,6 +82,7 @@ fn goes_well(real: &RealFleet, tag: &str) {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_bad_image_halts_at_the_first_wave_and_says_why_and_the_fix_completes_it() {
     let Some(mut real) = RealFleet::of(fleet(EVERYWHERE, &web("1")), &MEMBERS) else { return };
     for name in MEMBERS {
@@ -191,6 +192,7 @@ fn all_report(real: &mut RealFleet) -> Running {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_workload_of_a_member_that_stops_moves_after_its_toleration_and_not_back() {
     let repo = fleet(ONE, &web_alone());
     repo.write("apps/base.yaml", namespace());
@@ -221,6 +223,7 @@ fn a_workload_of_a_member_that_stops_moves_after_its_toleration_and_not_back() {
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_workload_with_its_namespace_comes_up_elsewhere_and_leaves_the_dead_cluster_with_an_approval() {
     let Some(mut real) = RealFleet::of(fleet(ONE, &web("1")), &MEMBERS) else { return };
     let _daemon = all_report(&mut real);
@@ -248,6 +251,7 @@ fn a_workload_with_its_namespace_comes_up_elsewhere_and_leaves_the_dead_cluster_
 }
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn a_cluster_picked_again_waits_for_the_end_of_its_removal() {
     let repo = fleet(&label("web", "none"), &web_alone().replace(STRATEGY, ""));
     repo.write("apps/base.yaml", namespace());

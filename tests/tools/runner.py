@@ -75,13 +75,16 @@ def tests_of(binary):
     listed = subprocess.run(
         [binary.path, "--list", "--format=terse"], cwd=binary.folder, stdout=subprocess.PIPE, text=True, check=True
     )
-    ignored = subprocess.run(
-        [binary.path, "--list", "--format=terse", "--ignored"],
-        cwd=binary.folder, stdout=subprocess.PIPE, text=True, check=True,
-    )
-    named = lambda text: [line.removesuffix(": test") for line in text.splitlines() if line.endswith(": test")]
-    skipped = set(named(ignored.stdout))
-    return [test for test in named(listed.stdout) if test not in skipped]
+    names = [line.removesuffix(": test") for line in listed.stdout.splitlines() if line.endswith(": test")]
+    ignored = set(ignored_tests_of(binary))
+    return [test for test in names if test not in ignored]
+
+
+def ignored_tests_of(binary):
+    """The names of the tests that this binary holds and runs only when asked to."""
+    command = [binary.path, "--list", "--format=terse", "--ignored"]
+    listed = subprocess.run(command, cwd=binary.folder, stdout=subprocess.PIPE, text=True, check=True)
+    return [line.removesuffix(": test") for line in listed.stdout.splitlines() if line.endswith(": test")]
 
 
 def run(binary, test, environment=None, limit=LIMIT):
@@ -89,7 +92,7 @@ def run(binary, test, environment=None, limit=LIMIT):
     with tempfile.TemporaryFile() as output:
         started = time.monotonic()
         process = subprocess.Popen(
-            [binary.path, "--exact", test, "--test-threads=1", "--nocapture"],
+            [binary.path, "--exact", test, "--test-threads=1", "--nocapture", "--include-ignored"],
             cwd=binary.folder,
             env={**os.environ, "CARGO_MANIFEST_DIR": binary.folder, **(environment or {})},
             stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
@@ -109,9 +112,11 @@ def run(binary, test, environment=None, limit=LIMIT):
     return Outcome(binary.name, test, process.returncode == 0, wall, cpu, waits, text)
 
 
-def run_all(binaries, jobs, wanted=lambda binary, test: True, environment=None, seen=lambda outcome: None):
+def run_all(
+    binaries, jobs, wanted=lambda binary, test: True, environment=None, seen=lambda outcome: None, listed=tests_of
+):
     """Runs all wanted tests, so many at a time. `environment` gives the variables of one test."""
-    chosen = [(binary, test) for binary in binaries for test in tests_of(binary) if wanted(binary, test)]
+    chosen = [(binary, test) for binary in binaries for test in listed(binary) if wanted(binary, test)]
 
     def one(pair):
         outcome = run(*pair, environment(*pair) if environment else None)

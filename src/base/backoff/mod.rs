@@ -2,7 +2,11 @@
 //!
 //! Chance is an argument, any number of `u64`; [`chance`] alone is not pure.
 
+pub mod pace;
+
 use std::time::Duration;
+
+use pace::paced;
 
 /// Pauses that double with each failure in a row, up to the longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +26,7 @@ impl Backoff {
             return Duration::ZERO;
         }
         let factor = 2_u32.saturating_pow((failures - 1).min(31));
-        self.first.saturating_mul(factor).min(self.longest)
+        paced(self.first.saturating_mul(factor).min(self.longest))
     }
 
     /// [`Backoff::pause`], half of it by chance.

@@ -112,6 +112,7 @@ mod unjoin;
 mod validate;
 mod verify;
 
+use berth_base::backoff::pace;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -183,6 +184,9 @@ enum Command {
 /// Runs the process's command line.
 pub fn main() -> ExitCode {
     bug::report_panics();
+    if let Some(share) = std::env::var_os(pace::VARIABLE).and_then(|share| share.into_string().ok()) {
+        pace::set(&share);
+    }
     // Where a shell asks for candidates, this answers and ends the process.
     clap_complete::CompleteEnv::with_factory(command_line).var(names::COMPLETE).complete();
     ExitCode::from(run(&Shell::of_process()))

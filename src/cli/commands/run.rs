@@ -27,6 +27,7 @@ use super::summary::{Length, plan_of_length};
 use super::trust::TrustArgs;
 use super::ui::Ui;
 use super::webhook_args::WebhookArgs;
+use berth_base::backoff::pace::paced;
 use berth_base::diag::Diagnostics;
 use berth_base::progress::Progress;
 use berth_engine::gate::limits::Limit;
@@ -281,7 +282,7 @@ pub(super) fn watch<T>(
     let _kept_meanwhile = ready();
     args.remote.log_sandbox();
     let standby = args.standby.open(&args.remote, copy, &settings.identity, args.events.access())?;
-    let poll = Duration::from_secs(args.poll);
+    let poll = paced(Duration::from_secs(args.poll));
     let fleet = args.trust.fleet().unwrap_or_default();
     let about = [("berth.role", "daemon"), ("berth.fleet", fleet.as_str())];
     let (meter, telemetry) = args.metrics.meter(progress, &about, || PassMeter::with_page(poll))?;

@@ -1,5 +1,6 @@
 //! `berth status`: the fleet at a glance.
 
+use berth_base::backoff::pace::paced;
 use berth_base::text::counted;
 use berth_git::protocol::{Refs, Statuses, read_statuses};
 use std::path::PathBuf;
@@ -64,7 +65,7 @@ pub(crate) fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
         if let Some(failure) = ui.write_failure() {
             return Err(failure);
         }
-        std::thread::sleep(BETWEEN_LOOKS);
+        std::thread::sleep(paced(BETWEEN_LOOKS));
     }
 }
 

@@ -26,6 +26,7 @@ use super::telemetry::Telemetry;
 use super::telling::TellingArgs;
 use super::ui::Ui;
 use super::{logging, own_file};
+use berth_base::backoff::pace;
 use berth_base::model::{ClusterStatus, Timestamp, path};
 use berth_git::protocol::Refs;
 use berth_git::transport::Cancel;
@@ -220,7 +221,7 @@ impl Member {
         let config = Config {
             cluster: args.cluster.clone(),
             refs: Refs::default(),
-            interval: Duration::from_secs(args.interval),
+            interval: pace::paced(Duration::from_secs(args.interval)),
             heartbeat_seconds: args.heartbeat,
             options: Options {
                 fleet: args.fleet.clone(),
@@ -231,7 +232,7 @@ impl Member {
                 ..Options::default()
             },
         };
-        let paced = |link| PacedLink::new(link, Duration::from_secs(args.fetch_interval));
+        let paced = |link| PacedLink::new(link, pace::paced(Duration::from_secs(args.fetch_interval)));
         let hooks = MemberHooks {
             overrides: args.overrides.clone(),
             facts: args.facts.source(&args.cluster, args.is_kube().then(|| args.kube.access())),
@@ -248,8 +249,7 @@ impl Member {
 
     /// Lets others see what a running member does.
     fn observe(&mut self, args: &SyncArgs) -> Result<(), CommandError> {
-        let metrics = &args.telling.metrics;
-        let progress = metrics.progress();
+        let (metrics, progress) = (&args.telling.metrics, args.telling.metrics.progress());
         self.target.show_progress(&progress);
         let about =
             [("berth.role", "member"), ("berth.fleet", &*args.fleet), ("berth.cluster", &*args.cluster)];
@@ -391,10 +391,10 @@ impl SyncHooks for MemberHooks {
 fn stop_signal(cancel: Cancel) -> Result<Wakeups, CommandError> {
     let wakeups = Wakeups::default();
     let stop = wakeups.stopper();
-    berth_hub::daemon::on_stop(move || {
+    let stop_all = move || {
         stop();
         cancel.cancel();
-    })
-    .map_err(|error| CommandError::io("listening for signals", &error))?;
-    Ok(wakeups)
+    };
+    let listening = berth_hub::daemon::on_stop(stop_all);
+    listening.map(|()| wakeups).map_err(|error| CommandError::io("listening for signals", &error))
 }

@@ -3,6 +3,7 @@
 //! A ref is locked for as long as it takes to write a line, so a lock that nobody touches for
 //! [`STALE`] belongs to nobody. Clocks jump: even one that looks older is watched for a moment first.
 
+use berth_base::backoff::pace::paced;
 use std::collections::HashSet;
 use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
@@ -79,8 +80,9 @@ impl Watched {
 
 /// Waits until these locks go or have outlived their holders; notes those that it removed.
 fn outlast(common: &Path, mut watched: Vec<Watched>, removed: &mut Vec<String>) -> Result<(), GitError> {
-    let is_old = watched.iter().all(|one| one.marks.age() >= STALE);
-    let patience = if is_old { CONFIRM } else { STALE };
+    let stale = paced(STALE);
+    let is_old = watched.iter().all(|one| one.marks.age() >= stale);
+    let patience = if is_old { paced(CONFIRM) } else { stale };
     let begun = Instant::now();
     while !watched.is_empty() && begun.elapsed() < patience {
         std::thread::sleep(POLL);

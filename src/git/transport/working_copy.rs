@@ -6,6 +6,7 @@
 //! Making it and repairing it are one thing: each step is done where it is missing, and each file is written
 //! whole, so that a kill or a full disk at any moment leaves nothing that the next start cannot go on from.
 
+use berth_base::backoff::pace::paced;
 use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -202,11 +203,11 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
         // A process that was just started has its parent's files for a moment.
         let waited = begun.elapsed();
         let by = match waited {
-            waited if waited > FORCE => Means::Force,
-            waited if waited > HANDOVER => Means::Request,
+            waited if waited > paced(FORCE) => Means::Force,
+            waited if waited > paced(HANDOVER) => Means::Request,
             _ => Means::Patience,
         };
-        if !orphans::end(&place, by) && waited > HANDOVER || waited > ENDING {
+        if !orphans::end(&place, by) && waited > paced(HANDOVER) || waited > paced(ENDING) {
             return Ok(None);
         }
         std::thread::sleep(POLL);

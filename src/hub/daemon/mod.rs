@@ -43,6 +43,7 @@ use tokio::task::JoinHandle;
 use tracing::{Instrument as _, Span, error, info, warn};
 
 use berth_base::backoff;
+use berth_base::backoff::pace::paced;
 use berth_base::model::Timestamp;
 use berth_git::transport::Cancel;
 use schedule::{Action, Event, Schedule};
@@ -338,7 +339,7 @@ impl LoopState {
     fn deadline(&self) -> Option<tokio::time::Instant> {
         let left = self.next_change?.duration_since(Timestamp::now());
         let left = Duration::try_from(left).unwrap_or(Duration::ZERO);
-        Some(tokio::time::Instant::now() + left.max(Duration::from_secs(1)))
+        Some(tokio::time::Instant::now() + left.max(paced(Duration::from_secs(1))))
     }
 }
 

@@ -56,7 +56,7 @@ impl Default for Hearing {
 impl Hearing {
     /// Sets the interval at which the daemon fetches.
     pub(crate) fn every(&mut self, poll: Duration) {
-        self.poll = i64::try_from(poll.as_secs()).unwrap_or(i64::MAX);
+        self.poll = i64::try_from(poll.as_secs()).unwrap_or(i64::MAX).max(1);
     }
 
     /// Notes that the daemon could fetch. The time in which it could not counts for nobody.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::SyncOutcome;
 use super::sync_loop::{SHORTEST_PAUSE, Sync, Syncer};
 use super::wakeups::Wakeups;
+use berth_base::backoff::pace::paced;
 use berth_base::model::ObjectId;
 
 /// The pause before a sync that only waits for others, where the backend does not tell of changes.
@@ -34,7 +35,7 @@ pub fn sync_until_idle(mut syncer: Syncer<'_>) -> Sync {
         } else {
             // From the next sync on the backend tells of changes, and need not list all its objects again.
             tells = syncer.backend.watch_changes(wakeups.sync_requester());
-            std::thread::sleep(POLL_PAUSE);
+            std::thread::sleep(paced(POLL_PAUSE));
         }
     }
 }

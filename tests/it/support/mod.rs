@@ -80,11 +80,16 @@ pub fn hermetic(program: &str) -> Command {
     command
 }
 
+/// The factor by which the binary's own pauses are shorter than in production.
+pub const FASTER: u32 = 4;
+
 /// The berth binary under test. `BERTH_TEST_BINARY` names another build: a regression test must fail on the
 /// build before its fix.
 pub fn berth() -> Command {
     let binary = std::env::var("BERTH_TEST_BINARY");
-    hermetic(binary.as_deref().unwrap_or(env!("CARGO_BIN_EXE_berth")))
+    let mut command = hermetic(binary.as_deref().unwrap_or(env!("CARGO_BIN_EXE_berth")));
+    command.env("BERTH_TEST_TIME_SCALE", (1.0 / f64::from(FASTER)).to_string());
+    command
 }
 
 /// The variables that switch the deletion gate off.

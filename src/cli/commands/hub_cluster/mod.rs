@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::exit::{CommandError, Exit};
+use berth_base::backoff::pace::paced;
 use berth_base::meta::names::{is_dns_label, is_label_value};
 use berth_engine::hub_objects::Place;
 use berth_engine::hub_objects::decisions::Form;
@@ -126,7 +127,7 @@ impl HubArgs {
         fleet: &str,
         meter: Option<&PassMeter>,
     ) -> Result<Vec<HubWorker>, CommandError> {
-        let interval = Duration::from_secs(self.hub_interval);
+        let interval = paced(Duration::from_secs(self.hub_interval));
         let start = |hub| {
             let counts = meter.map(PassMeter::hub_objects).unwrap_or_default();
             HubWorker::start(hub, interval, counts)

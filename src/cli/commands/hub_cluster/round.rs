@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 
+use berth_base::backoff::pace::paced;
 use berth_base::model::{ObjectWrite, Timestamp};
 use berth_engine::dialects::inventory;
 use berth_engine::hub_objects::decisions::{self, Form, OCM_GROUP};
@@ -71,7 +72,7 @@ impl Hub {
         let live = profiles::Live { profiles: &listed, namespace: namespaces.first() };
         perform(writer, profiles::plan_namespace(live, &self.place), done)?;
         let now = Instant::now();
-        self.statuses.retain(|_, at| now.saturating_duration_since(*at) < STATUS_PAUSE);
+        self.statuses.retain(|_, at| now.saturating_duration_since(*at) < paced(STATUS_PAUSE));
         let waiting: BTreeSet<String> = self.statuses.keys().cloned().collect();
         done.waits = !waiting.is_empty();
         let planned = profiles::plan(shown, live, &self.place, &waiting, Timestamp::now());

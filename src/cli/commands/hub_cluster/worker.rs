@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
 use super::round::{Done, Hub, STATUS_PAUSE};
+use berth_base::backoff::pace::paced;
 use berth_base::backoff::{self, Backoff};
 use berth_base::diag::harmless_line;
 use berth_engine::hub_objects::Shown;
@@ -127,7 +128,7 @@ impl Worker {
         let reported = !self.hub.profiles || last.statuses == shown.statuses;
         match (decided && described, reported) {
             (false, _) => Instant::now(),
-            (true, false) => *at + STATUS_PAUSE,
+            (true, false) => *at + paced(STATUS_PAUSE),
             (true, true) => *at + self.interval,
         }
     }
@@ -149,7 +150,7 @@ impl Worker {
                 }
                 self.told = notes;
                 self.last = Some((shown, Instant::now()));
-                if waits { self.interval.min(STATUS_PAUSE) } else { self.interval }
+                if waits { self.interval.min(paced(STATUS_PAUSE)) } else { self.interval }
             }
             Err(why) => {
                 self.counts.failed();

@@ -14,6 +14,7 @@ use tracing::{debug, info, warn};
 
 use super::fate::Fate;
 use super::{Message, Offer};
+use berth_base::backoff::pace::paced;
 use berth_base::model::{ClusterStatus, ContentId, Timestamp};
 use berth_base::status::read_status;
 use berth_git::protocol::gathered;
@@ -105,7 +106,7 @@ impl Gatherer {
         let mut last: Option<Instant> = None;
         while let Ok(first) = inbox.recv() {
             let now = Instant::now();
-            let due = last.map_or(now, |last| last + PAUSE).max(now + WINDOW);
+            let due = last.map_or(now, |last| last + paced(PAUSE)).max(now + paced(WINDOW));
             let mut offers = Vec::new();
             self.take(first, &mut offers);
             while let Ok(next) = inbox.recv_timeout(due.saturating_duration_since(Instant::now())) {

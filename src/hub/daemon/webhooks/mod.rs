@@ -16,6 +16,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tracing::{debug, info};
 
 use super::allowance::{Allowance, Rate};
+use berth_base::backoff::pace::paced;
 use berth_base::model::Timestamp;
 use berth_metrics::http::{self, Answer, BodyError, HeaderMap, Limits, Method, Request, StatusCode};
 use berth_metrics::meter::{ByLabel, Counter};
@@ -137,7 +138,8 @@ impl Webhooks {
             count(fate);
             fate.answer()
         };
-        let address = http::serve(address, "webhooks", LIMITS, answer, full)?;
+        let limits = Limits { patience: paced(LIMITS.patience), ..LIMITS };
+        let address = http::serve(address, "webhooks", limits, answer, full)?;
         Ok((Webhooks(woken), address))
     }
 
@@ -146,7 +148,7 @@ impl Webhooks {
         while self.0.recv().await.is_some() {
             info!("a webhook tells of a push");
             let _ = wake.try_send(());
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(paced(PAUSE)).await;
         }
     }
 }

@@ -27,6 +27,7 @@ use crate::sync::health::Health;
 use crate::sync::health::custom::HealthRules;
 use crate::sync::strategy::{Effect, Finding, Strategy};
 use crate::sync::sync_events::SyncEvent;
+use berth_base::backoff::pace::paced;
 use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
 
 /// The interval at which overrides kept in the cluster are read.
@@ -183,7 +184,7 @@ impl ClusterSession {
         // Further changes by the same author do not ask for a sync each.
         let mut cache = self.watching.shared.cache();
         for (id, _) in findings.iter().filter(|(_, finding)| finding.effect == Effect::Refused) {
-            cache.mute(id, Instant::now() + REPORT_PAUSE);
+            cache.mute(id, Instant::now() + paced(REPORT_PAUSE));
         }
         findings
     }
@@ -216,10 +217,10 @@ impl ClusterSession {
             strategy.compares() || strategy.only_looks()
         };
         let pause = if !self.overrides.sources.is_empty() {
-            Some(OVERRIDES_INTERVAL)
+            Some(paced(OVERRIDES_INTERVAL))
         } else {
             let wanted = self.watching.shared.cache().wanted();
-            wanted.values().any(|it| looks(&it.desired)).then_some(LOOKS_INTERVAL)
+            wanted.values().any(|it| looks(&it.desired)).then_some(paced(LOOKS_INTERVAL))
         };
         let surveyed = self.sync.surveyed;
         let look = surveyed.zip(pause).map(|(at, pause)| at + pause);

@@ -14,6 +14,7 @@ use super::tracked_object::TrackedObject;
 use super::watching::shared::Shared;
 use crate::sync::desired::Desired;
 use crate::sync::strategy::{Strategy, WriteLimit};
+use berth_base::backoff::pace::paced;
 use berth_base::model::{ObjectId, Timestamp};
 use fights::DriftFights;
 use mode::DriftMode;
@@ -136,7 +137,7 @@ impl Drift {
             return None;
         }
         let words = authors::words(&changes, true);
-        self.shared.cache().mute(&object.id, Instant::now() + REPORT_PAUSE);
+        self.shared.cache().mute(&object.id, Instant::now() + paced(REPORT_PAUSE));
         Some(DriftVerdict::Leave(Some(format!("{words}; berth only reports its drift"))))
     }
 

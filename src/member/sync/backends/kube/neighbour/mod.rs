@@ -36,6 +36,7 @@ use crate::sync::health::Health;
 use crate::sync::health::custom::HealthRules;
 use crate::sync::plan::{Form, Live, Prune, Version};
 use crate::sync::strategy::{Strategy, WriteLimit};
+use berth_base::backoff::pace::paced;
 use berth_base::model::ObjectId;
 use berth_base::model::annotation::{ORPHAN, SUSPEND, WORKLOAD};
 use berth_base::model::status::Problem;
@@ -140,7 +141,7 @@ impl Session {
             |object: &Json| object.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
         let versions = (version(&record), source.as_ref().map(version).unwrap_or_default());
         let is_seen = self.found.seen.as_ref().is_some_and(|(record, source, at)| {
-            (record, source) == (&versions.0, &versions.1) && at.elapsed() < LOOKS_INTERVAL
+            (record, source) == (&versions.0, &versions.1) && at.elapsed() < paced(LOOKS_INTERVAL)
         });
         if is_seen && self.found.is_healthy {
             return Ok(());
