@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -34,6 +34,7 @@ pub struct Wire {
 struct State {
     harm: Mutex<Option<Harm>>,
     bytes: AtomicUsize,
+    holds: AtomicBool,
 }
 
 impl State {
@@ -66,6 +67,11 @@ impl Wire {
     /// The bytes that went over it, both ways, since the last call.
     pub fn take_bytes(&self) -> usize {
         self.state.bytes.swap(0, Ordering::SeqCst)
+    }
+
+    /// Reports whether an answer was held back by [`Harm::Mute`].
+    pub fn holds(&self) -> bool {
+        self.state.holds.load(Ordering::SeqCst)
     }
 
     /// The server at the other end, reached over this wire.
@@ -111,6 +117,7 @@ fn pass(asked: TcpStream, answers: TcpStream, state: &Arc<State>) {
         let (mut back, mut passed, mut part) = (&asked, 0, [0; 4096]);
         while let Ok(mut length @ 1..) = (&answers).read(&mut part) {
             while down.harm() == Some(Harm::Mute) {
+                down.holds.store(true, Ordering::SeqCst);
                 std::thread::sleep(PAUSE);
             }
             match down.harm() {
