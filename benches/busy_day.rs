@@ -7,6 +7,7 @@
 
 mod allocator;
 mod fleet;
+mod size;
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +34,7 @@ fn main() {
     let [commits, reports, clusters, workloads, each] = match numbers[..] {
         [commits, reports, clusters, workloads, each] => [commits, reports, clusters, workloads, each],
         [commits, reports] => [commits, reports, 200, 300, 20],
-        _ => [5_000, 200_000, 200, 300, 20],
+        _ => size::of([5_000, 200_000, 200, 300, 20], [200, 8_000, 200, 300, 20]),
     };
     let shape = Shape { clusters, workloads, each, overridden: 10, dialect: Dialect::KubeFed };
     let folder = tempfile::tempdir().expect("a folder");

@@ -6,6 +6,7 @@
 
 #[path = "../tests/archive/mod.rs"]
 mod archive;
+mod size;
 #[allow(unused_imports)]
 #[path = "../tests/it/support/mod.rs"]
 mod support;
@@ -36,7 +37,8 @@ fn main() {
         println!("SKIPPED: there is no control plane");
         return;
     };
-    let (half, quiet) = if is_measured() { (500, Duration::from_secs(30)) } else { (5, Duration::ZERO) };
+    let full = size::of((500, Duration::from_secs(30)), (100, Duration::from_secs(2)));
+    let (half, quiet) = if is_measured() { full } else { (5, Duration::ZERO) };
     println!("## {half} ConfigMaps, {half} Deployments");
     let mixed = |namespace: &str| {
         let maps = (0..half).map(|number| config_map(namespace, number, "one"));

@@ -5,6 +5,8 @@
 
 #![allow(clippy::print_stdout, reason = "a bench prints what it measured")]
 
+mod size;
+
 use std::hint::black_box;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -90,7 +92,7 @@ fn peak() -> Option<usize> {
 
 fn main() {
     let measured = std::env::args().any(|arg| arg == "--bench");
-    let (placements, runs) = if measured { (1_000, 5) } else { (4, 1) };
+    let (placements, runs) = if measured { size::of((1_000, 5), (100, 3)) } else { (4, 1) };
     let labelled =
         "  predicates:\n  - requiredClusterSelector: {labelSelector: {matchLabels: {env: prod}}}\n";
     println!("microseconds for one of {placements} Placements; how many times as fast as OCM's scheduler");

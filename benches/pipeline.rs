@@ -3,6 +3,7 @@
 
 mod allocator;
 mod fleet;
+mod size;
 
 use berth_git::protocol::Refs;
 use std::cell::RefCell;
@@ -155,5 +156,5 @@ fn one_edit(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, stages, one_edit);
+criterion_group!(name = benches; config = size::criterion(); targets = stages, one_edit);
 criterion_main!(benches);

@@ -1,6 +1,8 @@
 //! The replica planner: 10,000 preferences over 100 clusters each, and how the cost of one grows with the
 //! clusters. `cargo bench --bench planner` takes a minute.
 
+mod size;
+
 use std::hint::black_box;
 
 use berth_base::model::placement::Share;
@@ -63,7 +65,9 @@ fn growth(c: &mut Criterion) {
     let mut group = c.benchmark_group("planner, 16 preferences");
     group.throughput(Throughput::Elements(16));
     group.sample_size(20);
-    group.measurement_time(std::time::Duration::from_secs(2));
+    if !size::is_quick() {
+        group.measurement_time(std::time::Duration::from_secs(2));
+    }
     for clusters in [10, 100, 1_000, 10_000] {
         let names = names(clusters);
         let inputs: Vec<_> = (0..16).map(|seed| contenders(&names, seed)).collect();
@@ -75,5 +79,5 @@ fn growth(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, fleet, growth);
+criterion_group!(name = benches; config = size::criterion(); targets = fleet, growth);
 criterion_main!(benches);

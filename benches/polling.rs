@@ -11,6 +11,7 @@
 
 #[path = "../tests/archive/mod.rs"]
 mod archive;
+mod size;
 #[allow(unused_imports)]
 #[path = "../tests/it/support/mod.rs"]
 mod support;
@@ -38,7 +39,8 @@ const FIRST: &str = "{clusterSelector: {matchLabels: {ring: first}}}";
 
 fn main() {
     let numbers: Vec<usize> = std::env::args().skip(1).filter_map(|arg| arg.parse().ok()).collect();
-    let usual = if std::env::args().any(|arg| arg == "--bench") { (1_000, 60) } else { (12, 1) };
+    let usual =
+        if std::env::args().any(|arg| arg == "--bench") { size::of((1_000, 60), (50, 0)) } else { (12, 1) };
     let (clusters, minutes) =
         (numbers.first().copied().unwrap_or(usual.0), numbers.get(1).copied().unwrap_or(usual.1));
     let Some(registry) = Registry::start() else { return };

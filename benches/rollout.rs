@@ -7,6 +7,7 @@
 
 mod allocator;
 mod fleet;
+mod size;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -33,7 +34,8 @@ fn main() {
         Some((clusters.parse().ok()?, each.parse().ok()?))
     };
     let sizes: Vec<(usize, usize)> = std::env::args().skip(1).filter_map(size).collect();
-    let usual = || vec![(1_000, 1_000), (10_000, 1_000), (10_000, 10_000), (20_000, 20_000)];
+    let full = vec![(1_000, 1_000), (10_000, 1_000), (10_000, 10_000), (20_000, 20_000)];
+    let usual = || size::of(full, vec![(1_000, 1_000)]);
     let sizes = if sizes.is_empty() { usual() } else { sizes };
     println!(
         "clusters   of a workload   full run   a step   nothing to do   a step / full run   a step / the first one"

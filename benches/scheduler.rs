@@ -3,6 +3,8 @@
 //!
 //! Run as a test, it decides a small fleet once.
 
+mod size;
+
 use std::hint::black_box;
 
 use berth_base::model::{Fleet, Map, Shared, Timestamp};
@@ -14,7 +16,8 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 /// Placements, and fleets by their number of clusters.
 fn sizes() -> (usize, Vec<usize>) {
     let measured = std::env::args().any(|arg| arg == "--bench");
-    if measured { (1_000, vec![1_000, 5_000, 10_000]) } else { (4, vec![40]) }
+    let full = size::of((1_000, vec![1_000, 5_000, 10_000]), (100, vec![1_000, 5_000]));
+    if measured { full } else { (4, vec![40]) }
 }
 
 fn cluster(n: usize) -> String {
@@ -84,5 +87,5 @@ fn scheduler(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, scheduler);
+criterion_group!(name = benches; config = size::criterion(); targets = scheduler);
 criterion_main!(benches);

@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout)]
 
 mod fleet;
+mod size;
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,10 @@ fn main() {
         [what, folder] if what == PARSE => parse(&files_in(Path::new(folder))),
         _ => {
             let numbers: Vec<usize> = arguments.iter().filter_map(|one| one.parse().ok()).collect();
-            let [files, clusters, each] = numbers[..] else { return measure(100_000, 3_000, 10) };
+            let [files, clusters, each] = numbers[..] else {
+                let (files, clusters) = size::of((100_000, 3_000), (10_000, 300));
+                return measure(files, clusters, 10);
+            };
             measure(files, clusters, each);
         }
     }

@@ -10,6 +10,7 @@ mod allocator;
 mod fleet;
 mod kustomize;
 mod rows;
+mod size;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -41,7 +42,10 @@ fn main() {
         [clusters, workloads, each, overridden] => {
             Shape { clusters, workloads, each, overridden, dialect: Dialect::KubeFed }
         }
-        _ => Shape { clusters: 1000, workloads: 1000, each: 100, overridden: 10, dialect: Dialect::KubeFed },
+        _ => {
+            let size = size::of(1000, 300);
+            Shape { clusters: size, workloads: size, each: 100, overridden: 10, dialect: Dialect::KubeFed }
+        }
     };
     let mut folder = tempfile::tempdir().expect("a folder");
     folder.disable_cleanup(std::env::var_os("BERTH_BENCH_KEEP").is_some());

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 /// plain `cargo test` needs Rust, a C compiler and git alone.
 pub fn made(script: &[&str], name: &str) -> Result<PathBuf, String> {
     let is_asked_for =
-        std::env::args().any(|argument| argument == "--ignored" || argument == "--include-ignored");
+        std::env::args().any(|argument| ["--ignored", "--include-ignored", "--bench"].contains(&&*argument));
     assert!(is_asked_for, "this test needs {name}: mark it with `#[ignore = \"needs …\"]`");
     let unwanted = format!("BERTH_TESTS_WITHOUT_{}", name.to_uppercase());
     if std::env::var_os(&unwanted).is_some() {
