@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use serde_json::{Value as Json, json};
 
 use super::ports::free_port;
+use super::slots::{self, Slot};
 use super::wait::seen_in_time;
 use super::{Ran, hermetic, programs};
 
@@ -46,6 +47,7 @@ pub struct Gitea {
     admin_token: String,
     process: Child,
     data: tempfile::TempDir,
+    _slot: Slot,
 }
 
 /// A user of a Gitea.
@@ -61,7 +63,9 @@ impl Gitea {
     /// and the test returns; under `CI=true` the test fails.
     pub fn start() -> Option<Gitea> {
         let data = tempfile::tempdir().expect("a temporary folder");
-        let programs = programs(find()?, data.path());
+        let found = find()?;
+        let slot = slots::FORGES.take();
+        let programs = programs(found, data.path());
         let work = data.path().join("work");
         std::fs::create_dir(&work).expect("a folder");
         let port = free_port();
@@ -96,7 +100,7 @@ impl Gitea {
         let log = std::fs::File::create(data.path().join("web.log")).expect("a file");
         web.arg("web").stdin(Stdio::piped()).stdout(log.try_clone().expect("a file")).stderr(log);
         let process = web.spawn().expect("gitea starts");
-        let gitea = Gitea { url, admin_token, process, data };
+        let gitea = Gitea { url, admin_token, process, data, _slot: slot };
         let answers = || gitea.request(&gitea.admin_token, "GET", "version", None);
         seen_in_time(|| answers().ok()).unwrap_or_else(|| {
             let log = std::fs::read_to_string(gitea.data.path().join("web.log"));

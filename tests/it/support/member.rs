@@ -2,23 +2,17 @@
 //! the folder that is to be applied there. Each member has a fleet of its own, so that none sees another.
 
 use std::cell::{Cell, OnceCell};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value as Json, json};
 
 use super::kube::{ControlPlane, Wanted};
 use super::{Ran, Repo, berth, hermetic};
 
-/// The control plane, for as long as some test uses it.
+/// The control plane of all members, until the test process ends.
 fn shared() -> Option<Arc<ControlPlane>> {
-    static RUNNING: Mutex<Weak<ControlPlane>> = Mutex::new(Weak::new());
-    let mut running = RUNNING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some(plane) = running.upgrade() {
-        return Some(plane);
-    }
-    let plane = Arc::new(ControlPlane::start(Wanted::AUDITED)?);
-    *running = Arc::downgrade(&plane);
-    Some(plane)
+    static RUNNING: OnceLock<Option<Arc<ControlPlane>>> = OnceLock::new();
+    RUNNING.get_or_init(|| ControlPlane::start_beside(Wanted::AUDITED).map(Arc::new)).clone()
 }
 
 pub struct Member {

@@ -50,6 +50,7 @@ pub mod silence;
 pub mod site;
 #[cfg(unix)]
 pub mod site_fleet;
+pub mod slots;
 #[cfg(unix)]
 pub mod status_posts;
 pub mod wait;

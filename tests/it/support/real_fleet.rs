@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::kube::{ControlPlane, Wanted};
 use super::remote::{Fleet, Plain, Server as _};
+use super::slots::{self, Slot};
 use super::wait::eventually;
 use super::{RENDERED, Ran, Repo, berth, run};
 
@@ -21,13 +22,17 @@ pub struct RealFleet {
     pub fleet: Fleet,
     pub server: Plain,
     pub members: Vec<Member>,
+    _slot: Slot,
 }
 
 impl RealFleet {
     /// Members of these names, over what people have committed. `None` where the machine lacks what it needs.
     pub fn of(people: Repo, names: &[&str]) -> Option<RealFleet> {
-        let starting: Vec<_> =
-            names.iter().map(|_| std::thread::spawn(|| ControlPlane::start(Wanted::SERVER_ONLY))).collect();
+        let slot = slots::CONTROL_PLANES.take();
+        let starting: Vec<_> = names
+            .iter()
+            .map(|_| std::thread::spawn(|| ControlPlane::start_beside(Wanted::SERVER_ONLY)))
+            .collect();
         let mut members = Vec::new();
         for (name, starting) in names.iter().zip(starting) {
             let plane = starting.join().expect("a control plane")?;
@@ -35,7 +40,7 @@ impl RealFleet {
         }
         let fleet = Fleet::of(people);
         let server = Plain::new(fleet.root());
-        Some(RealFleet { fleet, server, members })
+        Some(RealFleet { fleet, server, members, _slot: slot })
     }
 
     /// Starts the syncer of a member.

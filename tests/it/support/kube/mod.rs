@@ -15,6 +15,7 @@ use kube::Client;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 
 use super::hermetic;
+use super::slots::{self, Slot};
 
 /// What an instance is started with.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +43,8 @@ pub struct ControlPlane {
     running: Option<Running>,
     kubeconfig: PathBuf,
     data: tempfile::TempDir,
+    /// Given back when the instance has stopped.
+    slot: Option<Slot>,
 }
 
 /// Its processes, in either of the two ways they come.
@@ -55,6 +58,15 @@ impl ControlPlane {
     /// Starts an instance and waits until it can be used. Without the means for it, says so loudly
     /// and gives nothing, and the test returns; under `CI=true` the test fails.
     pub fn start(wanted: Wanted) -> Option<ControlPlane> {
+        binaries::find(wanted)?;
+        let slot = slots::CONTROL_PLANES.take();
+        let mut plane = ControlPlane::start_beside(wanted)?;
+        plane.slot = Some(slot);
+        Some(plane)
+    }
+
+    /// [`ControlPlane::start`] for a test that holds a slot already, or for one instance that all tests share.
+    pub fn start_beside(wanted: Wanted) -> Option<ControlPlane> {
         let binaries = binaries::find(wanted)?;
         let mut plane = ControlPlane {
             binaries,
@@ -62,6 +74,7 @@ impl ControlPlane {
             running: None,
             kubeconfig: PathBuf::new(),
             data: tempfile::tempdir().expect("a temporary folder"),
+            slot: None,
         };
         plane.start_again();
         Some(plane)
@@ -139,6 +152,7 @@ impl ControlPlane {
 impl Drop for ControlPlane {
     fn drop(&mut self) {
         self.kill();
+        drop(self.slot.take());
     }
 }
 
