@@ -18,9 +18,9 @@ test:
 	cargo test --workspace --no-fail-fast
 	@tests/tools/left-out
 
-# Everything: Kubernetes, a forge, a registry, Flux, Argo CD and more, each made once into ~/.cache/berth.
-test-all: beds
-	cargo test --workspace --no-fail-fast -- --include-ignored
+# Everything: the plain tests first, then those with Kubernetes, a forge, a registry, Flux, Argo CD and more.
+test-all: test beds
+	cargo test --test it --no-fail-fast -- --ignored
 
 check: fmt lint test-all deny
 

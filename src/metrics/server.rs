@@ -33,7 +33,11 @@ impl Page {
 
     /// Answers for as long as the process lives. Returns the address, with the port that the system chose.
     pub fn serve(self, address: SocketAddr) -> std::io::Result<SocketAddr> {
-        http::serve(address, "metrics", LIMITS, async move |request| self.answer(&request), || {})
+        self.serve_within(address, LIMITS)
+    }
+
+    fn serve_within(self, address: SocketAddr, limits: Limits) -> std::io::Result<SocketAddr> {
+        http::serve(address, "metrics", limits, async move |request| self.answer(&request), || {})
     }
 
     fn answer(&self, request: &Request) -> Answer {
@@ -99,7 +103,9 @@ mod tests {
 
     #[test]
     fn those_who_only_hold_the_line_keep_nobody_else_waiting_for_long() {
-        let address = start(&ProcessHealth::new("round", Duration::from_secs(600)));
+        let page = Page::new(Registry::default(), ProcessHealth::new("round", Duration::from_secs(600)));
+        let limits = Limits { patience: Duration::from_millis(200), ..LIMITS };
+        let address = page.serve_within("127.0.0.1:0".parse().expect("an address"), limits).expect("a port");
         let idle: Vec<TcpStream> =
             (0..64).map(|_| TcpStream::connect(address).expect("it listens")).collect();
         let begun = Instant::now();

@@ -10,7 +10,7 @@ use crate::support::{RENDERED, Ran, berth, config_map};
 /// The commits that people push; `BERTH_RACE_COMMITS` sets another number.
 fn commits() -> u32 {
     let number = std::env::var("BERTH_RACE_COMMITS").ok();
-    number.map_or(40, |number| number.parse().expect("a number"))
+    number.map_or(12, |number| number.parse().expect("a number"))
 }
 
 /// Adds an object of its own, and pushes.
@@ -19,6 +19,29 @@ fn push_one_more(fleet: &Fleet, number: u32) {
     fleet.people.write(&format!("apps/{name}.yaml"), config_map(&name, "here", "{clusterSelector: {}}"));
     fleet.people.commit(&name);
     fleet.push();
+}
+
+/// Holds a push of the rendered branch back until the other daemon pushes, too, and lets the first of them and the second
+/// win in turns. A daemon that has nothing to push is not waited for.
+fn makes_races(fleet: &Fleet) {
+    fleet.hook(
+        "pre-receive",
+        r#"case "$(cat)" in *refs/heads/berth/rendered*) ;; *) exit 0 ;; esac
+published=$(git rev-list --count refs/heads/berth/rendered 2>/dev/null || echo 0)
+place="$PWD/race-$published"
+if mkdir "$place" 2>/dev/null; then
+  turn=0
+  for look in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    [ -e "$place/second" ] && break
+    sleep 0.05
+  done
+else
+  turn=1
+  touch "$place/second"
+fi
+[ "$((published % 2))" = "$turn" ] || sleep 0.2
+exit 0"#,
+    );
 }
 
 /// The races that a daemon lost.
@@ -38,6 +61,7 @@ fn two_daemons_race_for_many_commits_and_publish_one_line_of_history() {
     for daemon in &daemons {
         daemon.wait_for(&["\"pass done\""]);
     }
+    makes_races(&fleet);
     let (mut pushed, least) = (0, commits());
     // Both look at the same moment, again and again, until each has lost a race.
     until("each daemon lost a race", || {
