@@ -13,7 +13,7 @@ use crate::support::chaos::Chaos;
 use crate::support::faults::{Fault, Faults};
 use crate::support::member::{Member, annotated};
 use crate::support::random::{Random, rounds};
-use crate::support::wait::until;
+use crate::support::wait::{pause, until};
 
 const NAME: &str = "chaos";
 const OTHER: &str = "chaos-other";
@@ -263,7 +263,7 @@ fn a_member_killed_at_any_moment_at_an_unreliable_server_comes_to_its_folder_and
                 .stderr(Stdio::null())
                 .spawn()
                 .expect("it starts");
-            std::thread::sleep(Duration::from_micros(random.below(longest + longest / 4)));
+            pause(Duration::from_micros(random.below(longest + longest / 4)), "the moment of the kill");
             child.kill().expect("killed, or ended before");
             let is_dead = child.wait().expect("it ends").signal() == Some(9);
             killed += u64::from(is_dead);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::daemon::Daemon;
 use crate::support::random::{Random, rounds};
+use crate::support::wait::pause;
 use crate::support::{
     RENDERED, Ran, Repo, berth, cluster, config_map, hermetic, namespace, run, small_fleet, ungated,
 };
@@ -110,7 +111,7 @@ fn run_and_kill(repo: &Repo, after: Duration) -> bool {
         .expect("berth starts");
     let begun = Instant::now();
     while begun.elapsed() < after {
-        std::thread::sleep(Duration::from_micros(200));
+        pause(Duration::from_micros(200), "the moment of the kill comes closer");
     }
     child.kill().expect("killed, or ended before");
     let status = child.wait().expect("it ends");

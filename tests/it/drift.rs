@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::support::Ran;
 use crate::support::member::{Member, annotated};
+use crate::support::wait::pause;
 
 /// Requests that are not a watch which was opened again.
 fn but_watches(requests: &[(String, String)]) -> Vec<&(String, String)> {
@@ -111,7 +112,7 @@ fn who_keeps_changing_an_object_is_named_once_and_the_fight_is_left() {
                 let args =
                     ["patch", "configmap", "web", "-n", "fight", "--field-manager=rogue", "-p", &patch];
                 Ran::of(plane.kubectl().args(args)).expect(0);
-                std::thread::sleep(Duration::from_millis(300));
+                pause(Duration::from_millis(300), "the pace of whoever keeps changing the object");
             }
         });
         // However this ends, the other does.
@@ -184,7 +185,6 @@ fn drift_is_ignored_until_a_time_and_put_right_then() {
     assert_eq!(member.get("configmap", "web").expect("it is there")["data"]["key"], "hand");
     assert!(!member.status().contains("kubectl-edit"), "{}", member.status());
     running.until("its time is over", || {
-        std::thread::sleep(Duration::from_millis(500));
         (member.get("configmap", "web")?["data"]["key"] == "one").then_some(())
     });
 }

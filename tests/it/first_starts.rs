@@ -16,7 +16,7 @@ use crate::support::disk::{Disk, Room};
 use crate::support::leftovers::{at_work, family, locks};
 use crate::support::random::{Random, rounds};
 use crate::support::remote::{Fleet, Plain, Running, Server};
-use crate::support::wait::until;
+use crate::support::wait::{pause, until};
 use crate::support::{RENDERED, Ran, Repo, berth, config_map, hermetic, small_fleet};
 
 const CLUSTER_REF: &str = "refs/berth/clusters/a";
@@ -243,7 +243,7 @@ fn kill_after(command: &mut Command, after: Duration, with_helpers: bool) -> Ran
     let begun = Instant::now();
     let mut ended = false;
     while !ended && begun.elapsed() < after {
-        std::thread::sleep(Duration::from_micros(100));
+        pause(Duration::from_micros(100), "the moment of the kill comes closer");
         ended = child.try_wait().expect("its own child").is_some();
     }
     // Its own number is its own until it is waited for; those of the others as good as surely.

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support::faults::{Fault, Faults};
 use crate::support::member::{Member, annotated};
-use crate::support::wait::eventually;
+use crate::support::wait::{eventually, pause};
 
 /// What a member has time for in tests that wait for nothing.
 const AT_ONCE: [&str; 2] = ["--health-timeout", "0"];
@@ -470,7 +470,7 @@ fn what_is_no_longer_wanted_goes_when_what_comes_is_healthy() {
     let mut waiting = waiting.stderr(std::process::Stdio::null()).spawn().expect("berth starts");
     let web_is_there = || member.get("deployment", "web").is_some().then_some(());
     eventually("the deployment", web_is_there);
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    pause(std::time::Duration::from_secs(2), "nothing may be removed meanwhile");
     let old = member.get("configmap", "old");
     member.make_healthy("web");
     eventually("the removal", || member.get("configmap", "old").is_none().then_some(()));

@@ -8,7 +8,7 @@ use crate::support::faults::kubeconfig_of;
 use crate::support::member::Member;
 use crate::support::ports::free_port;
 use crate::support::remote::{Fleet, Plain, Running as Remote, Server as _};
-use crate::support::wait::until;
+use crate::support::wait::{pause, until};
 use crate::support::{Ran, Repo, berth, small_fleet};
 
 /// The way to an API server, which can be closed and opened again.
@@ -237,7 +237,7 @@ fn what_many_objects_share_is_one_line_in_the_log_and_an_api_server_that_comes_b
     way.close();
     running.until("it is failing", || (state(&member) == "failing").then_some(()));
     // Some rounds without a turn, and some that fail.
-    std::thread::sleep(std::time::Duration::from_secs(8));
+    pause(std::time::Duration::from_secs(8), "longer than the lease: nothing more may be said meanwhile");
     way.open(&member);
     running.until("it works again", || (state(&member) == "problems").then_some(()));
     let log = running.log();

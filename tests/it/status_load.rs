@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::remote::{Fleet, Plain, Server, Wire};
 use crate::support::status_posts::{MemberKey, daemon, kept, listens_at, signers_file, status};
-use crate::support::wait::until;
+use crate::support::wait::{pause, until};
 use crate::support::{Repo, cluster, config_map, hermetic, namespace};
 
 /// Senders at a time.
@@ -73,7 +73,7 @@ fn a_fleets_statuses_cost_little_by_post() {
                         let index = next.fetch_add(1, Ordering::SeqCst);
                         let Some(key) = keys.get(index).filter(|_| index < count) else { break };
                         let due = begun + spread.mul_f64(index as f64 / count as f64);
-                        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                        pause(due.saturating_duration_since(Instant::now()), "the pace of the reports");
                         until("it is kept", || {
                             tries.fetch_add(1, Ordering::SeqCst);
                             key.post(&address, &status(&key.cluster, "well", 0)).0 == 204

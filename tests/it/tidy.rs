@@ -606,3 +606,21 @@ fn the_architecture_page_shows_the_table() {
     }
     assert_eq!(shown.len(), expected.len(), "docs/architecture.md has rows for {:?}", shown.keys());
 }
+
+#[test]
+fn tests_wait_by_one_helper() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") && !path.ends_with("support/wait.rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let sleep = concat!("sle", "ep(");
+                assert!(!text.contains(sleep), "{} sleeps: wait by `support/wait.rs`", path.display());
+            }
+        }
+    }
+}

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::ports::free_port;
 use crate::support::random::rounds;
+use crate::support::wait::pause;
 use crate::support::wait::{seen_in_time, until};
 use crate::support::{RENDERED, Ran, berth};
 use alarms::Alarms;
@@ -81,7 +82,7 @@ fn meet(world: &mut World, fault: &Fault, seconds: u64, alarms: Option<&Alarms>)
         MEMBERS.iter().for_each(|member| drop(world.look(member)));
         listen();
         let next = begun + Duration::from_secs(second + 1);
-        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        pause(next.saturating_duration_since(Instant::now()), "the pace of the samples");
     }
     let during = (world.edits() - edits, publications(world).saturating_sub(published));
     (fault.end)(world);

@@ -13,6 +13,7 @@ use std::time::Duration;
 use super::faults::kubeconfig_of;
 use super::kube::ControlPlane;
 use super::random::Random;
+use super::wait::pause;
 
 /// What is done to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -203,7 +204,7 @@ fn serve(mut stream: TcpStream, shared: &Shared) -> Option<()> {
         return stream.write_all(answer.as_bytes()).ok();
     }
     if evil == Some(Evil::Late) {
-        std::thread::sleep(Duration::from_millis(200));
+        pause(Duration::from_millis(200), "the answer is late");
     }
     let mut behind = TcpStream::connect(&shared.upstream).ok()?;
     behind.write_all(&request.head).ok()?;

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Value as Json, json};
 
 use super::kube::{ControlPlane, Wanted};
+use super::wait::pause;
 use super::{Ran, Repo, berth, hermetic};
 
 /// The control plane of all members, until the test process ends.
@@ -234,7 +235,7 @@ impl Member {
             if deployment["status"]["availableReplicas"] == deployment["spec"]["replicas"] {
                 return;
             }
-            std::thread::sleep(std::time::Duration::from_millis(200));
+            pause(std::time::Duration::from_millis(200), "the controllers make pods");
         }
         panic!("the pods of {name} do not become available");
     }

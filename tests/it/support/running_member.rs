@@ -82,7 +82,6 @@ impl Running<'_> {
     pub fn until_quiet(&self) -> Vec<(String, String)> {
         let (mut seen, mut since) = (self.member.requests(), Instant::now());
         self.until("no more requests", || {
-            std::thread::sleep(Duration::from_millis(250));
             let now = self.member.requests();
             if now.len() != seen.len() {
                 (seen, since) = (now, Instant::now());

@@ -34,6 +34,12 @@ pub fn seen_in_time<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     }
 }
 
+/// Waits for a length of time, where nothing could be looked at: what is waited for must not happen, or the length is
+/// part of what the test does to a program. `_why` is for the reader.
+pub fn pause(length: Duration, _why: &str) {
+    std::thread::sleep(length);
+}
+
 /// [`eventually`], for looks that wait themselves.
 pub async fn eventually_async<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::Server;
-use crate::support::wait::PAUSE;
+use crate::support::wait::{PAUSE, pause};
 
 /// What happens to the answers that come over a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,12 +118,12 @@ fn pass(asked: TcpStream, answers: TcpStream, state: &Arc<State>) {
         while let Ok(mut length @ 1..) = (&answers).read(&mut part) {
             while down.harm() == Some(Harm::Mute) {
                 down.holds.store(true, Ordering::SeqCst);
-                std::thread::sleep(PAUSE);
+                pause(PAUSE, "the wire is mute");
             }
             match down.harm() {
                 Some(Harm::Cut(most)) => length = length.min(most.saturating_sub(passed)),
                 Some(Harm::Slow(bytes)) => {
-                    std::thread::sleep(Duration::from_secs_f64(length as f64 / bytes as f64));
+                    pause(Duration::from_secs_f64(length as f64 / bytes as f64), "the wire is slow");
                 }
                 Some(Harm::Garbled) => part[length / 2] ^= 1,
                 Some(Harm::Mute) | None => {}

@@ -1,5 +1,6 @@
 //! Reads the arguments of every process of this machine, again and again, in search of a secret.
 
+use crate::support::wait::pause;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -28,7 +29,7 @@ impl Spy {
                         found.push(line);
                     }
                 }
-                std::thread::sleep(std::time::Duration::from_millis(2));
+                pause(std::time::Duration::from_millis(2), "a look at all processes, again and again");
             }
             (seen, found)
         });
