@@ -5,8 +5,7 @@
 export TMPDIR := $(shell tests/tools/scratch)
 
 # More tests run at a time than there are cores, since many wait for another process.
-THREADS := $(shell echo $$(( $$(nproc) * 4 )))
-RUST_TEST_THREADS ?= $(THREADS)
+RUST_TEST_THREADS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 4 )))
 export RUST_TEST_THREADS
 
 # The loop while one works: formatting, lints, the crates' own tests and the cases of the fixtures.

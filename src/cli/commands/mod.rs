@@ -220,11 +220,8 @@ fn run_command_line(shell: &Shell) -> Exit {
 }
 
 fn parse(shell: &Shell) -> Result<Cli, clap::Error> {
-    let mut program = command_line();
-    program.build();
-    let name = OsString::from(program.get_name());
-    let arguments = shell.environment.with_flags(shell.arguments.clone(), &program);
-    Cli::try_parse_from(std::iter::once(name).chain(arguments))
+    let arguments = shell.environment.with_flags(shell.arguments.clone(), command_line);
+    Cli::try_parse_from(std::iter::once(OsString::from("berth")).chain(arguments))
 }
 
 /// Prints help that was asked for, or what is wrong with the arguments.

@@ -81,10 +81,17 @@ impl Environment {
     }
 
     /// Adds the flags that given variables stand for. clap reads the process's variables by itself.
-    pub(crate) fn with_flags(&self, mut arguments: Vec<OsString>, program: &clap::Command) -> Vec<OsString> {
+    pub(crate) fn with_flags(
+        &self,
+        mut arguments: Vec<OsString>,
+        program: impl FnOnce() -> clap::Command,
+    ) -> Vec<OsString> {
         let Environment::Given(variables) = self else { return arguments };
+        let mut program = program();
+        // Only then do subcommands know the flags of all commands.
+        program.build();
         let end = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
-        let mut command = program;
+        let mut command = &program;
         for argument in &arguments[..end] {
             command = argument.to_str().and_then(|name| command.find_subcommand(name)).unwrap_or(command);
         }
@@ -157,10 +164,8 @@ mod tests {
     fn with_flags(variables: &[(&str, &str)], arguments: &[&str]) -> Vec<String> {
         let given = variables.iter().map(|(name, value)| ((*name).to_owned(), OsString::from(value)));
         let environment = Environment::Given(given.collect());
-        let mut program = super::super::command_line();
-        program.build();
         let arguments = arguments.iter().map(OsString::from).collect();
-        let all = environment.with_flags(arguments, &program);
+        let all = environment.with_flags(arguments, super::super::command_line);
         all.into_iter().map(|argument| argument.into_string().expect("text")).collect()
     }
 

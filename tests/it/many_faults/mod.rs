@@ -27,6 +27,7 @@ const LONG_ENOUGH: u64 = 70;
 const MOST_LINES: usize = 12;
 
 #[test]
+#[ignore = "needs Kubernetes"]
 fn nothing_is_lost_by_any_fault_and_all_goes_on_once_it_is_over() {
     let seconds = rounds("BERTH_FAULT_SECONDS", 3);
     let Some(mut world) = World::new(rounds("BERTH_FAULT_SEED", 1)) else { return };
