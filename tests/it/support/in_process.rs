@@ -86,8 +86,6 @@ fn is_for_this_process(arguments: &[&str]) -> bool {
     std::env::var_os("BERTH_TEST_BINARY").is_none()
         && COMMANDS.contains(&command)
         && !leads_to_server
-        // A statement names the program that makes it.
-        && !has("--statement")
         && !has("--watch")
         && (has("--once") || has("--help") || !["run", "sync"].contains(&command))
 }
