@@ -122,6 +122,9 @@ pub(super) fn assemble_allowed(
     let faulty: BTreeSet<usize> =
         done.faulty.iter().filter_map(|index| places.get(*index)).copied().collect();
     done.faulty = &faulty | refused;
+    for rivals in &mut done.rivals {
+        rivals.documents = rivals.documents.iter().filter_map(|index| places.get(*index)).copied().collect();
+    }
     done
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::config::FleetConfig;
 use super::misspelt_groups::ApiGroups;
+use super::rivals::Rivals;
 use super::{berth_kinds, merge_clusters, name_labels, rollout_checks, workload_metadata};
 use crate::dialects::{Bearing, Claim, Dialect, Dialects, Document, Input, Lowered, ReadingContexts};
 use berth_base::diag::{Diagnostic, Diagnostics, did_you_mean};
@@ -22,6 +23,8 @@ pub(super) struct Assembled {
     pub claims: Vec<Claim>,
     /// The documents whose own content is at fault.
     pub faulty: BTreeSet<usize>,
+    /// The documents of which only one can count.
+    pub rivals: Vec<Rivals>,
     /// The bearing of each document on others.
     pub bearings: Vec<Bearing>,
 }
@@ -88,7 +91,14 @@ pub(super) fn assemble(
         take(&mut done, lowered);
     }
     workload_metadata::give(&mut done.fleet, documents);
-    done.fleet.clusters = merge_clusters::merge(clusters, &mut done.diagnostics);
+    let merged = merge_clusters::merge(clusters, &mut done.diagnostics);
+    for name in &merged.contradicting {
+        let origins = &merged.clusters[name].origins;
+        let is_one = |index: &usize| origins.contains(&documents[*index].at);
+        let all = (0..documents.len()).filter(is_one).collect();
+        done.rivals.push(Rivals { documents: all, others: BTreeSet::new() });
+    }
+    done.fleet.clusters = merged.clusters;
     name_labels::give(&mut done.fleet, all);
     let templates = done.fleet.workloads.values().flat_map(|workload| &workload.templates);
     let placed = templates.map(|template| (&*template.object.id.kind, &template.object.content));

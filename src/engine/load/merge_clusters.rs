@@ -1,26 +1,34 @@
 //! Merges several descriptions of one cluster: their facts add up, and contradictions are errors.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::cluster::{Report, Standing};
 use berth_base::model::{Cluster, Map, Shared};
 
+/// The clusters of a fleet, each name once.
+pub(super) struct Merged {
+    pub clusters: Map<String, Shared<Cluster>>,
+    /// The clusters whose descriptions contradict each other.
+    pub contradicting: BTreeSet<String>,
+}
+
 /// Merges clusters of one name. Where two files contradict each other, the first one counts.
-pub(super) fn merge(
-    mut clusters: Vec<Shared<Cluster>>,
-    found: &mut Diagnostics,
-) -> Map<String, Shared<Cluster>> {
+pub(super) fn merge(mut clusters: Vec<Shared<Cluster>>, found: &mut Diagnostics) -> Merged {
     clusters.sort_by(|a, b| (&a.name, &a.origins).cmp(&(&b.name, &b.origins)));
-    let mut merged: Map<String, Shared<Cluster>> = Map::new();
+    let mut merged = Merged { clusters: Map::new(), contradicting: BTreeSet::new() };
     for cluster in clusters {
-        match merged.get_mut(&*cluster.name) {
-            Some(first) => add(first, (*cluster).clone(), found),
-            None => {
-                merged.insert(cluster.name.to_string(), cluster);
-            }
+        let Some(first) = merged.clusters.get_mut(&*cluster.name) else {
+            merged.clusters.insert(cluster.name.to_string(), cluster);
+            continue;
+        };
+        let mut contradictions = Diagnostics::new();
+        add(first, (*cluster).clone(), &mut contradictions);
+        if contradictions.iter().next().is_some() {
+            merged.contradicting.insert(cluster.name.to_string());
         }
+        found.extend(contradictions);
     }
     merged
 }

@@ -19,6 +19,7 @@ mod misspelt_groups;
 mod name_labels;
 mod patch;
 mod policy_tests;
+mod rivals;
 mod rollout_checks;
 mod rollout_policies;
 mod settings;
@@ -76,6 +77,8 @@ pub struct ReadTree {
     /// The access rules of the tree, and the facts they read.
     world: World,
     facts: Facts,
+    /// The documents that are at fault by themselves. Rivals are not.
+    own_faults: BTreeSet<usize>,
     /// The results so far, without the tree's own findings.
     loaded: Loaded,
     dialects: Dialects,
@@ -128,7 +131,7 @@ pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cach
     }
     let is_whole = first.is_whole(tree);
     let context = first.context();
-    let ReadTree { objects, assembled: first, world, facts, mut loaded, dialects, .. } = first;
+    let ReadTree { objects, assembled: first, world, facts, own_faults, mut loaded, dialects, .. } = first;
     let found = found_in(tree, &loaded.config);
     loaded.diagnostics.extend(found.iter().copied().cloned());
     let broken = find_broken(tree, &found, &objects, &first.faulty, history);
@@ -139,17 +142,18 @@ pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cach
         keep(&broken, &good, history)
     };
     drop((broken, found));
+    let dropped = rivals::settle(&objects, &first, &own_faults, (tree, history), &mut kept);
     for (document, text) in &objects.staying {
         kept.add(document, text, || objects.countable_text(tree, &document.at.file, &first.faulty));
     }
     let doubtful = objects.doubtful_files(&first);
-    let mut done = if kept.documents.is_empty() {
+    let mut done = if kept.documents.is_empty() && dropped.is_empty() {
         first
     } else {
         let assemble = |documents: &[Document], config: &FleetConfig| {
             assemble(documents, dialects, config, &cache.contexts)
         };
-        assemble_again(objects, first, &kept, &mut loaded, assemble)
+        assemble_again(objects, first, (&kept, &dropped), &mut loaded, assemble)
     };
     let doubt = &mut done.fleet.doubt;
     doubt.files.extend(doubtful);
@@ -191,8 +195,12 @@ fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut F
     loaded.diagnostics.extend(access_rules::note(tree, &world));
     let outside = objects.documents.iter().filter(|document| !document.at.file.starts_with(access::FOLDER));
     loaded.diagnostics.extend(outside.filter_map(access::misplaced));
-    let assembled = access_rules::assemble_allowed(&objects, dialects, &loaded.config, &cache.contexts);
-    ReadTree { objects, assembled, world, facts: judged.facts, loaded, dialects, settings_are_broken }
+    let mut assembled = access_rules::assemble_allowed(&objects, dialects, &loaded.config, &cache.contexts);
+    let own_faults = assembled.faulty.clone();
+    assembled.rivals.extend(objects.repeated.iter().cloned());
+    assembled.faulty.extend(assembled.rivals.iter().flat_map(|rivals| &rivals.documents));
+    let facts = judged.facts;
+    ReadTree { objects, assembled, world, facts, own_faults, loaded, dialects, settings_are_broken }
 }
 
 impl ReadTree {
@@ -214,12 +222,12 @@ fn is_excluded(diagnostic: &Diagnostic, config: &FleetConfig) -> bool {
     diagnostic.at.as_ref().is_some_and(|at| config.excludes(&at.file))
 }
 
-/// Replaces faulty documents by their last good forms and lowers everything again. Faults of the tree stay
-/// reported, faults of last good forms are not.
+/// Replaces faulty documents by their last good forms and lowers everything again, without the `dropped` rivals of
+/// these forms. Faults of the tree stay reported, faults of last good forms are not.
 fn assemble_again(
     objects: TreeObjects,
     first: Assembled,
-    kept: &LastGood,
+    (kept, dropped): (&LastGood, &BTreeSet<usize>),
     loaded: &mut Loaded,
     assemble: impl FnOnce(&[Document], &FleetConfig) -> Assembled,
 ) -> Assembled {
@@ -231,7 +239,7 @@ fn assemble_again(
         if refused.contains(&index) {
             continue;
         }
-        if kept_keys.contains(&document.key) {
+        if kept_keys.contains(&document.key) || dropped.contains(&index) {
             replaced.entry(document.at.file.clone()).or_default().push(slot);
         } else {
             documents.push(document);

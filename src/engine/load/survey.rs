@@ -38,14 +38,15 @@ pub struct Faults {
     pub objects: BTreeSet<Key>,
 }
 
-/// Surveys a tree.
+/// Surveys a tree that was published. Of rivals in it, the first ones counted.
 pub fn survey(tree: &SourceTree) -> Survey {
     survey_with_cache(tree, &mut FileCache::default())
 }
 
 /// [`survey`], with the files that were read before.
 pub fn survey_with_cache(tree: &SourceTree, cache: &mut FileCache) -> Survey {
-    first(tree, cache).survey(tree)
+    let first = first(tree, cache);
+    first.survey_beside(tree, &first.own_faults)
 }
 
 impl ReadTree {
@@ -74,11 +75,16 @@ impl ReadTree {
         paths.filter(|path| met.insert(rights(path))).collect()
     }
 
-    /// Sorts the tree's documents into good and broken ones.
+    /// Sorts the tree's documents into good and broken ones. No rival is good.
     pub fn survey(&self, tree: &SourceTree) -> Survey {
+        self.survey_beside(tree, &self.assembled.faulty)
+    }
+
+    /// [`ReadTree::survey`], where these documents are not good.
+    fn survey_beside(&self, tree: &SourceTree, bad: &BTreeSet<usize>) -> Survey {
         let ReadTree { objects, assembled, loaded, .. } = self;
         let mut survey = Survey::default();
-        for index in objects.countable(&assembled.faulty) {
+        for index in objects.countable(bad) {
             let (document, slot) = (&objects.documents[index], &objects.slots[index]);
             let path = document.at.file.to_string();
             let text = tree.files.get(&*path).map(|file| &**file.bytes).unwrap_or_default();
@@ -96,6 +102,12 @@ impl ReadTree {
                 // An unknown kind may mean anything.
                 faults.unreadable |= assembled.claims.get(*index) == Some(&Claim::Unknown);
                 faults.objects.insert(document.key.clone());
+            }
+        }
+        for rivals in &objects.repeated {
+            let keys = rivals.documents.iter().map(|index| &objects.documents[*index].key);
+            for (key, file) in keys.flat_map(|key| rivals.others.iter().map(move |file| (key, file))) {
+                survey.broken.entry(file.to_string()).or_default().objects.insert(key.clone());
             }
         }
         survey

@@ -9,6 +9,7 @@ use super::config::FleetConfig;
 use super::documents::{FileDocuments, Slot};
 use super::file_cache::FileCache;
 use super::last_good::{BrokenFile, History, append, chunk_of};
+use super::rivals::Rivals;
 use crate::access::Judged;
 use crate::dialects::{Claim, Document};
 use berth_base::diag::{Diagnostic, Severity};
@@ -24,6 +25,8 @@ pub(super) struct TreeObjects {
     pub refused: BTreeSet<usize>,
     /// Files with a refused document.
     refused_in: BTreeSet<Arc<str>>,
+    /// The objects with several descriptions.
+    pub repeated: Vec<Rivals>,
     /// Documents that are missing now but may not be removed, with their text.
     pub staying: Vec<(Document, Vec<u8>)>,
     /// The file of each document.
@@ -100,7 +103,7 @@ pub(super) fn tree_objects(
     };
     let by_key = by_key(all.filter(|(number, document)| counts(*number, document)).collect());
     let repeated = repeated(&by_key);
-    let mut losers = Vec::new();
+    let (mut losers, mut others) = (Vec::new(), Vec::new());
     let mut count = 0;
     for (owner, (path, file)) in files.iter().enumerate() {
         loaded.passed_over += file.passed_over;
@@ -118,6 +121,7 @@ pub(super) fn tree_objects(
             }
             if let Some(first) = repeated.get(&number) {
                 loaded.diagnostics.push(twice(document, first));
+                others.push(document);
                 continue;
             }
             if is_refused {
@@ -131,7 +135,9 @@ pub(super) fn tree_objects(
     for loser in losers {
         let winner = by_key.binary_search_by(|(_, one)| one.key.cmp(&loser.key)).ok();
         loaded.diagnostics.extend(winner.map(|at| twice(loser, by_key[at].1)));
+        others.push(loser);
     }
+    objects.repeated = rivals(&objects.documents, &others);
     if loaded.passed_over > 0 {
         let message = match loaded.passed_over {
             1 => "skipped one document that is not a Kubernetes object".to_owned(),
@@ -155,6 +161,23 @@ fn repeated<'d>(by_key: &[(usize, &'d Document)]) -> BTreeMap<usize, &'d Documen
     others.flat_map(|((_, first), rest)| rest.iter().map(|(number, _)| (*number, *first))).collect()
 }
 
+/// Returns the objects with `others` beside the document that is the first one.
+fn rivals(documents: &[Document], others: &[&Document]) -> Vec<Rivals> {
+    let mut by_key: BTreeMap<&Key, BTreeSet<Arc<str>>> = BTreeMap::new();
+    for other in others {
+        by_key.entry(&other.key).or_default().insert(other.at.file.clone());
+    }
+    if by_key.is_empty() {
+        return Vec::new();
+    }
+    let numbered = documents.iter().enumerate();
+    let first = |(index, document): (usize, &Document)| {
+        let others = by_key.remove(&document.key)?;
+        Some(Rivals { documents: [index].into(), others })
+    };
+    numbered.filter_map(first).collect()
+}
+
 fn twice(document: &Document, first: &Document) -> Diagnostic {
     let message = format!("{} is described twice, first at {}", document.key, first.at);
     Diagnostic::error(document.at.clone(), message).hint("remove one of the two")
@@ -170,9 +193,10 @@ pub(super) fn find_broken<'a>(
 ) -> Vec<BrokenFile<'a>> {
     let mut broken: BTreeMap<&str, BrokenFile<'a>> = BTreeMap::new();
     let at_fault: BTreeSet<usize> = faulty.iter().map(|index| objects.owners[*index]).collect();
+    let repeated: BTreeSet<&Arc<str>> = objects.repeated.iter().flat_map(|rivals| &rivals.others).collect();
     for (index, (path, is_broken)) in objects.files.iter().enumerate() {
         let refused = objects.refused_in.contains(path);
-        if *is_broken || refused || at_fault.contains(&index) {
+        if *is_broken || refused || at_fault.contains(&index) || repeated.contains(path) {
             let text = tree.files.get(path).map(|file| &**file.bytes).unwrap_or_default();
             broken.insert(path, BrokenFile { path, text, good: Vec::new(), refused });
         }

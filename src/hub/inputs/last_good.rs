@@ -220,7 +220,11 @@ fn add_missing(
     // In the order in which they stand, so that a form that is kept again stays as it is.
     missing.sort_by_key(|(_, text)| text.place);
     for (key, Text { path, bytes, .. }) in missing {
-        let home = if let Some(file) = at_fault.get(key) {
+        let is_at_home = today.broken.get(path).is_some_and(|faults| faults.objects.contains(key));
+        let home = if is_at_home {
+            // Of several files that describe it now, the one that held it.
+            Some(path)
+        } else if let Some(file) = at_fault.get(key) {
             Some(*file)
         } else if replaced.contains(path) || today.broken.contains_key(path) {
             // A slip in a kind or a name makes another object of it.

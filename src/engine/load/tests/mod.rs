@@ -4,6 +4,7 @@ mod coded;
 mod hostile;
 mod keeping;
 mod patches;
+mod rivals;
 mod rollout_policies;
 mod rules;
 
