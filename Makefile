@@ -27,7 +27,6 @@ check: fmt lint test-all deny
 beds:
 	tests/ready
 	tests/release/ready >/dev/null
-	tests/earlier/ready >/dev/null
 
 # Builds a release twice, for both architectures, and compares. Takes half an hour on two cores. Tests compare quicker builds.
 reproducible:

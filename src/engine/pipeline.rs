@@ -45,6 +45,9 @@ impl std::fmt::Debug for Inputs<'_> {
 #[derive(Debug)]
 pub struct Built {
     pub fleet: Shared<Fleet>,
+    /// The state that the fleet should have in the end, when all waves are done.
+    pub desired: State,
+    /// The first step towards it.
     pub state: State,
     pub diagnostics: Diagnostics,
     /// The next moment at which the state changes by itself and must be built again.
@@ -189,7 +192,8 @@ pub fn build_loaded(
     }
     let Inputs { current, statuses, now, format, decision_format, .. } = inputs;
     let (folders, facts) = (rendered.folders, decided.facts);
-    let mut state = State { decisions, folders, facts, releases: Map::new(), kept, format: current.format };
+    let desired = State { decisions, folders, facts, kept, format: current.format, ..State::default() };
+    let mut state = desired.clone();
     let labels = &ClusterLabels::of(&loaded.fleet, &state.facts);
     let given = release::Given { fleet: &loaded.fleet, labels, current, statuses, now, format };
     let released = release::release(given, &mut state, contents)?;
@@ -200,5 +204,5 @@ pub fn build_loaded(
     let effort = Effort { placements: decided.looked_at, paths: render_cache.made };
     let cache = PipelineCache { decided: decision_cache, rendered: render_cache, effort };
     let rollouts = released.traces;
-    Ok((Built { fleet: loaded.fleet, state, diagnostics, next_change, rollouts }, cache))
+    Ok((Built { fleet: loaded.fleet, desired, state, diagnostics, next_change, rollouts }, cache))
 }

@@ -53,8 +53,8 @@ fn a_toleration_that_will_end_is_shown_and_held_before_it_does() {
     assert!(repo.publish().expect(5).out.contains(&line), "and in the next pass");
     repo.git(&["commit", "-q", "--allow-empty", "-m", &format!("it may end\n\n{line}")]);
     repo.publish().expect(0);
-    let message = repo.git(&["log", "-1", "--format=%B", RENDERED]);
-    assert!(message.contains(&format!("Berth-Deadline: {end} approved ")), "{message}");
+    let ledger = &repo.files(RENDERED)["ledger/ledger.yaml"];
+    assert!(ledger.contains("stage: permitted") && ledger.contains(&format!("due: \"{end}\"")), "{ledger}");
     assert_eq!(copies(&repo, WEB), 10, "it has not come yet");
     run(&["verify", "--repo", repo.arg()]).expect(0);
 }
@@ -113,8 +113,8 @@ fn a_deadline_below_the_limits_passes_and_passes_again_when_it_comes() {
     let plan = run(&["plan", "--repo", repo.arg(), "--now", &minute(6).to_string()]).expect(0);
     assert!(plan.out.contains(&format!("at {}: ManifestWorkReplicaSet", minute(60))), "{}", plan.out);
     assert_eq!(held(&pass_at(&repo, minute(6))), 0);
-    let message = repo.git(&["log", "-1", "--format=%B", RENDERED]);
-    assert!(message.contains(&format!("Berth-Deadline: {} passed ", minute(60))), "{message}");
+    let ledger = &repo.files(RENDERED)["ledger/ledger.yaml"];
+    assert!(ledger.contains(&format!("due: \"{}\"", minute(60))), "{ledger}");
     // Deadlines that are there already are no part of other changes.
     repo.write("README.md", "words");
     repo.commit("words");
@@ -168,10 +168,11 @@ fn a_deadline_that_passes_beside_one_that_is_held_is_recorded_once() {
     repo.commit("both for an hour only");
     assert_eq!(held(&pass_at(&repo, minute(6))), 1, "nine of ten, but not two of ten");
     let published = repo.id(RENDERED);
-    let message = repo.git(&["log", "-1", "--format=%B", RENDERED]);
-    assert!(
-        message.contains(" passed ManifestWorkReplicaSet.work.open-cluster-management.io shop/side c00 c01"),
-        "{message}"
+    let ledger = &repo.files(RENDERED)["ledger/ledger.yaml"];
+    assert_eq!(
+        [ledger.matches("stage: held").count(), ledger.matches("stage: permitted").count()],
+        [1, 1],
+        "{ledger}"
     );
     for later in [7, 8] {
         assert_eq!(held(&pass_at(&repo, minute(later))), 1);

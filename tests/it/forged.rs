@@ -319,26 +319,25 @@ fn a_commit_that_is_dated_back_dates_no_folder_back() {
 }
 
 #[test]
-fn a_hold_that_no_pass_made_lifts_no_budget() {
-    let key = "FederatedConfigMap.types.kubefed.io shop/web";
-    let digest = "0123456789abcdef0123456789abcdef";
+fn a_permit_that_no_gate_gave_is_disproved() {
     for world in World::both() {
-        let (last, thief) = made_by_another(&world);
-        let tip = thief.id(RENDERED);
-        for cause in ["source", "both@2026-01-01T00:00:00Z", "together"] {
-            thief.git(&["update-ref", RENDERED, &tip]);
-            let edit = |message: &str| {
-                let (before, after) = message.split_once("\nBerth-Digest").expect("a digest");
-                format!("{before}\nBerth-Retried: {digest} {cause} {key}\nBerth-Digest{after}")
-            };
-            forge(&thief, &tree_of(&thief), &[&last], edit);
-            world.push(&thief);
-            world.is_disproved("its `Berth-Retried` says");
-            if cause == "source" {
-                world.refuses(&last, "its `Berth-Retried` says");
-                world.repo.git(&["update-ref", RENDERED, &last]);
-            }
-        }
+        world.publish(&[]).expect(0);
+        world.repo.git(&["rm", "-q", "apps/web.yaml"]);
+        world.repo.commit("retire web");
+        world.publish(&[]).expect(5);
+        let last = world.repo.id(RENDERED);
+        let thief = world.attacker();
+        thief.git(&["checkout", "-q", "--detach", RENDERED]);
+        let ledger =
+            std::fs::read_to_string(thief.path().join("ledger/ledger.yaml")).expect("something is held");
+        assert!(ledger.contains("stage: held"), "{ledger}");
+        thief.write("ledger/ledger.yaml", ledger.replace("stage: held", "stage: permitted"));
+        thief.git(&["add", "-A"]);
+        let tree = thief.git(&["write-tree"]);
+        forge(&thief, &tree, &[&last], next);
+        world.push(&thief);
+        world.is_disproved("ledger/ledger.yaml");
+        world.refuses(&last, "ledger/ledger.yaml");
     }
 }
 

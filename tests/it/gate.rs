@@ -141,7 +141,7 @@ fn an_approval_for_another_removal_does_nothing_and_is_named() {
     label(&repo, "none");
     repo.commit("retire web\n\nBerth-Allow-Delete: 00112233445566778899aabbccddeeff");
     let ran = repo.publish().expect(5);
-    assert!(ran.err.contains("`00112233445566778899aabbccddeeff` matches no removal"), "{}", ran.err);
+    assert!(ran.err.contains("`00112233445566778899aabbccddeeff` matches no removal now"), "{}", ran.err);
     repo.commit("again\n\nBerth-Allow-Delete: yes please");
     let ran = repo.publish().expect(5);
     assert!(ran.err.contains("32 digits"), "{}", ran.err);
@@ -205,8 +205,7 @@ fn an_approval_file_counts_until_it_expires() {
     repo.write("approvals/web.yaml", approval("00112233445566778899aabbccddeeff", "2026-12-31T00:00:00Z"));
     repo.commit("approve something else");
     let ran = repo.publish().expect(5);
-    let nothing =
-        "approvals/web.yaml:1:1: warning: the approval `00112233445566778899aabbccddeeff` matches no removal";
+    let nothing = "approvals/web.yaml:1:1: warning: the approval `00112233445566778899aabbccddeeff` matches no removal now";
     assert!(ran.err.contains(nothing), "{}", ran.err);
     repo.write("approvals/web.yaml", approval(digest(&line), "2026-12-31T00:00:00Z"));
     repo.commit("approve in time");
@@ -399,7 +398,7 @@ fn a_rendered_commit_says_all_that_its_verdict_depends_on() {
         let basis = Basis::of_trailers(&trailers).expect("the gate was asked");
         let source = trailers.source.expect("a source");
         let current = read_current(&git, parent).expect("readable").expect("a parent");
-        let reports = Reports::read(&git, &Refs::default(), &basis.limits.member_labels(), Some(&current));
+        let reports = Reports::read(&git, &Refs::default(), &basis.limits.labels, Some(&current));
         let reports = reports.expect("readable");
         let now = trailers.now.expect("a moment");
         let (rules, known) = (basis.rules_for(source), BuildCache::default());
@@ -409,21 +408,25 @@ fn a_rendered_commit_says_all_that_its_verdict_depends_on() {
         let built = inputs.build(&mut contents).expect("builds");
         let step = Step {
             source,
-            states: &Comparison::of(&current.state, &built.state),
+            states: &Comparison::of(&current.state, &built.desired),
+            first: &built.state,
             failing: &std::collections::BTreeMap::new(),
             files: &built.fleet.approvals,
             now: inputs.now,
-            rendered: Some(&current),
-            edit_alone: None,
+            rendered: &current,
+            edit_alone: &Vec::new,
             outlook: None,
+            together: &|_| Vec::new(),
+            is_followed: &|_| false,
         };
         let gated = ask(&git, &step, &basis).expect("a verdict");
         assert_eq!(gated.trailers, trailers.others, "{}", commit.message);
-        let mut published = gated.verdict.state.unwrap_or(built.state);
+        let mut published = gated.verdict.state;
         published.folders.retain(|_, folder| !folder.is_empty());
         let written = berth_hub::publish::read_state(&git, commit.id).expect("readable").state;
         assert_eq!(published.folders, written.folders);
         assert_eq!(published.decisions, written.decisions);
+        assert_eq!(published.ledger, written.ledger);
     }
 }
 

@@ -6,6 +6,7 @@
 mod archive;
 
 mod access;
+mod accidents;
 #[cfg(unix)]
 mod alerts;
 mod applied;
@@ -170,7 +171,6 @@ mod ugly;
 #[cfg(target_os = "linux")]
 mod units;
 mod unreadable;
-mod upgrades;
 mod upkeep;
 mod verify;
 mod watching;

@@ -124,7 +124,7 @@ fn the_source_commit_has_a_status_that_says_what_became_of_it() {
     let last = told.bodies().pop().expect("a status");
     assert_eq!(
         (&last["state"], &last["description"]),
-        (&json!("pending"), &json!("number 1: 1 workload held for approval"))
+        (&json!("pending"), &json!("number 2: 1 workload held for approval"))
     );
     let ran = told.fleet.run_once(&told.server, &flags[..2]);
     assert_eq!(ran.code, 2, "a repository alone is not enough: {}", ran.err);

@@ -233,11 +233,14 @@ fn an_external_rollout_holds_content_and_removals_until_somebody_lets_them_out()
         assert_eq!(repo.id(RENDERED), before);
     }
 
-    // Another policy picks only `c`, and nothing goes from where it is.
+    // Another policy picks only `c`. That all others lose it is held before anybody rolls it out.
     repo.write("members.yaml", members(&[("a", "prod"), ("b", "prod"), ("c", "canary")]));
     repo.write("web.yaml", placement("External", "canary"));
     repo.commit("another policy");
-    repo.publish();
+    let line = repo.publish().expect(5).approval();
+    // Once it is permitted, nothing goes from where it is until it is rolled out.
+    repo.commit(&format!("it may leave them\n\n{line}"));
+    repo.publish().expect(0);
     let files = repo.files(RENDERED);
     let decision = files.iter().find(|(path, _)| path.starts_with("decisions/")).expect("a decision").1;
     assert!(decision.contains("leaving: true\n  names:\n  - a\n  - b"), "{decision}");

@@ -4,9 +4,7 @@ use std::path::Path;
 
 use crate::support::random::{Random, rounds};
 use crate::support::removals::{GLOBAL_SET, feed};
-use crate::support::{
-    RENDERED, Ran, Repo, cluster, config_map, fixtures, hermetic, namespace, run, small_fleet,
-};
+use crate::support::{RENDERED, Ran, Repo, cluster, config_map, hermetic, namespace, run, small_fleet};
 
 const NAMES: [&str; 6] = ["c0", "c1", "c2", "c3", "c4", "c5"];
 
@@ -225,42 +223,4 @@ fn a_source_commit_that_is_not_here_is_told_from_a_failed_proof() {
     clone.git(&["fetch", "-q", repo.arg(), &format!("{RENDERED}:{RENDERED}")]);
     let ran = verify(&clone, &["berth/rendered"]).expect(6);
     assert!(ran.out.contains("missing ") && ran.out.contains("source commit"), "{}", ran.out);
-}
-
-/// The history that an earlier version of berth made.
-fn history(bundle: &str) -> Repo {
-    let repo = Repo::new();
-    let bundle = fixtures(&format!("verify/{bundle}.bundle"));
-    let bundle = bundle.to_str().expect("a text path");
-    repo.git(&["fetch", "-q", bundle, "+refs/heads/*:refs/heads/*", "--update-head-ok"]);
-    repo
-}
-
-#[test]
-fn history_with_records_of_releases_that_have_no_format_is_proven_by_the_rules_of_its_time() {
-    let repo = history("first-releases");
-    // Clusters lose their copies, report that, and are picked again, which was no reason to wait.
-    let record =
-        || repo.files(RENDERED)["releases/shop/FederatedConfigMap.types.kubefed.io_web.yaml"].clone();
-    assert!(!record().contains("format:"), "{}", record());
-    let ran = verify(&repo, &["berth/rendered"]).expect(0);
-    assert!(ran.err.contains("23 commits proven"), "{}", ran.err);
-    repo.git(&["checkout", "-q", "-f", "main"]);
-    let web = repo.git(&["show", "HEAD:apps/web.yaml"]);
-    repo.write("apps/web.yaml", web.replace("value: \"five\"", "value: \"six\""));
-    repo.commit("the next berth goes on");
-    repo.publish();
-    assert!(record().contains("format: 3"), "{}", record());
-    let ran = verify(&repo, &["berth/rendered"]).expect(0);
-    assert!(ran.err.contains("24 commits proven"), "{}", ran.err);
-}
-
-#[test]
-fn history_that_the_first_version_of_the_gate_made_is_proven_by_its_own_rules() {
-    let repo = history("first-gate");
-    let gates = repo.git(&["log", "--format=%(trailers:key=Berth-Gate,valueonly)", RENDERED]);
-    assert!(!gates.contains("window="), "{gates}");
-    // Ten clusters to five to three, a move that was held and approved, an emptied selector, a rollback.
-    let ran = verify(&repo, &["berth/rendered"]).expect(0);
-    assert!(ran.err.contains("8 commits proven"), "{}", ran.err);
 }

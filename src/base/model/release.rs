@@ -62,7 +62,7 @@ impl RecordFormat {
 /// One version of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Release {
-    /// Counted from 1 for each workload.
+    /// Counted from 1 for each workload, and never used again for it, also where the workload was removed meanwhile.
     pub number: u64,
     /// The moment its rollout began.
     pub begun: Timestamp,

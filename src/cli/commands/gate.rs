@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::ui::{Tone, Ui};
 use berth_base::model::LabelKeys;
 use berth_base::text::counted;
-use berth_engine::gate::limits::{Limit, Recall};
+use berth_engine::gate::limits::Limit;
 use berth_engine::gate::messages::stays;
 use berth_engine::gate::{Deadline, Held, Limits, Percent, Span, Why};
 
@@ -53,13 +53,11 @@ impl GateArgs {
             evictions: Limit { share: self.max_evicted_clusters, ..usual.evictions },
             allow_risky: self.allow_risky_removals,
             rollback: self.rollback_depth,
-            recall: Some(Recall {
-                window: self.removal_window,
-                rollback: self.rollback_window,
-                trailers: !self.no_approval_trailers,
-                labels: self.member_labels.clone(),
-                failover: true,
-            }),
+            window: self.removal_window,
+            rollback_window: self.rollback_window,
+            trailers: !self.no_approval_trailers,
+            labels: self.member_labels.clone(),
+            failover: true,
         }
     }
 }
@@ -76,17 +74,17 @@ pub(crate) fn held_text(held: &[Held], verbose: u8, ui: &Ui) -> String {
         for line in one.why.iter().map(Why::words).chain(one.notes()) {
             let _ = writeln!(text, "  {line}");
         }
-        if !one.pairs.is_empty() {
+        if !one.places.is_empty() {
             let _ = writeln!(text, "  removes {}", one.losses());
         }
         for deadline in one.deadlines() {
             let _ = writeln!(text, "  {deadline}");
         }
-        if verbose > 0 && one.is_approvable() {
+        if verbose > 0 && one.has_own_reason() {
             let _ = writeln!(text, "  alone: {}", one.approval());
         }
     }
-    let mut approvable = held.iter().filter(|one| one.is_approvable());
+    let mut approvable = held.iter().filter(|one| one.has_own_reason());
     if let Some(one) = approvable.next() {
         let _ = write!(
             text,
@@ -125,7 +123,7 @@ pub(crate) fn deadlines_json(deadlines: &[Deadline]) -> Json {
 pub(crate) fn held_json(held: &[Held]) -> Json {
     let one = |held: &Held| {
         let removes = held
-            .pairs
+            .places
             .iter()
             .map(|(cluster, object)| json!({"cluster": cluster, "object": object.to_string()}));
         json!({
@@ -134,9 +132,9 @@ pub(crate) fn held_json(held: &[Held]) -> Json {
             "name": &*held.key.name,
             "why": held.why.iter().map(Why::words).collect::<Vec<_>>(),
             "removes": removes.collect::<Vec<_>>(),
-            "digest": held.is_approvable().then(|| held.digest.to_string()),
-            "approval": held.is_approvable().then(|| held.approval()),
-            "approvalOfAll": held.is_approvable().then(|| held.approval_of_all()),
+            "digest": held.has_own_reason().then(|| held.digest.to_string()),
+            "approval": held.has_own_reason().then(|| held.approval()),
+            "approvalOfAll": held.has_own_reason().then(|| held.approval_of_all()),
             "source": held.source,
             "later": held.due.iter().map(|((cluster, object), at)| {
                 json!({"at": at.to_string(), "cluster": cluster, "object": object.to_string()})

@@ -246,7 +246,7 @@ impl Rehearsal<'_> {
             current,
             processed,
             refs: &self.located.refs,
-            reports: self.located.reports(self.repo, &self.limits.member_labels())?,
+            reports: self.located.reports(self.repo, &self.limits.labels)?,
             identity: &Identity::default(),
             limits: &self.limits,
             exemptions,
@@ -265,7 +265,7 @@ fn follow(
     step: NextCommit,
     before: Option<CurrentState>,
 ) -> (Option<CurrentState>, Processed) {
-    let NextCommit { drafted, state, records, rules, .. } = step;
+    let NextCommit { drafted, state, rules, .. } = step;
     let current = match drafted {
         Published::Committed(committed) => Some(committed.into_current(state)),
         Published::Unchanged => before,
@@ -277,7 +277,7 @@ fn follow(
         errors: 0,
         warnings: 0,
         result: String::new(),
-        held: records.iter().map(ToString::to_string).collect(),
+        held: Vec::new(),
         rules,
     };
     (current, processed)

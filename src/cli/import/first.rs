@@ -103,12 +103,11 @@ pub(crate) fn first_state(
     report_doubts(fleet, placed, &mut diagnostics);
     diagnostics.sort();
     let state = State {
-        releases: Default::default(),
         decisions,
         folders: rendered.folders,
         facts: decided.facts,
-        kept: BTreeMap::new(),
         format: DecisionFormat::NEWEST,
+        ..State::default()
     };
     Ok(First { state, moves, diagnostics })
 }

@@ -9,35 +9,35 @@
 
 use std::collections::BTreeMap;
 
+use super::losses::{ByWorkload, Losses};
 use super::question::Question;
-use super::removal::{self, Pairs};
 use super::verdict::Why;
-use super::weighing::Removal;
 use crate::state::State;
+use crate::state::ledger::{Places, Stage};
 use berth_base::model::Key;
 
 /// The workloads that may go on.
 pub(super) type Apart<'a> = BTreeMap<&'a Key, Kept>;
 
 /// The removals of a workload that may go on without them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Kept {
-    pub(super) pairs: Pairs,
+    pub(super) places: Places,
     /// It goes on to more clusters than it had.
     grows: bool,
 }
 
 /// Finds the workloads that may go on without their removals.
-pub(super) fn find<'a>(question: &Question<'a>, removals: &BTreeMap<&'a Key, Removal>) -> Apart<'a> {
-    if !question.limits.recall.as_ref().is_some_and(|recall| recall.failover) {
+pub(super) fn find<'a>(question: &Question<'_>, lost: &'a ByWorkload) -> Apart<'a> {
+    if !question.limits.failover {
         return Apart::new();
     }
-    let of_workload = |(key, pairs): (&'a Key, Pairs)| {
-        // Removals that come later, or that were foreseen, belong to an edit.
-        removals.get(key).filter(|removal| removal.pairs == pairs)?;
-        Some((key, kept(question, key, pairs)?))
+    let of_workload = |(key, losses): (&'a Key, &Losses)| {
+        // Losses that come later belong to an edit, and what is permitted goes.
+        let waits = losses.0.values().all(|loss| loss.due.is_none() && loss.stage == Stage::Held);
+        Some((key, kept(question, key, losses.unpermitted()).filter(|_| waits)?))
     };
-    removal::by_workload(question.states).into_iter().filter_map(of_workload).collect()
+    lost.iter().filter_map(of_workload).collect()
 }
 
 /// Reports whether a workload that is held for these reasons goes on.
@@ -48,24 +48,25 @@ pub(super) fn goes_on(apart: &Apart<'_>, key: &Key, why: &[Why]) -> bool {
         Why::Clusters { .. } => !kept.grows,
         Why::Objects { .. } | Why::Risky { .. } | Why::Still => true,
         // With too many clusters away nothing moves, and the others are not about removals alone.
-        Why::Evictions { .. } | Why::Unedited { .. } | Why::Policy { .. } | Why::HandsOver { .. } => false,
+        Why::Evictions { .. } | Why::Policy { .. } | Why::Along { .. } => false,
     })
 }
 
-fn kept(question: &Question<'_>, key: &Key, pairs: Pairs) -> Option<Kept> {
+fn kept(question: &Question<'_>, key: &Key, places: Places) -> Option<Kept> {
     let [current, next] = [question.states.current, question.states.next];
     let (before, after) = (current.decisions.get(key)?, next.decisions.get(key)?);
     let is_divided =
         [before, after].into_iter().any(|one| one.picks.iter().any(|pick| pick.replicas.is_some()));
     let waits = |cluster: &str| before.pick(cluster).is_some_and(|pick| pick.held);
     let is_left = |cluster: &str| !after.has(cluster) && (waits(cluster) || is_silent(next, cluster));
-    if is_divided || !pairs.iter().all(|(cluster, object)| is_left(cluster) && after.objects.contains(object))
+    if is_divided
+        || !places.iter().all(|(cluster, object)| is_left(cluster) && after.objects.contains(object))
     {
         return None;
     }
     let [had, has] =
         [before, after].map(|one| one.picks.iter().filter(|pick| !pick.pending && !pick.held).count());
-    Some(Kept { pairs, grows: has > had })
+    Some(Kept { places, grows: has > had })
 }
 
 /// Reports whether a cluster is silent, and was not heard again since.

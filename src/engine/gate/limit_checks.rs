@@ -1,33 +1,30 @@
-//! The checks of the gate: each looks at the removals and names the workloads that it holds.
+//! The checks of the gate: each looks at the losses and names the workloads that it holds.
 //!
-//! A workload's clusters, a cluster's objects and risky kinds count whatever the cause, together with
-//! removals within the window. Removals that statuses or time cause have a budget over the whole fleet as
-//! well.
+//! A workload's clusters, a cluster's objects and risky kinds count whatever the cause, together with losses within the
+//! window. Losses that statuses or time cause have a budget over the whole fleet as well. What is permitted and not yet
+//! carried out counts with what is new; only what is new can be held.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::held_record::HeldRecord;
+use super::losses::{self, ByWorkload, Losses};
 use super::question::Question;
-use super::removal::{Cause, Pairs};
 use super::verdict::Why;
-use super::weighing::Removal;
-use super::window::{self, Place, Since};
+use super::window::{self, PastPublication, Since};
 use crate::state::State;
+use crate::state::ledger::{Places, Stage};
 use berth_base::model::{Key, ObjectId, path};
 
-type Removals<'a> = BTreeMap<&'a Key, Removal>;
-type Reasons<'a> = BTreeMap<&'a Key, Vec<Why>>;
+pub(super) type Reasons = BTreeMap<Key, Vec<Why>>;
 
-pub(super) fn reasons<'a>(question: &Question<'a>, removals: &Removals<'a>) -> Reasons<'a> {
-    let since = window::since(question.pasts);
-    let after = after(question.states.next, removals);
-    let case = Case { question, since: &since, after: &after, removals };
+pub(super) fn reasons(question: &Question<'_>, lost: &ByWorkload, pasts: &[PastPublication]) -> Reasons {
+    let since = window::since(pasts);
+    let after = after(question.desired(), lost);
+    let case = Case { question, since: &since, pasts, after: &after, lost };
     let mut reasons = Reasons::new();
-    let removing = || removals.iter().filter(|(_, removal)| !removal.pairs.is_empty());
-    for (key, removal) in removing().filter(|(_, removal)| counts(question, removal)) {
-        let found = [clusters(&case, key, removal), risky(question, removal)];
-        reasons.entry(*key).or_default().extend(found.into_iter().flatten());
+    for (key, losses) in lost.iter().filter(|(_, losses)| !losses.unpermitted().is_empty()) {
+        let found = [clusters(&case, key, losses), risky(question, losses)];
+        reasons.entry(key.clone()).or_default().extend(found.into_iter().flatten());
     }
     objects(&case, &mut reasons);
     for (key, failed) in question.failing {
@@ -35,28 +32,30 @@ pub(super) fn reasons<'a>(question: &Question<'a>, removals: &Removals<'a>) -> R
             test: test.clone(),
             message: message.clone(),
         };
-        reasons.entry(key).or_default().extend(failed.iter().map(why));
+        reasons.entry(key.clone()).or_default().extend(failed.iter().map(why));
     }
-    still(question, removals, &mut reasons);
+    still(question, lost, &mut reasons);
     evictions(&case, &mut reasons);
     reasons.retain(|_, why| !why.is_empty());
     reasons
 }
 
-/// The inputs of the rails.
+/// The inputs of the checks.
 #[derive(Clone, Copy)]
-struct Case<'c, 'a> {
+struct Case<'c> {
     question: &'c Question<'c>,
     since: &'c [Since<'c>],
-    /// The next state, without the removals of deadlines.
+    pasts: &'c [PastPublication],
+    /// The desired state, without what deadlines take.
     after: &'c State,
-    removals: &'c Removals<'a>,
+    lost: &'c ByWorkload,
 }
 
-/// Returns the next state as of the last deadline of the change.
-fn after<'n>(next: &'n State, removals: &Removals<'_>) -> Cow<'n, State> {
-    let mut after = Cow::Borrowed(next);
-    for (cluster, object) in removals.values().flat_map(|removal| removal.due.keys()) {
+/// Returns the desired state as of the last deadline.
+fn after<'n>(desired: &'n State, lost: &ByWorkload) -> Cow<'n, State> {
+    let mut after = Cow::Borrowed(desired);
+    let due = lost.values().flat_map(|losses| &losses.0).filter(|(_, loss)| loss.due.is_some());
+    for ((cluster, object), _) in due {
         if let Some(folder) = after.to_mut().folders.get_mut(cluster) {
             folder.take(path::of_object(object).as_str());
         }
@@ -64,56 +63,60 @@ fn after<'n>(next: &'n State, removals: &Removals<'_>) -> Cow<'n, State> {
     after
 }
 
-/// Reports whether the limits of workloads and clusters are for this removal. The first version of the gate
-/// had them for edits only.
-fn counts(question: &Question<'_>, removal: &Removal) -> bool {
-    question.limits.recall.is_some() || removal.cause == Cause::Source
-}
-
-fn clusters(case: &Case<'_, '_>, key: &Key, removal: &Removal) -> Option<Why> {
+fn clusters(case: &Case<'_>, key: &Key, losses: &Losses) -> Option<Why> {
     let question = case.question;
-    let mut has: BTreeMap<&str, usize> = BTreeMap::new();
-    for (cluster, _) in question.states.owners.places(key, question.states.current) {
-        *has.entry(cluster).or_default() += 1;
+    let current = question.states.current;
+    let exempt = |place: &(String, ObjectId)| losses.0.get(place).is_some_and(|loss| loss.exempt);
+    let (mut has, mut paths) = (BTreeMap::<String, usize>::new(), BTreeSet::new());
+    for (cluster, object) in losses::places_of(&question.states.owners, key, current) {
+        paths.insert(path::of_object(&object));
+        let place = (cluster.to_owned(), object);
+        if !exempt(&place) {
+            *has.entry(place.0).or_default() += 1;
+        }
     }
     let mut loses: BTreeMap<&str, usize> = BTreeMap::new();
-    for (cluster, _) in &removal.pairs {
+    for ((cluster, _), _) in losses.counting() {
         *loses.entry(cluster).or_default() += 1;
     }
     // Where the workload went on without a held removal, nothing that came since makes the removal smaller: neither
     // its copies elsewhere, nor others' objects that it has as well by now.
-    let decision = question.states.current.decisions.get(key);
+    let decision = current.decisions.get(key);
     let waits = |cluster: &str| decision.and_then(|one| one.pick(cluster)).is_some_and(|pick| pick.held);
-    let is_lost = |(cluster, had): &(&&str, &usize)| {
-        loses.get(**cluster).is_some_and(|loses| loses == *had || waits(cluster))
+    let is_lost = |(cluster, had): &(&String, &usize)| {
+        loses.get(cluster.as_str()).is_some_and(|loses| loses == *had || waits(cluster))
     };
     let lost = has.iter().filter(is_lost).count();
     let of = has.keys().filter(|cluster| !waits(cluster)).count().max(lost);
     let limit = question.limits.clusters;
-    let moves = question.limits.recall.is_some() && goes_elsewhere(question, key, removal);
+    let moves = goes_elsewhere(question, key, losses);
     // One cluster for one other is a move, and no mass removal.
     let is_all = |lost: usize, of: usize| lost == of && !(moves && of == 1);
     let exceeded = |lost: usize, of: usize| {
-        limit.is_exceeded(lost, of) || (is_all(lost, of) && limit.share_is_exceeded(lost, of))
+        limit.is_exceeded(lost, of) || (of > 0 && is_all(lost, of) && limit.share_is_exceeded(lost, of))
     };
     if exceeded(lost, of) {
         return Some(Why::Clusters { lost, of, lately: 0 });
     }
-    let mut earlier = case.since.iter().filter_map(|since| since.clusters(key, case.after));
+    let mut earlier = case.since.iter().filter_map(|since| since.clusters(&paths, case.after));
     let (total, of) = earlier.find(|(total, of)| exceeded(*total, *of))?;
     Some(Why::Clusters { lost: total, of, lately: total.saturating_sub(lost) })
 }
 
-/// Reports whether the workload is placed anywhere afterwards.
-fn goes_elsewhere(question: &Question<'_>, key: &Key, removal: &Removal) -> bool {
-    let last = question.outlook.with_change.last().filter(|_| !removal.due.is_empty());
-    let decision =
-        last.map_or_else(|| question.states.next.decisions.get(key), |last| last.decisions.get(key));
-    decision.is_some_and(|one| !one.objects.is_empty() && one.picks.iter().any(|pick| !pick.pending))
+/// Reports whether the workload is placed anywhere in the end.
+fn goes_elsewhere(question: &Question<'_>, key: &Key, losses: &Losses) -> bool {
+    let is_due = losses.0.values().any(|loss| loss.due.is_some());
+    let last = question.outlook.with_change.last().filter(|_| is_due);
+    let decision = last.map_or_else(|| question.desired().decisions.get(key), |last| last.decisions.get(key));
+    decision.is_some_and(|one| {
+        let has_places = !one.objects.is_empty() || losses::is_consumed(one);
+        has_places && one.picks.iter().any(|pick| !pick.pending)
+    })
 }
 
-fn risky(question: &Question<'_>, removal: &Removal) -> Option<Why> {
-    let risky = removal.pairs.iter().map(|(_, object)| object).find(|object| object.takes_more_along())?;
+fn risky(question: &Question<'_>, losses: &Losses) -> Option<Why> {
+    let mut objects = losses.unpermitted_losses().map(|((_, object), _)| object);
+    let risky = objects.find(|object| object.takes_more_along())?;
     (!question.limits.allow_risky).then(|| Why::Risky { object: risky.clone() })
 }
 
@@ -122,16 +125,19 @@ type Share = (usize, usize);
 
 /// Holds every workload that removes objects from a cluster with too many losses. The free number does not
 /// apply to a cluster that leaves the inventory.
-fn objects<'a>(case: &Case<'_, 'a>, reasons: &mut Reasons<'a>) {
-    let Case { question, removals, .. } = *case;
-    let mut lost: BTreeMap<&str, BTreeSet<&ObjectId>> = BTreeMap::new();
-    let counting = || removals.iter().filter(|(_, removal)| counts(question, removal));
-    for (cluster, object) in counting().flat_map(|(_, removal)| &removal.pairs) {
-        lost.entry(cluster).or_default().insert(object);
+fn objects(case: &Case<'_>, reasons: &mut Reasons) {
+    let Case { question, lost, .. } = *case;
+    let current = question.states.current;
+    let mut by_cluster: BTreeMap<&str, BTreeSet<&ObjectId>> = BTreeMap::new();
+    for ((cluster, object), _) in lost.values().flat_map(Losses::counting) {
+        let folder = current.folders.get(cluster);
+        if folder.is_some_and(|folder| folder.contains_key(path::of_object(object).as_str())) {
+            by_cluster.entry(cluster).or_default().insert(object);
+        }
     }
-    let of = |cluster: &str| question.states.current.folders.get(cluster).map_or(0, |folder| folder.len());
+    let of = |cluster: &str| current.folders.get(cluster).map_or(0, |folder| folder.len());
     let now: BTreeMap<&str, Share> =
-        lost.into_iter().map(|(cluster, objects)| (cluster, (objects.len(), of(cluster)))).collect();
+        by_cluster.into_iter().map(|(cluster, objects)| (cluster, (objects.len(), of(cluster)))).collect();
     let mut full = full(question, &now);
     for since in case.since {
         // Losses now and since then together.
@@ -143,15 +149,16 @@ fn objects<'a>(case: &Case<'_, 'a>, reasons: &mut Reasons<'a>) {
             full.entry(cluster).or_insert(share);
         }
     }
-    for (key, removal) in counting() {
-        let takes: BTreeSet<&str> = removal.pairs.iter().map(|(cluster, _)| cluster.as_str()).collect();
+    for (key, losses) in lost {
+        let takes: BTreeSet<&str> =
+            losses.unpermitted_losses().map(|((cluster, _), _)| cluster.as_str()).collect();
         let worst =
             takes.into_iter().filter_map(|cluster| full.get_key_value(cluster)).max_by_key(|one| one.1.0);
         if let Some((cluster, (lost, of))) = worst {
             let at_once = now.get(cluster).map_or(0, |(lost, _)| *lost);
             let lately = lost.saturating_sub(at_once);
             let why = Why::Objects { cluster: (*cluster).to_owned(), lost: *lost, of: *of, lately };
-            reasons.entry(*key).or_default().push(why);
+            reasons.entry(key.clone()).or_default().push(why);
         }
     }
 }
@@ -163,10 +170,7 @@ fn full<'s>(question: &Question<'_>, shares: &BTreeMap<&'s str, Share>) -> BTree
     let most = || shares.iter().filter(|(_, (lost, of))| limit.share_is_exceeded(*lost, *of));
     let total: usize = most().map(|(_, (lost, _))| lost).sum();
     let is_full = |cluster: &str, (lost, of): Share| {
-        let counted = if question.limits.recall.is_some() { total } else { lost };
-        limit.is_exceeded(lost, of)
-            || limit.free < counted
-            || !question.states.next.folders.contains_key(cluster)
+        limit.is_exceeded(lost, of) || limit.free < total || !question.desired().folders.contains_key(cluster)
     };
     most()
         .filter(|(cluster, share)| is_full(cluster, **share))
@@ -174,53 +178,51 @@ fn full<'s>(question: &Question<'_>, shares: &BTreeMap<&'s str, Share>) -> BTree
         .collect()
 }
 
-/// Workloads held together do not slip through one by one: the same removal stays held until approved.
-fn still<'a>(question: &Question<'_>, removals: &Removals<'a>, reasons: &mut Reasons<'a>) {
-    if question.limits.objects.is_off() {
+/// What an edit takes stays held as it was, though the window has passed or others that were held with it are approved:
+/// nothing goes by waiting.
+fn still(question: &Question<'_>, lost: &ByWorkload, reasons: &mut Reasons) {
+    if !question.limits_stay {
         return;
     }
-    for (key, removal) in removals {
-        let same = |held: &&HeldRecord| held.together && held.key == **key && held.digest == removal.digest;
-        let why = reasons.entry(*key).or_default();
-        if why.is_empty() && question.retried.iter().any(|held| same(&held)) {
-            why.push(Why::Still);
+    for (key, losses) in lost {
+        let unpermitted: Places = losses.unpermitted();
+        let held = |place: &(String, ObjectId)| {
+            question.ledger().losses.get(place).is_some_and(|loss| loss.stage == Stage::Held)
+        };
+        let is_same = || unpermitted.iter().all(held) && question.ledger().held(key).is_subset(&unpermitted);
+        let is_of_edit = losses.unpermitted_losses().all(|(_, loss)| loss.cause.is_edit());
+        if !unpermitted.is_empty() && is_of_edit && is_same() {
+            let why = reasons.entry(key.clone()).or_default();
+            if why.is_empty() {
+                why.push(Why::Still);
+            }
         }
     }
 }
 
-/// Checks the budget of removals without an edit: beyond it, none of them happens.
-fn evictions<'a>(case: &Case<'_, 'a>, reasons: &mut Reasons<'a>) {
-    let Case { question, removals, .. } = *case;
-    let by_itself = || removals.iter().filter(|(_, removal)| !removal.by_itself.is_empty());
-    let now: Vec<Place> = by_itself().flat_map(|(_, removal)| places(&removal.by_itself)).collect();
-    let mut losing = clusters_of(now.iter()).len();
-    for since in case.since {
-        let is_gone = |(cluster, path): &Place| {
-            question.states.next.folders.get(cluster).is_none_or(|folder| !folder.contains_key(path))
-        };
-        let earlier = since.by_itself.iter().copied().filter(|place| is_gone(place));
-        let all = now.iter().chain(earlier).filter(|place| since.had(place));
-        losing = losing.max(clusters_of(all).len());
+/// Checks the budget of losses without an edit: beyond it, none of them happens.
+fn evictions(case: &Case<'_>, reasons: &mut Reasons) {
+    let Case { question, lost, .. } = *case;
+    let mut losing: BTreeSet<&str> = BTreeSet::new();
+    for ((cluster, _), _) in
+        lost.values().flat_map(Losses::counting).filter(|(_, loss)| !loss.cause.is_edit())
+    {
+        losing.insert(cluster);
     }
-    let fleet: BTreeSet<&String> =
-        question.states.current.folders.keys().chain(question.states.next.folders.keys()).collect();
-    if !question.limits.evictions.is_exceeded(losing, fleet.len()) {
+    for (cluster, _) in
+        window::taken_without_edit(case.pasts).filter(|place| !losses::has(question.desired(), place))
+    {
+        losing.insert(cluster);
+    }
+    let [current, desired] = [question.states.current, question.desired()];
+    let fleet: BTreeSet<&String> = current.folders.keys().chain(desired.folders.keys()).collect();
+    if !question.limits.evictions.is_exceeded(losing.len(), fleet.len()) {
         return;
     }
-    let (clusters, of) = (losing, fleet.len());
-    let why = match question.limits.recall {
-        Some(_) => Why::Evictions { clusters, of },
-        None => Why::Unedited { clusters, of },
-    };
-    for (key, _) in by_itself() {
-        reasons.entry(*key).or_default().push(why.clone());
+    let why = Why::Evictions { clusters: losing.len(), of: fleet.len() };
+    for (key, losses) in lost {
+        if losses.0.values().any(|loss| loss.stage == Stage::Held && !loss.cause.is_edit()) {
+            reasons.entry(key.clone()).or_default().push(why.clone());
+        }
     }
-}
-
-fn places(pairs: &Pairs) -> impl Iterator<Item = Place> {
-    pairs.iter().map(|(cluster, object)| (cluster.clone(), path::of_object(object).into()))
-}
-
-fn clusters_of<'p>(places: impl Iterator<Item = &'p Place>) -> BTreeSet<&'p str> {
-    places.map(|(cluster, _)| cluster.as_str()).collect()
 }

@@ -32,23 +32,15 @@ pub struct Limits {
     pub allow_risky: bool,
     /// The number of earlier states that a rollback may return to.
     pub rollback: usize,
-    /// The settings of the gate that counts over time. `None` in lines of older versions of berth, whose gate
-    /// judged each step alone: their commits are proven by their own rules.
-    pub recall: Option<Recall>,
-}
-
-/// The settings of a gate that remembers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recall {
     /// Removals within this time add up.
     pub window: Span,
     /// A rollback may go back to any state that was replaced within this time, beside the last few.
-    pub rollback: Span,
+    pub rollback_window: Span,
     /// Trailers of source commits approve removals, beside files under `approvals/`.
     pub trailers: bool,
     /// The labels that members may report.
     pub labels: LabelKeys,
-    /// A workload goes on without the held removals of silent clusters. Off in lines of older versions.
+    /// A workload goes on without the held removals of silent clusters.
     pub failover: bool,
 }
 
@@ -112,11 +104,6 @@ impl Limits {
     /// It decides which facts a daemon records, so no commit names it.
     pub const SILENT: Limit = Limit { share: Percent(20), free: 2 };
 
-    /// The labels that members may report.
-    pub fn member_labels(&self) -> LabelKeys {
-        self.recall.as_ref().map(|recall| recall.labels.clone()).unwrap_or_default()
-    }
-
     /// Reports whether any setting lets more go than the same one of another.
     pub fn is_looser_than(&self, other: &Limits) -> bool {
         self.clusters.is_looser_than(other.clusters)
@@ -124,11 +111,10 @@ impl Limits {
             || self.evictions.is_looser_than(other.evictions)
             || self.allow_risky && !other.allow_risky
             || self.rollback > other.rollback
-            || match (&self.recall, &other.recall) {
-                (Some(one), Some(other)) => one.is_looser_than(other),
-                (None, Some(_)) => true,
-                (_, None) => false,
-            }
+            || self.window < other.window
+            || self.rollback_window > other.rollback_window
+            || self.trailers && !other.trailers
+            || !self.labels.is_within(&other.labels)
     }
 }
 
@@ -141,25 +127,8 @@ impl Default for Limits {
             evictions: limit(30, 2),
             allow_risky: false,
             rollback: 10,
-            recall: Some(Recall::default()),
-        }
-    }
-}
-
-impl Recall {
-    fn is_looser_than(&self, other: &Recall) -> bool {
-        self.window < other.window
-            || self.rollback > other.rollback
-            || self.trailers && !other.trailers
-            || !self.labels.is_within(&other.labels)
-    }
-}
-
-impl Default for Recall {
-    fn default() -> Recall {
-        Recall {
             window: Span::hours(24),
-            rollback: Span::hours(24),
+            rollback_window: Span::hours(24),
             trailers: true,
             labels: LabelKeys::default(),
             failover: true,
@@ -224,27 +193,30 @@ impl FromStr for Limit {
 impl fmt::Display for Limits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let risky = if self.allow_risky { "allowed" } else { "held" };
+        let [trailers, failover] =
+            [self.trailers, self.failover].map(|is_on| if is_on { "on" } else { "off" });
         write!(
             f,
-            "clusters={} objects={} evictions={} risky={risky} rollback={}",
-            self.clusters, self.objects, self.evictions, self.rollback
-        )?;
-        let Some(recall) = &self.recall else { return Ok(()) };
-        let trailers = if recall.trailers { "on" } else { "off" };
-        let (window, rollback, labels) = (recall.window, recall.rollback, &recall.labels);
-        write!(f, " window={window} rollback-window={rollback} trailers={trailers} labels={labels}")?;
-        if recall.failover { f.write_str(" failover=on") } else { Ok(()) }
+            "clusters={} objects={} evictions={} risky={risky} rollback={} window={} rollback-window={} \
+             trailers={trailers} labels={} failover={failover}",
+            self.clusters,
+            self.objects,
+            self.evictions,
+            self.rollback,
+            self.window,
+            self.rollback_window,
+            self.labels
+        )
     }
 }
 
 impl FromStr for Limits {
     type Err = ();
 
-    /// Reads all settings, or only those of the gate's first version.
     fn from_str(text: &str) -> Result<Limits, ()> {
-        let mut words = text.split(' ').peekable();
+        let mut words = text.split(' ');
         let mut value = |name: &str| setting(words.next(), name);
-        let mut limits = Limits {
+        let limits = Limits {
             clusters: value("clusters")?.parse()?,
             objects: value("objects")?.parse()?,
             evictions: value("evictions")?.parse()?,
@@ -254,22 +226,12 @@ impl FromStr for Limits {
                 _ => return Err(()),
             },
             rollback: value("rollback")?.parse().map_err(|_| ())?,
-            recall: None,
-        };
-        if words.peek().is_none() {
-            return Ok(limits);
-        }
-        let mut value = |name: &str| setting(words.next(), name);
-        limits.recall = Some(Recall {
             window: value("window")?.parse().map_err(|_| ())?,
-            rollback: value("rollback-window")?.parse().map_err(|_| ())?,
+            rollback_window: value("rollback-window")?.parse().map_err(|_| ())?,
             trailers: switch(value("trailers")?)?,
             labels: value("labels")?.parse().map_err(|_| ())?,
-            failover: false,
-        });
-        if let (Some(word), Some(recall)) = (words.next(), &mut limits.recall) {
-            recall.failover = switch(setting(Some(word), "failover")?)?;
-        }
+            failover: switch(value("failover")?)?,
+        };
         if words.next().is_none() { Ok(limits) } else { Err(()) }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::removal::{Cause, Pairs};
 use super::verdict::{Held, Why};
+use crate::state::ledger::Places;
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::Timestamp;
 use berth_base::text::some_of;
@@ -42,16 +42,16 @@ impl Held {
         why.extend(self.failed_approvals());
         let what = if self.goes_on { ": its removals are held back" } else { " is held back" };
         let message = format!("{}{what}: {}", self.key, why.join("; "));
-        let hint = match (self.is_approvable(), self.cause) {
+        let hint = match (self.has_own_reason(), self.is_of_edit()) {
             _ if self.goes_on => {
                 format!("{GOES_ON}; approve them: end a commit's message with {}", self.approval_of_all())
             }
-            (false, _) => "approve the other workload: this one passes with it".to_owned(),
-            (true, Cause::Source | Cause::Both) => format!(
+            (false, _) => "approve the other workload: both go as one".to_owned(),
+            (true, true) => format!(
                 "undo the change, or approve it: end a commit's message with {}",
                 self.approval_of_all()
             ),
-            (true, Cause::Itself) => format!(
+            (true, false) => format!(
                 "wait until the clusters are back, or approve the removal: end a commit's message with {}",
                 self.approval_of_all()
             ),
@@ -73,22 +73,22 @@ impl Held {
 
     /// The later losses, a line for each moment.
     pub fn deadlines(&self) -> Vec<String> {
-        let mut by_moment: BTreeMap<Timestamp, Pairs> = BTreeMap::new();
-        for (pair, at) in &self.due {
-            by_moment.entry(*at).or_default().insert(pair.clone());
+        let mut by_moment: BTreeMap<Timestamp, Places> = BTreeMap::new();
+        for (place, at) in &self.due {
+            by_moment.entry(*at).or_default().insert(place.clone());
         }
-        by_moment.iter().map(|(at, pairs)| format!("of these, at {at}: {}", in_words(pairs))).collect()
+        by_moment.iter().map(|(at, places)| format!("of these, at {at}: {}", in_words(places))).collect()
     }
 
     /// Lists the losses in one line: `ConfigMap shop/web in a, b, c`.
     pub fn losses(&self) -> String {
-        in_words(&self.pairs)
+        in_words(&self.places)
     }
 }
 
-fn in_words(pairs: &Pairs) -> String {
+fn in_words(places: &Places) -> String {
     let mut objects: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for (cluster, object) in pairs {
+    for (cluster, object) in places {
         objects.entry(object.to_string()).or_default().push(cluster);
     }
     let lost =
@@ -118,15 +118,12 @@ impl Why {
                 format!("cluster `{cluster}` would lose {lost} of its {of} objects{}", counting(*lately))
             }
             Why::Risky { object } => format!("it would remove {object}, and what depends on it"),
-            Why::Still => "the same removal was held before, together with others".to_owned(),
+            Why::Still => "the same change was held before, and nobody approved it".to_owned(),
             Why::Evictions { clusters, of } => {
                 format!("{clusters} of {of} clusters would lose something at once by statuses or time")
             }
-            Why::Unedited { clusters, of } => {
-                format!("{clusters} of {of} clusters would lose something at once, though no file changed")
-            }
             Why::Policy { test, message } => format!("policy {test}: {message}"),
-            Why::HandsOver { to } => format!("it hands an object over to {to}, which is held"),
+            Why::Along { with } => format!("it goes as one with {with}, which is held"),
         }
     }
 }

@@ -1,166 +1,319 @@
-//! The gate: holds back the removals of workloads that exceed the limits, and gives the state to publish.
+//! The gate: no place is lost that nobody permitted. It judges a change as a whole, before its first step.
 //!
-//! Pure. A held workload keeps its last good form, decision and objects in every cluster; everything else is
-//! the next state's. Where only silent clusters lose copies, these alone are kept. A removal beyond a limit needs the
-//! digest of exactly its objects as an approval, which counts once.
+//! Pure. The gate compares what stands with what the fleet should have in the end: all waves done, all deadlines of the
+//! change passed. A place that nobody will have then is a loss. A loss has one cause, found when it first becomes
+//! inevitable, and is held or permitted once; the ledger of the state remembers both until the loss is carried out or
+//! called off, and counts it for a day more. A held workload keeps its last good form in every cluster, and with it all
+//! that goes as one with it. A place that another workload takes over is no loss; it keeps its copy until that one's
+//! turn comes.
 //!
-//! - [`question`]: the inputs. [`limits`]: the settings. [`removal`]: removals by workload, and their digests.
-//! - [`weighing`]: the removals to judge. [`limit_checks`]: the checks. [`verdict`]: the result.
-//! - [`window`]: recent removals, which count too. [`deadlines`]: later removals. [`causes`]: edits,
-//!   statuses and time told apart.
-//! - [`apart`]: workloads that go on without the held removals.
-//! - [`published_state`]: the next state with held workloads put back. [`held_record`]: lines for trailers.
-//!   [`messages`]: the text for people.
+//! - [`question`]: the inputs. [`limits`]: the settings. [`losses`]: losses by workload, with their causes.
+//!   [`deadlines`]: those that come later. [`digests`]: the digests that approve them.
+//! - [`limit_checks`]: the checks, with the losses of the [`window`]. [`groups`]: workloads that go as one.
+//!   [`apart`]: workloads that go on without the held removals.
+//! - [`verdict`]: the result. [`published_state`]: the state to publish. [`held_record`]: lines for
+//!   trailers. [`messages`]: the text for people.
 
 mod apart;
-mod causes;
 pub mod deadlines;
-pub(crate) mod held_record;
+mod digests;
+mod groups;
+mod held_record;
 mod limit_checks;
 pub mod limits;
+mod losses;
 pub mod messages;
 mod published_state;
 mod question;
-pub mod removal;
 #[cfg(test)]
 mod tests;
 mod verdict;
-mod weighing;
 pub mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::state::Comparison;
+use crate::state::State;
+use crate::state::ledger::{Ledger, Loss, Place, Places, Stage};
 use berth_base::model::{Digest, Key};
 
-pub use causes::EditAlone;
-pub use deadlines::{Deadline, Due, Outlook};
+pub use deadlines::{Deadline, Outlook};
+pub use digests::{digest, digest_of_all};
 pub use held_record::HeldRecord;
 pub use limits::{Limits, Percent, Span};
-pub use question::Question;
-pub use removal::{Cause, Pairs, digest, digest_of_all};
+pub use published_state::without_gate;
+pub use question::{Lookup, Question};
 pub use verdict::{Approved, Held, Verdict, Why};
-pub use window::{PastPublication, Removed};
+pub use window::PastPublication;
 
-use weighing::{Removal, weigh_all};
+use apart::Apart;
+use deadlines::Due;
+use limit_checks::Reasons;
+use losses::ByWorkload;
 
-/// Returns the workloads that lose copies in the next state.
-pub fn losing(states: &Comparison<'_>) -> BTreeMap<Key, Pairs> {
-    removal::by_workload(states).into_iter().map(|(key, pairs)| (key.clone(), pairs)).collect()
-}
-
-/// Judges the step from the current state to the next.
-pub fn judge(question: &Question<'_>) -> Verdict {
-    let due = deadlines::due(question.states, &question.outlook.with_change);
-    let now = removal::by_workload(question.states);
-    if now.is_empty() && due.is_empty() && question.failing.is_empty() {
-        return Verdict::default();
-    }
-    let all = weigh_all(question, now, &due);
-    let (removals, quiet): (BTreeMap<&Key, Removal>, BTreeMap<&Key, Removal>) =
-        all.into_iter().partition(|(_, removal)| !removal.pairs.is_empty() || removal.fails);
-    let reasons = limit_checks::reasons(question, &removals);
-    let approved = approved(question, &removals, &reasons);
-    let waits = |key: &&Key| !approved.contains_key(*key);
-    let mut held: BTreeMap<Key, Vec<Why>> = reasons
-        .iter()
-        .filter(|(key, _)| waits(key))
-        .map(|(key, why)| ((*key).clone(), why.clone()))
-        .collect();
-    let mut verdict = Verdict::default();
-    if !held.is_empty() {
-        let digests = held.keys().map(|key| removals[key].digest).collect();
-        let all = digest_of_all(&digests).expect("something is held");
-        let apart = apart::find(question, &removals);
-        verdict.state = Some(published_state::merge(question.states, &apart, &mut held));
-        let one = |(key, why): (Key, Vec<Why>)| {
-            let goes_on = apart::goes_on(&apart, &key, &why);
-            Held { goes_on, ..held_one(question, &removals, key, why, all) }
-        };
-        verdict.held = held.into_iter().map(one).collect();
-    }
-    // A held workload keeps all its copies, so its approvals were not used.
-    let kept: BTreeSet<&Key> = verdict.held.iter().map(|held| &held.key).collect();
-    for (key, removal) in removals.iter().chain(&quiet).filter(|(key, _)| !kept.contains(**key)) {
-        let digests = approved.get(*key);
-        let [agreed, _] = &removal.foreseen;
-        if digests.is_some() || !agreed.is_empty() {
-            let pairs = if digests.is_some() { &removal.named | agreed } else { agreed.clone() };
-            let digests = digests.cloned().unwrap_or_default();
-            verdict.approved.push(Approved { key: (*key).clone(), digests, pairs });
+/// Judges the change from the current state to the desired one.
+pub fn judge<L: Lookup>(question: &Question<'_>, lookup: &L) -> Result<Verdict, L::Error> {
+    let mut lost = losses::find(question, lookup)?;
+    let needs_permit =
+        |lost: &ByWorkload| lost.values().any(|losses| losses.unpermitted_losses().next().is_some());
+    let mut reasons = Reasons::new();
+    let mut is_rollback = false;
+    if needs_permit(&lost) || !question.failing.is_empty() {
+        let pasts = pasts(question, &lost, lookup)?;
+        reasons = limit_checks::reasons(question, &lost, &pasts);
+        if may_go_back(question, &lost, &reasons) && lookup.is_rollback()? {
+            is_rollback = true;
+            let edited = lost.values_mut().flat_map(|losses| losses.0.values_mut());
+            for loss in edited.filter(|loss| loss.stage == Stage::Held && loss.cause.is_edit()) {
+                (loss.stage, loss.exempt) = (Stage::Permitted, true);
+            }
+            reasons = limit_checks::reasons(question, &lost, &pasts);
         }
-        let counts = Some(removal.cause).filter(|_| digests.is_none() && removal.counts());
-        verdict.removed.extend(removal.goes_now().then(|| Removed { key: (*key).clone(), counts }));
-        verdict.deadlines.extend(Deadline::of(key, &removal.due, digests.is_some()));
     }
-    verdict
+    let judged = Judged::of(question, &lost, &reasons);
+    Ok(judged.verdict(is_rollback))
 }
 
-/// The approved removals, each with the approvals that are used up by it.
-fn approved<'a>(
+/// Looks up what was carried out in the window. Where something is held, the window reaches back from the moment at which
+/// that was found: nothing goes by waiting.
+fn pasts<L: Lookup>(
     question: &Question<'_>,
-    removals: &BTreeMap<&'a Key, Removal>,
-    reasons: &BTreeMap<&'a Key, Vec<Why>>,
-) -> BTreeMap<&'a Key, BTreeSet<Digest>> {
-    let mut approved: BTreeMap<&Key, BTreeSet<Digest>> = BTreeMap::new();
-    for (key, removal) in removals.iter().filter(|(_, one)| question.approvals.contains(&one.digest)) {
-        approved.insert(*key, BTreeSet::from([removal.digest]));
+    lost: &ByWorkload,
+    lookup: &L,
+) -> Result<Vec<PastPublication>, L::Error> {
+    let found = lost.values().flat_map(|losses| losses.0.values()).map(|loss| loss.since);
+    let since = question.limits.window.before(found.fold(question.now, |one, other| one.min(other)));
+    let clusters = lost.values().flat_map(|losses| losses.0.keys()).map(|(cluster, _)| cluster.as_str());
+    lookup.pasts(since, &clusters.collect())
+}
+
+/// Reports whether a rollback would make a difference. Only what an edit takes now for the first time may pass as one,
+/// and no object that takes more along than an earlier state can say: by now there may be anything in a namespace.
+fn may_go_back(question: &Question<'_>, lost: &ByWorkload, reasons: &Reasons) -> bool {
+    let held = || reasons.keys().filter_map(|key| lost.get(key)).flat_map(losses::Losses::unpermitted_losses);
+    let is_new = |loss: &Loss| (loss.since == question.now || !question.limits_stay) && loss.cause.is_edit();
+    let is_risky = |(_, object): &Place| !question.limits.allow_risky && object.takes_more_along();
+    question.failing.is_empty()
+        && held().any(|(_, loss)| is_new(loss))
+        && !held().any(|(place, loss)| loss.cause.is_edit() && is_risky(place))
+}
+
+/// A question with its losses and the reasons to hold them, and the groups that are held or approved for these.
+struct Judged<'j> {
+    question: &'j Question<'j>,
+    lost: &'j ByWorkload,
+    reasons: &'j Reasons,
+    going_on: Apart<'j>,
+    groups: Vec<Group>,
+}
+
+/// Workloads that are held, or approved, as one.
+struct Group {
+    keys: BTreeSet<Key>,
+    places: Places,
+    digest: Digest,
+    /// The approvals that were used before, and would have fitted.
+    spent: Vec<Digest>,
+    /// The approvals that it uses up. `None` where it is held.
+    approved: Option<BTreeSet<Digest>>,
+}
+
+impl<'j> Judged<'j> {
+    fn of(question: &'j Question<'j>, lost: &'j ByWorkload, reasons: &'j Reasons) -> Judged<'j> {
+        let mut going_on = match reasons.is_empty() {
+            true => Apart::new(),
+            false => apart::find(question, lost),
+        };
+        going_on.retain(|key, _| reasons.contains_key(*key));
+        let goes_on = |key: &Key| reasons.get(key).is_some_and(|why| apart::goes_on(&going_on, key, why));
+        let mut keys = groups::of(question, reasons.keys().filter(|key| !goes_on(key)));
+        let grouped: BTreeSet<Key> = keys.iter().flatten().cloned().collect();
+        let alone = reasons.keys().filter(|key| !grouped.contains(*key));
+        keys.extend(alone.map(|key| BTreeSet::from([key.clone()])));
+        going_on.retain(|key, _| !grouped.contains(*key));
+        let groups = keys.into_iter().map(|keys| Group::of(question, lost, keys)).collect();
+        let mut judged = Judged { question, lost, reasons, going_on, groups };
+        judged.approve();
+        judged
     }
-    if question.limits.recall.is_none() {
-        return approved;
+
+    fn approvals(&self) -> BTreeSet<Digest> {
+        let Question { in_files, in_messages, now, .. } = *self.question;
+        let kept = self.question.ledger().approvals.iter().filter(|(_, given)| given.until > now);
+        let digests = kept.map(|(digest, _)| digest).chain(in_messages.keys()).chain(in_files);
+        digests.copied().collect()
     }
-    // One approval covers all held workloads, or all without an approval of their own.
-    let everything: Vec<&Key> = reasons.keys().copied().collect();
-    let rest: Vec<&Key> = everything.iter().copied().filter(|key| !approved.contains_key(key)).collect();
-    for keys in [everything, rest] {
-        let digests = keys.iter().map(|key| removals[key].digest).collect();
-        if let Some(all) = digest_of_all(&digests).filter(|all| question.approvals.contains(all))
-            && !question.used.contains(&all)
-        {
-            for key in keys {
-                approved.entry(key).or_default().extend([all, removals[key].digest]);
+
+    fn approve(&mut self) {
+        let (approvals, used) = (self.approvals(), &self.question.ledger().used);
+        for group in &mut self.groups {
+            group.spent.retain(|digest| approvals.contains(digest));
+            group.approved = approvals.contains(&group.digest).then(|| BTreeSet::from([group.digest]));
+        }
+        // One approval covers all that is held, or all without an approval of its own.
+        let rest = |group: &Group| group.approved.is_none();
+        let everything = |_: &Group| true;
+        for covers in [&everything as &dyn Fn(&Group) -> bool, &rest] {
+            let digests =
+                self.groups.iter().filter(|group| covers(group)).map(|group| group.digest).collect();
+            let all =
+                digest_of_all(&digests).filter(|all| approvals.contains(all) && !used.contains_key(all));
+            let Some(all) = all else { continue };
+            for group in self.groups.iter_mut().filter(|group| digests.contains(&group.digest)) {
+                group.approved.get_or_insert_default().extend([all, group.digest]);
             }
         }
     }
-    approved
+
+    fn verdict(self, is_rollback: bool) -> Verdict {
+        let Judged { question, lost, .. } = self;
+        let held: Vec<&Group> = self.groups.iter().filter(|group| group.approved.is_none()).collect();
+        let held_keys: BTreeSet<&Key> = held.iter().flat_map(|group| &group.keys).collect();
+        let whole = held_keys.iter().copied().filter(|key| !self.going_on.contains_key(*key)).collect();
+        let going_on = self.going_on.iter().filter(|(key, _)| held_keys.contains(**key));
+        let going_on: Apart<'_> = going_on.map(|(key, kept)| (*key, kept.clone())).collect();
+        let mut state = published_state::merge(question, &whole, &going_on);
+        let mut losses = self.stages(&held_keys);
+        let handed_over = published_state::hand_over(question, &losses, &mut state);
+        let mut prunable = Places::new();
+        for (place, loss) in
+            losses.iter_mut().filter(|(place, loss)| loss.due.is_none() && !losses::has(&state, place))
+        {
+            if loss.exempt && place.1.takes_more_along() {
+                prunable.insert(place.clone());
+            }
+            loss.stage = Stage::Gone { before: question.before.to_owned() };
+        }
+        let gone = question.ledger().losses.iter().filter(|(place, loss)| {
+            !loss.is_pending() && !losses.contains_key(*place) && !losses::has(&state, place)
+        });
+        let gone: Vec<(Place, Loss)> = gone.map(|(place, loss)| (place.clone(), loss.clone())).collect();
+        losses.extend(gone);
+        let all = digest_of_all(&held.iter().map(|group| group.digest).collect());
+        let in_group = |group: &&Group| {
+            let all = all.unwrap_or(group.digest);
+            let shown = group.keys.iter().filter(|key| !self.is_placement_along(key));
+            shown.map(|key| self.held(group, key, all)).collect::<Vec<_>>()
+        };
+        let mut held: Vec<Held> = held.iter().flat_map(in_group).collect();
+        held.sort_by(|one, other| one.key.cmp(&other.key));
+        let approved: Vec<Approved> = self.groups.iter().flat_map(|group| self.approved(group)).collect();
+        let deadlines = lost.iter().filter(|(key, _)| !held_keys.contains(key)).flat_map(|(key, losses)| {
+            let due = losses.0.iter().filter(|(_, loss)| loss.since == question.now);
+            let due: Due = due.filter_map(|(place, loss)| Some((place.clone(), loss.due?))).collect();
+            Deadline::of(key, &due)
+        });
+        let deadlines = deadlines.collect();
+        let used = approved.iter().flat_map(|approved| approved.digests.clone()).collect();
+        let ledger = self.ledger(losses, handed_over, &used, &state);
+        self.settle(&mut state, ledger);
+        Verdict { held, approved, deadlines, is_rollback, prunable, state }
+    }
+
+    /// Returns the losses to come with what this verdict makes of them.
+    fn stages(&self, held: &BTreeSet<&Key>) -> BTreeMap<Place, Loss> {
+        let approved: BTreeSet<&Place> = self
+            .groups
+            .iter()
+            .filter(|group| group.approved.is_some())
+            .flat_map(|group| &group.places)
+            .collect();
+        let mut losses: BTreeMap<Place, Loss> = BTreeMap::new();
+        for (key, lost) in self.lost {
+            for (place, loss) in &lost.0 {
+                let is_held = loss.stage == Stage::Held && held.contains(key);
+                let entry = losses.entry(place.clone()).or_insert_with(|| {
+                    let exempt = loss.exempt || approved.contains(place);
+                    Loss { stage: Stage::Permitted, exempt, ..loss.clone() }
+                });
+                // A place that several workloads share is held with any of them.
+                if is_held {
+                    (entry.stage, entry.exempt) = (Stage::Held, false);
+                }
+            }
+        }
+        losses
+    }
+
+    fn ledger(
+        &self,
+        losses: BTreeMap<Place, Loss>,
+        handed_over: BTreeMap<Place, Key>,
+        used_now: &BTreeSet<Digest>,
+        state: &State,
+    ) -> Ledger {
+        let question = self.question;
+        let before = question.ledger();
+        let (mut approvals, mut used) = (before.approvals.clone(), before.used.clone());
+        approvals.extend(question.in_messages.iter().map(|(digest, given)| (*digest, given.clone())));
+        approvals.retain(|digest, _| !used_now.contains(digest) && !used.contains_key(digest));
+        used.extend(used_now.iter().map(|digest| (*digest, question.seq)));
+        // Where a workload is held, its record or its last number stays.
+        let mut last_releases = before.last_releases.clone();
+        last_releases.extend(question.step.ledger.last_releases.clone());
+        last_releases.retain(|key, _| !state.releases.contains_key(key));
+        Ledger { losses, handed_over, approvals, used, last_releases }
+    }
+
+    /// Puts the ledger into the state. What has become too old is forgotten with the next change, and is no reason for one.
+    fn settle(&self, state: &mut State, mut ledger: Ledger) {
+        let current = self.question.states.current;
+        if ledger == *current.ledger && state.holds_the_same_as(current) {
+            state.ledger = current.ledger.clone();
+            return;
+        }
+        ledger.forget(self.question.limits.window.before(self.question.now), self.question.now);
+        state.ledger = ledger.into();
+    }
+
+    fn approved(&self, group: &Group) -> Vec<Approved> {
+        let Some(digests) = &group.approved else { return Vec::new() };
+        let one = |key: &Key| Approved {
+            key: key.clone(),
+            digests: digests.clone(),
+            places: self.lost.get(key).map(losses::Losses::unpermitted).unwrap_or_default(),
+        };
+        group.keys.iter().map(one).collect()
+    }
+
+    /// Reports whether a placement only stays as it is for a workload that follows it and is held.
+    fn is_placement_along(&self, key: &Key) -> bool {
+        let decision = self.question.states.current.decisions.get(key);
+        decision.is_some_and(losses::is_consumed) && !self.reasons.contains_key(key)
+    }
+
+    fn held(&self, group: &Group, key: &Key, all: Digest) -> Held {
+        let Question { states, .. } = self.question;
+        let source = states.current.decisions.get(key).map(|decision| decision.source.clone());
+        let lost = self.lost.get(key);
+        let losses = || lost.into_iter().flat_map(losses::Losses::unpermitted_losses);
+        let with = || group.keys.iter().find(|other| self.reasons.contains_key(*other));
+        let along = || with().map(|with| Why::Along { with: with.clone() }).into_iter().collect();
+        Held {
+            source: source.unwrap_or_default(),
+            causes: losses().map(|(_, loss)| loss.cause.clone()).collect(),
+            places: losses().map(|(place, _)| place.clone()).collect(),
+            due: losses().filter_map(|(place, loss)| Some((place.clone(), loss.due?))).collect(),
+            digest: group.digest,
+            all,
+            why: self.reasons.get(key).cloned().unwrap_or_else(along),
+            goes_on: self.going_on.contains_key(key),
+            is_gone: !states.next.decisions.contains_key(key),
+            spent: group.spent.clone(),
+            expired: None,
+            key: key.clone(),
+        }
+    }
 }
 
-fn held_one(
-    question: &Question<'_>,
-    removals: &BTreeMap<&Key, Removal>,
-    key: Key,
-    why: Vec<Why>,
-    all: Digest,
-) -> Held {
-    let decision = question.states.current.decisions.get(&key);
-    let source = decision.map(|decision| decision.source.clone()).unwrap_or_default();
-    let cause = if question.source_changed { Cause::Source } else { Cause::Itself };
-    let pairs = Pairs::new();
-    let held = Held {
-        source,
-        cause,
-        digest: digest(&pairs),
-        all,
-        pairs,
-        due: Due::new(),
-        until: None,
-        why,
-        goes_on: false,
-        is_gone: !question.states.next.decisions.contains_key(&key),
-        spent: Vec::new(),
-        expired: None,
-        key,
-    };
-    match removals.get(&held.key) {
-        Some(removal) => Held {
-            cause: removal.cause,
-            pairs: removal.named.clone(),
-            due: removal.due.clone(),
-            until: removal.until,
-            digest: removal.digest,
-            spent: removal.spent.clone(),
-            ..held
-        },
-        None => held,
+impl Group {
+    fn of(question: &Question<'_>, lost: &ByWorkload, keys: BTreeSet<Key>) -> Group {
+        let places: Places =
+            keys.iter().filter_map(|key| lost.get(key)).flat_map(losses::Losses::unpermitted).collect();
+        let failing = keys.iter().filter_map(|key| question.failing.get_key_value(key));
+        let failing: Vec<_> = failing
+            .map(|(key, failed)| digests::failing_placement(key, failed, question.desired()))
+            .collect();
+        let (digest, spent) = digests::unused_digest(&places, &failing, &question.ledger().used);
+        Group { keys, places, digest, spent, approved: None }
     }
 }

@@ -1,77 +1,66 @@
-//! The state to publish: the next state, with the last good form of held workloads put back.
+//! The state to publish: the step, with the last good form of held workloads and the copies that wait for their heirs.
 //!
-//! A held workload's additions wait with its removals, unless it goes on without these. A workload whose object it
-//! would have taken over is held too; otherwise the object would be missing in between.
+//! A held workload's additions wait with its removals, unless it goes on without these.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::apart::{self, Apart};
-use super::removal::Pairs;
-use super::verdict::Why;
-use crate::state::{Comparison, Owner, PlaceOwners, State};
+use super::apart::Apart;
+use super::losses;
+use super::question::Question;
+use crate::state::ledger::{Loss, Place, Places};
+use crate::state::{Comparison, PlaceOwners, State};
 use berth_base::model::{Key, Pick, PickDetails, path};
 
 /// The reason of a pick that stands for a held removal.
 const HELD: &str = "not picked any more; the removal waits for an approval";
 
-/// Merges both states; adds workloads to `held` that must wait with the others.
-pub(super) fn merge(states: &Comparison<'_>, apart: &Apart<'_>, held: &mut BTreeMap<Key, Vec<Why>>) -> State {
-    let after = PlaceOwners::of(&states.next.decisions);
-    loop {
-        let mut state = states.next.clone();
-        let (goes_on, whole): (BTreeSet<&Key>, BTreeSet<&Key>) =
-            held.keys().partition(|key| apart::goes_on(apart, key, &held[*key]));
-        let tied = withdraw(states, &after, &whole, &mut state);
-        if tied.is_empty() {
-            put_back(states, &whole, &mut state);
-            goes_on.into_iter().for_each(|key| keep(states, key, &apart[key].pairs, &mut state));
-            return state;
-        }
-        for (key, to) in tied {
-            let why = Why::HandsOver { to };
-            let reasons = held.entry(key).or_default();
-            if !reasons.contains(&why) {
-                reasons.push(why);
-            }
-        }
-    }
+/// Returns the step as it is, where nobody asks the gate. The ledger keeps what it says of places that stay.
+pub fn without_gate(current: &State, step: &State) -> State {
+    let mut ledger = (*current.ledger).clone();
+    ledger.losses.retain(|place, loss| !loss.is_pending() || losses::has(step, place));
+    let content = |state: &State, (cluster, object): &Place| {
+        state.folders.get(cluster).and_then(|folder| folder.get(path::of_object(object).as_str())).copied()
+    };
+    ledger.handed_over.retain(|place, _| content(step, place) == content(current, place));
+    ledger.last_releases.extend(step.ledger.last_releases.clone());
+    ledger.last_releases.retain(|key, _| !step.releases.contains_key(key));
+    State { ledger: ledger.into(), ..step.clone() }
 }
 
-/// Takes out the additions of held workloads. Returns the workloads whose objects they would have taken over, each
-/// with the held one.
-fn withdraw(
-    states: &Comparison<'_>,
-    after: &PlaceOwners<'_>,
-    held: &BTreeSet<&Key>,
-    state: &mut State,
-) -> Vec<(Key, Key)> {
-    let mut tied = Vec::new();
+/// Puts back what is held: whole workloads, and the removals of those that go on.
+pub(super) fn merge(question: &Question<'_>, whole: &BTreeSet<&Key>, going_on: &Apart<'_>) -> State {
+    let mut state = question.step.clone();
+    if !whole.is_empty() {
+        withdraw(question, whole, &mut state);
+        put_back(question.states, whole, &mut state);
+    }
+    for (key, kept) in going_on {
+        keep(question.states, key, &kept.places, &mut state);
+    }
+    state
+}
+
+/// Takes out the additions of held workloads.
+fn withdraw(question: &Question<'_>, held: &BTreeSet<&Key>, state: &mut State) {
+    let (states, step) = (question.states, question.step);
+    let after = PlaceOwners::of(step);
     for key in held {
-        for (cluster, path) in after.places(key, states.next) {
+        for (cluster, object) in after.places(key, step) {
+            let path = path::of_object(object);
             let others = after.holders(cluster, &path);
-            if others.iter().any(|other| !held.contains(other.key())) {
+            if others.iter().any(|other| !held.contains(other.key)) {
                 continue;
             }
-            let earlier = states.current.folders.get(cluster).and_then(|folder| folder.get(&path));
-            let holders: BTreeSet<&Key> = match earlier {
-                Some(_) => states.owners.holders(cluster, &path).iter().map(Owner::key).collect(),
-                None => BTreeSet::new(),
-            };
-            if holders.iter().any(|holder| held.contains(*holder)) {
-                // Put back below.
-                continue;
-            }
-            tied.extend(holders.iter().map(|holder| ((*holder).clone(), (*key).clone())));
+            let earlier = states.current.folders.get(cluster).and_then(|folder| folder.get(path.as_str()));
             let Some(folder) = state.folders.get_mut(cluster) else { continue };
             match earlier {
-                // No workload owned it before: it stays.
-                Some(content) if holders.is_empty() => folder.put((path, *content).into()),
-                _ => folder.take(&path),
+                // What the held workloads had is put back below, and what no workload owned stays.
+                Some(content) => folder.put((path.into(), *content).into()),
+                None => folder.take(path.as_str()),
             };
         }
     }
-    tied
 }
 
 fn put_back(states: &Comparison<'_>, held: &BTreeSet<&Key>, state: &mut State) {
@@ -84,29 +73,30 @@ fn put_back(states: &Comparison<'_>, held: &BTreeSet<&Key>, state: &mut State) {
             Some(releases) => state.releases.insert((*key).clone(), releases.clone()),
             None => state.releases.remove(*key),
         };
-        for (cluster, path) in states.owners.places(key, states.current) {
-            put_copy_back(states, cluster, path, state);
+        for (cluster, object) in states.owners.places(key, states.current) {
+            put_copy_back(states, cluster, &path::of_object(object), state);
         }
     }
 }
 
 /// Puts back what a workload loses that goes on, and marks the clusters that keep it.
-fn keep(states: &Comparison<'_>, key: &Key, pairs: &Pairs, state: &mut State) {
-    for (cluster, object) in pairs {
-        put_copy_back(states, cluster, path::of_object(object).into(), state);
+fn keep(states: &Comparison<'_>, key: &Key, places: &Places, state: &mut State) {
+    for (cluster, object) in places {
+        put_copy_back(states, cluster, &path::of_object(object), state);
     }
     let (Some(before), Some(decision)) = (states.current.decisions.get(key), state.decisions.get_mut(key))
     else {
         return;
     };
-    let clusters: BTreeSet<&str> = pairs.iter().map(|(cluster, _)| cluster.as_str()).collect();
+    let clusters: BTreeSet<&str> = places.iter().map(|(cluster, _)| cluster.as_str()).collect();
     let kept = before.picks.iter().filter(|pick| clusters.contains(&*pick.cluster)).cloned();
     let hold = |details: &mut PickDetails| {
         (details.leaving, details.held) = (true, true);
         HELD.clone_into(&mut details.reason);
     };
     let kept = kept.map(|pick| pick.with(hold));
-    let mut picks: Vec<Pick> = decision.picks.iter().cloned().chain(kept).collect();
+    let others = decision.picks.iter().filter(|pick| !clusters.contains(&*pick.cluster)).cloned();
+    let mut picks: Vec<Pick> = others.chain(kept).collect();
     picks.sort_by(|a, b| a.cluster.cmp(&b.cluster));
     Pick::share_details(&mut picks);
     decision.picks = picks.into();
@@ -115,11 +105,35 @@ fn keep(states: &Comparison<'_>, key: &Key, pairs: &Pairs, state: &mut State) {
     }
 }
 
-fn put_copy_back(states: &Comparison<'_>, cluster: &str, path: Arc<str>, state: &mut State) {
-    let content = states.current.folders.get(cluster).and_then(|folder| folder.get(&path));
+/// Keeps each copy that the step lacks and that another workload has in the end, until that one puts its own there.
+/// Returns these places, each with the workload that put the copy there. What is `lost` has no heir.
+pub(super) fn hand_over(
+    question: &Question<'_>,
+    lost: &BTreeMap<Place, Loss>,
+    state: &mut State,
+) -> BTreeMap<Place, Key> {
+    let (states, desired) = (question.states, question.desired());
+    let mut waiting: Vec<(Place, Key)> = Vec::new();
+    for file in Comparison::of(states.current, state).removed() {
+        let has_heir = desired.folders.get(file.cluster).is_some_and(|folder| folder.contains_key(file.path));
+        if let Some(owner) = states.owners.holders(file.cluster, file.path).first().filter(|_| has_heir) {
+            let place = (file.cluster.to_owned(), owner.object.clone());
+            if !lost.contains_key(&place) {
+                waiting.push((place, owner.key.clone()));
+            }
+        }
+    }
+    for ((cluster, object), _) in &waiting {
+        put_copy_back(states, cluster, &path::of_object(object), state);
+    }
+    waiting.into_iter().collect()
+}
+
+fn put_copy_back(states: &Comparison<'_>, cluster: &str, path: &str, state: &mut State) {
+    let content = states.current.folders.get(cluster).and_then(|folder| folder.get(path));
     let folder = match state.folders.get_mut(cluster) {
         Some(folder) => folder,
         None => state.folders.or_default(cluster),
     };
-    folder.extend(content.map(|content| (path, *content).into()));
+    folder.extend(content.map(|content| (Arc::from(path), *content).into()));
 }

@@ -1,35 +1,78 @@
 //! The inputs of a verdict.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
-use super::deadlines::{Deadline, Outlook};
-use super::held_record::HeldRecord;
+use super::deadlines::Outlook;
 use super::limits::Limits;
 use super::window::PastPublication;
-use crate::state::Comparison;
-use berth_base::model::{Decision, Digest, Key, Map};
+use crate::state::ledger::GivenApproval;
+use crate::state::{Comparison, Ledger, State};
+use berth_base::model::{Decision, Digest, Key, Map, Timestamp};
 
 /// The inputs of a verdict.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Question<'a> {
+    /// The current state, and the one that the fleet should have in the end.
     pub states: &'a Comparison<'a>,
-    /// The workloads whose new placement makes policy tests fail: each test with its message.
-    pub failing: &'a BTreeMap<Key, BTreeMap<String, String>>,
-    pub limits: &'a Limits,
+    /// The first step towards the desired state, as releases have it.
+    pub step: &'a State,
+    pub now: Timestamp,
+    /// The current rendered commit.
+    pub before: &'a str,
+    /// The number of the publication that the step becomes.
+    pub seq: u64,
+    /// The source commit.
+    pub source: &'a str,
     /// The source differs from the one that was processed last.
-    pub source_changed: bool,
-    /// Tells edits from statuses and time; empty where only one of them has changed.
-    pub edit_alone: &'a [Map<Key, Decision>],
+    pub is_edited: bool,
+    pub limits: &'a Limits,
+    /// The limits are those by which the current state was judged.
+    pub limits_stay: bool,
+    /// The workloads whose desired placement makes policy tests fail: each test with its message.
+    pub failing: &'a BTreeMap<Key, BTreeMap<String, String>>,
     /// The deadlines to come; without any moment where the change cannot bring one.
     pub outlook: &'a Outlook,
-    /// Deadlines of earlier changes that the gate let pass, and that have passed by now.
-    pub foreseen: &'a [Deadline],
-    /// Publications of the window that removed something, newest first.
-    pub pasts: &'a [PastPublication],
-    /// The workloads that were held before.
-    pub retried: &'a [HeldRecord],
-    /// The approvals that count now, used or not.
-    pub approvals: &'a BTreeSet<Digest>,
-    /// The approvals that earlier rendered commits used.
-    pub used: &'a BTreeSet<Digest>,
+    /// The approvals in files that count now.
+    pub in_files: &'a BTreeSet<Digest>,
+    /// The approvals in the messages of source commits that no pass has read.
+    pub in_messages: &'a BTreeMap<Digest, GivenApproval>,
+    /// Returns what goes as one with a workload or a placement: the workloads of its rollout policy, the placements that
+    /// it follows, and those that follow it.
+    pub together: &'a dyn Fn(&Key) -> Vec<Key>,
+    /// Reports whether workloads follow a placement, so that they are what its clusters lose.
+    pub is_followed: &'a dyn Fn(&Key) -> bool,
+}
+
+/// What the gate looks up only where it matters, since it takes long.
+pub trait Lookup {
+    type Error;
+
+    /// The decisions of the edit alone: with the new source, and the old statuses and time. Several where the old ones
+    /// are not known exactly, none where only the source has changed.
+    fn edit_alone(&self) -> Result<Vec<Map<Key, Decision>>, Self::Error>;
+
+    /// The publications that carried out a loss found after `since`, newest first, with the folders of these clusters
+    /// and of all that lost something then.
+    fn pasts(&self, since: Timestamp, clusters: &BTreeSet<&str>)
+    -> Result<Vec<PastPublication>, Self::Error>;
+
+    /// Reports whether the desired state was in force lately.
+    fn is_rollback(&self) -> Result<bool, Self::Error>;
+}
+
+impl fmt::Debug for Question<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Question").field("source", &self.source).field("now", &self.now).finish()
+    }
+}
+
+impl<'a> Question<'a> {
+    pub(super) fn ledger(&self) -> &'a Ledger {
+        &self.states.current.ledger
+    }
+
+    pub(super) fn desired(&self) -> &'a State {
+        self.states.next
+    }
 }

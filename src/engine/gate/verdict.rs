@@ -3,10 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::deadlines::{Deadline, Due};
-use super::held_record::HeldRecord;
-use super::removal::{Cause, Pairs};
-use super::window::Removed;
 use crate::state::State;
+use crate::state::ledger::{Cause, Places};
 use berth_base::model::{Digest, Key, ObjectId, Timestamp, path};
 
 /// The verdict of the gate.
@@ -14,12 +12,14 @@ use berth_base::model::{Digest, Key, ObjectId, Timestamp, path};
 pub struct Verdict {
     pub held: Vec<Held>,
     pub approved: Vec<Approved>,
-    /// The workloads that lose a copy in this publication.
-    pub removed: Vec<Removed>,
     /// The deadlines that the published change brings.
     pub deadlines: Vec<Deadline>,
-    /// The state to publish; `None` for the next state unchanged.
-    pub state: Option<State>,
+    /// The desired state was in force lately, and what the edit takes passes for that.
+    pub is_rollback: bool,
+    /// The approved losses that this publication carries out, of kinds that a member removes only with an approval.
+    pub prunable: Places,
+    /// The state to publish.
+    pub state: State,
 }
 
 /// A workload that keeps its last good form.
@@ -28,14 +28,14 @@ pub struct Held {
     pub key: Key,
     /// The source file it is, or was, described in.
     pub source: String,
-    pub cause: Cause,
-    /// The objects it would lose.
-    pub pairs: Pairs,
+    /// The causes of its losses.
+    pub causes: BTreeSet<Cause>,
+    /// The places it would lose.
+    pub places: Places,
     /// The losses that come later, at a deadline.
     pub due: Due,
-    /// The end of the time searched for deadlines, where the workload is held for some.
-    pub until: Option<Timestamp>,
-    /// The digest that an approval of this removal alone must name.
+    /// The digest that an approval of this change alone must name: the losses of this workload and of all that go
+    /// along with it.
     pub digest: Digest,
     /// The digest that one approval of everything held must name.
     pub all: Digest,
@@ -50,13 +50,13 @@ pub struct Held {
     pub expired: Option<Timestamp>,
 }
 
-/// An approved removal.
+/// An approved change of one workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approved {
     pub key: Key,
     /// The approvals that count no more.
     pub digests: BTreeSet<Digest>,
-    pub pairs: Pairs,
+    pub places: Places,
 }
 
 /// The reason for holding a workload.
@@ -69,55 +69,44 @@ pub enum Why {
     Objects { cluster: String, lost: usize, of: usize, lately: usize },
     /// The change would remove a namespace, a CRD or a volume claim.
     Risky { object: ObjectId },
-    /// The same removal was held before, for taking too much together with others.
+    /// The same change was held before, and nobody approved it.
     Still,
     /// Too many clusters would lose something at once without an edit.
     Evictions { clusters: usize, of: usize },
-    /// The same in the words of the first version of the gate, which stand in commits.
-    Unedited { clusters: usize, of: usize },
     /// A policy test that holds what makes it fail.
     Policy { test: String, message: String },
-    /// The workload hands an object over to a held workload.
-    HandsOver { to: Key },
+    /// Another workload is held, and both go as one.
+    Along { with: Key },
 }
 
 impl Held {
-    /// Reports whether an approval would let the removal pass; otherwise it waits for another workload.
-    pub fn is_approvable(&self) -> bool {
-        self.why.iter().any(|why| !matches!(why, Why::HandsOver { .. }))
+    /// Reports whether the workload is held for a reason of its own.
+    pub fn has_own_reason(&self) -> bool {
+        self.why.iter().any(|why| !matches!(why, Why::Along { .. }))
+    }
+
+    /// Reports whether somebody edited the fleet repository so that it loses something.
+    pub fn is_of_edit(&self) -> bool {
+        self.causes.is_empty() || self.causes.iter().any(Cause::is_edit)
     }
 
     /// Reports whether the workload's change in a cluster waits.
     pub fn holds_in(&self, cluster: &str) -> bool {
-        !self.goes_on || self.pairs.iter().any(|(loses, _)| loses == cluster)
+        !self.goes_on || self.places.iter().any(|(loses, _)| loses == cluster)
     }
 
     /// Reports whether a policy test holds it.
     pub fn is_held_by_policy(&self) -> bool {
         self.why.iter().any(|why| matches!(why, Why::Policy { .. }))
     }
-
-    pub(super) fn record(&self) -> HeldRecord {
-        let together = self.why.iter().any(|why| matches!(why, Why::Objects { .. } | Why::Still));
-        let (key, digest, cause, until) = (self.key.clone(), self.digest, self.cause, self.until);
-        HeldRecord { key, digest, cause, together, until }
-    }
 }
 
 impl Verdict {
-    /// Returns the records that the next verdict needs. A workload that only waits for another needs none.
-    pub fn records(&self) -> Vec<HeldRecord> {
-        self.held.iter().filter(|held| held.is_approvable()).map(Held::record).collect()
-    }
-
-    /// Returns the approved removals of kinds that a member prunes only with an approval: paths in the
-    /// folder, and the clusters concerned.
+    /// Returns the paths of what members may remove for good now, each with the clusters concerned.
     pub fn prunable(&self) -> BTreeMap<String, BTreeSet<&str>> {
         let mut found: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
-        for (cluster, object) in self.approved.iter().flat_map(|approved| &approved.pairs) {
-            if object.takes_more_along() {
-                found.entry(path::of_object(object)).or_default().insert(cluster);
-            }
+        for (cluster, object) in &self.prunable {
+            found.entry(path::of_object(object)).or_default().insert(cluster);
         }
         found
     }

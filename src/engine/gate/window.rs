@@ -5,17 +5,11 @@
 //! removals that an approval or a rollback allowed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
-use super::held_record::{key_of_words, words_of_key};
-use super::removal::Cause;
 use crate::state::State;
-use berth_base::model::{Folder, Key};
-
-/// A place: a cluster and a path in its folder.
-pub type Place = (String, Arc<str>);
+use crate::state::ledger::{Cause, Place};
+use berth_base::model::{Folder, Key, path};
 
 /// The paths in one cluster's folder.
 pub type Paths = Arc<BTreeSet<Arc<str>>>;
@@ -25,10 +19,19 @@ pub type Paths = Arc<BTreeSet<Arc<str>>>;
 pub struct PastPublication {
     /// The workloads that lost something, as they were right before.
     pub had: BTreeMap<Key, WorkloadPlaces>,
-    /// Their losses.
-    pub took: Vec<Losses>,
+    /// The losses that were carried out.
+    pub took: Vec<Taken>,
     /// The paths in clusters' folders right before, of the clusters that lost something then or since.
     pub folders: BTreeMap<String, Paths>,
+}
+
+/// A loss that was carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    pub place: Place,
+    pub cause: Cause,
+    /// An approval or a rollback permitted it, so that it does not count.
+    pub exempt: bool,
 }
 
 /// A workload's places: each of the paths in each of the clusters.
@@ -38,91 +41,63 @@ pub struct WorkloadPlaces {
     pub paths: Vec<Arc<str>>,
 }
 
-/// The losses of one workload in one publication.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Losses {
-    pub removed: Removed,
-    pub places: Vec<Place>,
-}
-
-/// A workload that lost something in a publication, as a line of its trailers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Removed {
-    pub key: Key,
-    /// `None` for removals that an approval or a rollback allowed, which do not count later.
-    pub counts: Option<Cause>,
-}
-
-/// The word for removals that do not count later.
-const LET_GO: &str = "let-go";
-
-impl fmt::Display for Removed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = self.counts.map_or(LET_GO, Cause::word);
-        write!(f, "{word} {}", words_of_key(&self.key))
-    }
-}
-
-impl FromStr for Removed {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Removed, ()> {
-        let (word, key) = text.split_once(' ').ok_or(())?;
-        let counts = if word == LET_GO { None } else { Some(Cause::of_word(word).ok_or(())?) };
-        Ok(Removed { key: key_of_words(key).ok_or(())?, counts })
-    }
-}
-
-/// The state before one publication, compared with the next one.
+/// The state before one publication, compared with the desired one.
 #[derive(Debug)]
 pub(super) struct Since<'a> {
     past: &'a PastPublication,
-    /// Places removed since then with an approval or by a rollback.
-    let_go: BTreeSet<&'a Place>,
-    /// Losses since then that no edit caused.
-    pub(super) by_itself: BTreeSet<&'a Place>,
+    /// Places, as clusters and paths, removed since then with an approval or by a rollback.
+    exempt: BTreeSet<(&'a str, String)>,
 }
 
 /// The states before each publication of the window, newest first.
 pub(super) fn since(pasts: &[PastPublication]) -> Vec<Since<'_>> {
-    let (mut let_go, mut by_itself) = (BTreeSet::new(), BTreeSet::new());
+    let mut exempt = BTreeSet::new();
     let mut all = Vec::new();
     for past in pasts {
-        for took in &past.took {
-            match took.removed.counts {
-                None => let_go.extend(&took.places),
-                Some(Cause::Itself | Cause::Both) => by_itself.extend(&took.places),
-                Some(Cause::Source) => {}
-            }
-        }
-        all.push(Since { past, let_go: let_go.clone(), by_itself: by_itself.clone() });
+        let taken = past.took.iter().filter(|taken| taken.exempt);
+        exempt.extend(
+            taken.map(|Taken { place: (cluster, object), .. }| (cluster.as_str(), path::of_object(object))),
+        );
+        all.push(Since { past, exempt: exempt.clone() });
     }
     all
 }
 
+/// Returns the places that statuses or time took, and that count.
+pub(super) fn taken_without_edit(pasts: &[PastPublication]) -> impl Iterator<Item = &Place> {
+    let taken = pasts.iter().flat_map(|past| &past.took);
+    taken.filter(|taken| !taken.exempt && !taken.cause.is_edit()).map(|taken| &taken.place)
+}
+
 impl<'a> Since<'a> {
-    /// Returns how many of the workload's clusters of that time lose all its copies, and how many there were.
-    /// `None` if it lost nothing in that publication.
-    pub(super) fn clusters(&self, key: &Key, next: &State) -> Option<(usize, usize)> {
-        let had = self.past.had.get(key)?;
-        let (mut lost, mut of) = (0, 0);
-        for cluster in &had.clusters {
-            let mut counting = had.paths.iter().filter(|path| !self.is_let_go(cluster, path)).peekable();
-            if counting.peek().is_none() {
-                continue;
+    /// Returns how many clusters of that time lose all copies of what a workload has, and how many there were; `None`
+    /// if it lost nothing in that publication. Its objects count, whatever the workload was called then.
+    pub(super) fn clusters(&self, paths: &BTreeSet<String>, desired: &State) -> Option<(usize, usize)> {
+        let (mut lost, mut of) = (BTreeSet::new(), BTreeSet::new());
+        let mut took_some = false;
+        for had in self.past.had.values() {
+            let common: Vec<&Arc<str>> = had.paths.iter().filter(|path| paths.contains(&***path)).collect();
+            took_some |= !common.is_empty();
+            for cluster in &had.clusters {
+                let mut counting = common.iter().filter(|path| !self.is_exempt(cluster, path)).peekable();
+                if counting.peek().is_none() {
+                    continue;
+                }
+                of.insert(cluster);
+                let folder = desired.folders.get(cluster);
+                if !counting.any(|path| holds(folder, path)) {
+                    lost.insert(cluster);
+                }
             }
-            of += 1;
-            let folder = next.folders.get(cluster);
-            lost += usize::from(!counting.any(|path| holds(folder, path)));
         }
-        Some((lost, of))
+        took_some.then_some((lost.len(), of.len()))
     }
 
     /// The objects that each cluster had then and would not have any more, and how many it had.
-    pub(super) fn objects(&self, next: &State) -> BTreeMap<&'a str, (usize, usize)> {
+    pub(super) fn objects(&self, desired: &State) -> BTreeMap<&'a str, (usize, usize)> {
         let of_cluster = |(cluster, paths): (&'a String, &'a Paths)| {
-            let folder = next.folders.get(cluster);
-            let counting = paths.iter().filter(|path| !self.is_let_go(cluster, path));
+            let folder = desired.folders.get(cluster);
+            let counting = paths.iter().filter(|path| !self.is_exempt(cluster, path));
             let (mut lost, mut of) = (0, 0);
             for path in counting {
                 of += 1;
@@ -133,14 +108,8 @@ impl<'a> Since<'a> {
         self.past.folders.iter().map(of_cluster).collect()
     }
 
-    /// Reports whether the cluster had something in that place back then.
-    pub(super) fn had(&self, (cluster, path): &Place) -> bool {
-        self.past.folders.get(cluster).is_some_and(|paths| paths.contains(path))
-    }
-
-    fn is_let_go(&self, cluster: &str, path: &Arc<str>) -> bool {
-        // Looked up by value: the set is small, and empty nearly always.
-        !self.let_go.is_empty() && self.let_go.contains(&(cluster.to_owned(), path.clone()))
+    fn is_exempt(&self, cluster: &str, path: &str) -> bool {
+        !self.exempt.is_empty() && self.exempt.contains(&(cluster, path.to_owned()))
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 pub use mentions::{Mention, mentions};
 
-use crate::state::{Comparison, FileDifference, ObjectIndex, Owner, PlaceOwners, State};
+use crate::state::{Claim, Comparison, FileDifference, ObjectIndex, PlaceOwners, State};
 use berth_base::model::shared::ByAllocation;
 use berth_base::model::{ContentId, Decision, Key, ObjectId, Pick, PickCursor};
 
@@ -188,7 +188,12 @@ pub fn plan_of(states: &Comparison<'_>, index: &ObjectIndex) -> Plan {
                 (Some(_), Some(_)) => (Change::Changed, after.first(file.cluster)),
                 (Some(_), None) => {
                     let before = before.get_or_insert_with(|| Claimants::of(&states.owners, path));
-                    (Change::Removed, before.first(file.cluster))
+                    let waiting = states.owners.handing_over(file.cluster, path).map(|owner| Placing {
+                        key: owner.key,
+                        object: owner.object.clone().into(),
+                        cluster: file.cluster.into(),
+                    });
+                    (Change::Removed, waiting.or_else(|| before.first(file.cluster)))
                 }
                 _ => (Change::Added, after.first(file.cluster)),
             };
@@ -239,10 +244,10 @@ struct Placing<'a> {
 
 impl<'a> Claimants<'a> {
     fn of(owners: &PlaceOwners<'a>, path: &str) -> Claimants<'a> {
-        let claimant = |owner: Owner<'a>| Claimant {
-            key: owner.key(),
-            object: owner.object.clone().into(),
-            picks: owner.decision.cursor(),
+        let claimant = |claim: Claim<'a>| Claimant {
+            key: &claim.decision.key,
+            object: claim.object.clone().into(),
+            picks: claim.decision.cursor(),
         };
         Claimants(owners.claims(path).map(claimant).collect())
     }

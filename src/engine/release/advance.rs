@@ -25,6 +25,8 @@ pub(super) struct Advance {
     pub(super) key: Key,
     /// `None` where there is no release yet.
     pub(super) releases: Option<Releases>,
+    /// Some cluster must prove the release before other workloads may go on after this one.
+    pub(super) needs_proof: bool,
     /// By cluster. One that is absent gets nothing and loses what it has.
     pub(super) fates: BTreeMap<String, Fate>,
     /// The reports that were read, for the facts.
@@ -163,6 +165,11 @@ impl Asked<'_> {
         record::settles(self)
     }
 
+    /// Reports whether some cluster must prove the release: one that is picked, and that keeps no release by an order.
+    pub(super) fn needs_proof(&self) -> bool {
+        self.sights.values().any(|sight| sight.picked && !sight.is_pinned && !sight.keeps)
+    }
+
     /// Turns the answer into the fate of each cluster, and writes down the releases. `settles` is the moment from
     /// which all that goes together is proven.
     pub(super) fn finish(
@@ -173,6 +180,7 @@ impl Asked<'_> {
         contents: &mut dyn Contents,
     ) -> Advance {
         let key = self.workload.key.clone();
+        let needs_proof = self.needs_proof();
         let good = self.good_for_newcomers();
         let joins = self.joins();
         self.settle_fates(&joins);
@@ -238,7 +246,7 @@ impl Asked<'_> {
             releases.good.is_some() || !releases.told.is_empty() || self.course.target.is_some();
         let releases = is_recorded.then_some(releases);
         let (fates, reports) = (fates.into_iter().collect(), reports.into_iter().collect());
-        Advance { key, releases, fates, reports, trace, next_change, diagnostics }
+        Advance { key, releases, needs_proof, fates, reports, trace, next_change, diagnostics }
     }
 
     /// Says how far the rollout is, where clusters wait.
@@ -345,7 +353,7 @@ pub(super) fn stands(key: &Key, releases: &Releases, given: Given<'_>, desired: 
     let reports = fates.keys().filter_map(report).collect();
     let (key, releases) = (key.clone(), Some(releases.clone()));
     let (trace, diagnostics) = (Trace::default(), Diagnostics::new());
-    Advance { key, releases, fates, reports, trace, next_change: None, diagnostics }
+    Advance { key, releases, needs_proof: true, fates, reports, trace, next_change: None, diagnostics }
 }
 
 /// Returns the report that the current facts hold on a workload's copies in a cluster.

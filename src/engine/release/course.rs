@@ -11,7 +11,7 @@ use berth_base::model::{ContentId, Decision, Timestamp, Workload};
 
 use super::Given;
 use super::measure;
-use super::next_release::with_inputs;
+use super::next_release::{last_number, with_inputs};
 use super::policy::Orders;
 use super::runs::{self, RunContent, Staged};
 
@@ -63,7 +63,7 @@ pub(super) fn course<'f>(
         releases: match (&*strategy, before) {
             // What the files say is no release before a run takes it up.
             (Strategy::Runs, Some(before)) => before.clone(),
-            _ => with_inputs(key, before, stored, given.now),
+            _ => with_inputs(key, before, last_number(key, given), stored, given.now),
         },
         strategy,
         orders,
@@ -150,7 +150,8 @@ impl<'f> Course<'f> {
         staged.progress.release = match staged.content {
             RunContent::Release(number) => number,
             RunContent::Files => {
-                self.releases = with_inputs(key, Some(&self.releases), stored, given.now);
+                let last = last_number(key, given);
+                self.releases = with_inputs(key, Some(&self.releases), last, stored, given.now);
                 self.releases.current.number
             }
         };

@@ -59,7 +59,7 @@ use berth_base::model::{
     cluster::WorkloadName,
 };
 
-use crate::state::State;
+use crate::state::{Ledger, State};
 use labels::ClusterLabels;
 use places::Places;
 
@@ -100,6 +100,19 @@ pub struct Trace {
 
 /// Turns the desired state into the one that clusters get now.
 pub fn release(
+    given: Given<'_>,
+    desired: &mut State,
+    contents: &mut dyn Contents,
+) -> Result<Released, ContentError> {
+    let released = release_all(given, desired, contents)?;
+    let last_releases = next_release::last_numbers(given, &desired.releases);
+    if !last_releases.is_empty() {
+        desired.ledger = Ledger { last_releases, ..Ledger::default() }.into();
+    }
+    Ok(released)
+}
+
+fn release_all(
     given: Given<'_>,
     desired: &mut State,
     contents: &mut dyn Contents,

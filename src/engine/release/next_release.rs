@@ -3,23 +3,27 @@
 use std::collections::BTreeMap;
 
 use berth_base::model::release::{RecordFormat, Release, Releases};
-use berth_base::model::{ContentId, Key, Timestamp};
+use berth_base::model::{ContentId, Key, Map, Shared, Timestamp};
+
+use super::Given;
 
 /// The earlier releases that are kept beside the good one, for pins and for a look back.
 const KEPT: usize = 3;
 
 /// Returns the releases with these inputs as the current one. Inputs that are those of the last good release
-/// are that release again, so that a revert is no new release.
+/// are that release again, so that a revert is no new release. Without a record `before`, the numbers go on from the
+/// `last` one that the workload ever had.
 pub(super) fn with_inputs(
     key: &Key,
     before: Option<&Releases>,
+    last: u64,
     inputs: ContentId,
     now: Timestamp,
 ) -> Releases {
     let Some(before) = before else {
         return Releases {
             key: key.clone(),
-            current: Release { number: 1, begun: now, inputs },
+            current: Release { number: last + 1, begun: now, inputs },
             good: None,
             earlier: Vec::new(),
             told: BTreeMap::new(),
@@ -37,15 +41,33 @@ pub(super) fn with_inputs(
         return before.clone();
     }
     let again = before.good().filter(|good| good.inputs == inputs);
-    let newest = before.all().map(|release| release.number).max().unwrap_or_default();
     let current = match again {
         Some(good) => Release { begun: now, ..good.clone() },
-        None => Release { number: newest + 1, begun: now, inputs },
+        None => Release { number: newest(before) + 1, begun: now, inputs },
     };
     let mut earlier: Vec<Release> =
         before.all().filter(|release| release.number != current.number).cloned().collect();
     earlier.sort_by_key(|release| release.number);
     Releases { current, earlier, taken_back: false, restarts: 0, halted: None, ..before.clone() }
+}
+
+/// Returns the highest number of a workload's releases: the newest ones are always kept.
+fn newest(releases: &Releases) -> u64 {
+    releases.all().map(|release| release.number).max().unwrap_or_default()
+}
+
+/// Returns the highest number that a workload without a record ever had; 0 for a workload that had none.
+pub(super) fn last_number(key: &Key, given: Given<'_>) -> u64 {
+    given.current.ledger.last_releases.get(key).copied().unwrap_or_default()
+}
+
+/// Returns the highest number of each workload without a record in the next state.
+pub(super) fn last_numbers(given: Given<'_>, next: &Map<Key, Shared<Releases>>) -> BTreeMap<Key, u64> {
+    let mut last = given.current.ledger.last_releases.clone();
+    last.retain(|key, _| !next.contains_key(key));
+    let gone = given.current.releases.iter().filter(|(key, _)| !next.contains_key(*key));
+    last.extend(gone.map(|(key, releases)| (key.clone(), newest(releases))));
+    last
 }
 
 /// Drops the earlier releases that nobody needs: neither proven last, nor pinned or told to a cluster, nor among
@@ -65,7 +87,7 @@ mod tests {
 
     fn step(before: Option<&Releases>, inputs: u8) -> Releases {
         let key = Key::new("", "Workload", "shop", "web");
-        with_inputs(&key, before, ContentId([inputs; 20]), Timestamp::UNIX_EPOCH)
+        with_inputs(&key, before, 0, ContentId([inputs; 20]), Timestamp::UNIX_EPOCH)
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The copies that a workload has in each cluster of a state.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use berth_base::model::PickCursor;
@@ -20,7 +21,19 @@ pub(super) struct Places<'a> {
 
 impl<'a> Places<'a> {
     pub(super) fn of(state: &'a State) -> Places<'a> {
-        Places { state, owners: PlaceOwners::of(&state.decisions) }
+        Places { state, owners: PlaceOwners::of(state) }
+    }
+
+    /// Returns the copies of a workload that wait for the turn of another one, by cluster.
+    pub(super) fn handed_over_by(&self, key: &Key) -> BTreeMap<String, CopySet> {
+        let mut copies: BTreeMap<String, CopySet> = BTreeMap::new();
+        for ((cluster, object), _) in self.state.ledger.handed_over.iter().filter(|(_, owner)| *owner == key)
+        {
+            let path = path::of_object(object);
+            let content = self.state.folders.get(cluster).and_then(|folder| folder.get(path.as_str()));
+            copies.entry(cluster.clone()).or_default().extend(content.map(|content| (path.into(), *content)));
+        }
+        copies
     }
 
     /// Returns the places of one workload's objects.

@@ -17,6 +17,9 @@ pub(super) struct Sight<'a> {
     pub(super) picked: bool,
     pub(super) serves: bool,
     pub(super) have: CopySet,
+    /// Its copies that wait for the turn of the workload that takes them over. Nothing is wanted of them any more, and
+    /// its member reports on them too.
+    pub(super) handed_over: CopySet,
     pub(super) want: CopySet,
     pub(super) report: Option<CopyReport>,
     /// Nobody reported on the copies; they were proven earlier.
@@ -79,6 +82,9 @@ pub(super) fn sights<'a>(
         }
     }
     let name = WorkloadName::of(key);
+    for (cluster, copies) in current.handed_over_by(key) {
+        sights.entry(cluster).and_modify(|sight| sight.handed_over = copies);
+    }
     let mut known: BTreeMap<CopySet, Digest> = BTreeMap::new();
     let (mut facts, mut statuses) = (given.current.facts.cursor(), given.statuses.cursor());
     for (cluster, sight) in &mut sights {
@@ -90,14 +96,15 @@ pub(super) fn sights<'a>(
         if reported.is_none() && earlier.is_none() {
             continue;
         }
-        if !known.contains_key(&sight.have) {
-            let digest = copies::digest(sight.have.iter().map(|(path, id)| (&**path, *id)));
-            known.insert(sight.have.clone(), digest);
+        let all: CopySet = sight.have.iter().chain(&sight.handed_over).cloned().collect();
+        if !known.contains_key(&all) {
+            let digest = copies::digest(all.iter().map(|(path, id)| (&**path, *id)));
+            known.insert(all.clone(), digest);
         }
         // A report from before the cluster got its copies is about the same copies at an earlier time.
         let from = sight.removing.or(releases.reports_from(cluster));
         let is_stale = |since: Timestamp| from.is_some_and(|from| since < from);
-        let have = known.get(&sight.have);
+        let have = known.get(&all);
         let counts = |report: &CopyReport, since| !is_stale(since) && have == Some(&report.digest);
         let dated =
             reported.map(|(report, at)| (report, report.since.or(at).unwrap_or(given.now).min(given.now)));

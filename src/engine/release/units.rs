@@ -23,7 +23,8 @@ pub(super) fn advance<'a>(
     contents: &mut dyn Contents,
 ) -> Result<Vec<Advance>, ContentError> {
     let mut done: Vec<Advance> = Vec::new();
-    let mut proven: BTreeMap<&Key, bool> = BTreeMap::new();
+    // Whether others may go on after a workload.
+    let mut lets_go_on: BTreeMap<&Key, bool> = BTreeMap::new();
     for unit in in_order(workloads, given) {
         if let [workload] = unit.as_slice()
             && unasked.contains(&workload.key)
@@ -31,9 +32,10 @@ pub(super) fn advance<'a>(
         {
             continue;
         }
-        let steps = step(&unit, given, places, &proven, contents)?;
+        let steps = step(&unit, given, places, &lets_go_on, contents)?;
         for (workload, step) in unit.iter().zip(&steps) {
-            proven.insert(&workload.key, step.releases.as_ref().is_some_and(is_done));
+            let is_done = step.releases.as_ref().is_some_and(is_done);
+            lets_go_on.insert(&workload.key, is_done || !step.needs_proof);
         }
         done.extend(steps);
     }
@@ -75,7 +77,7 @@ fn step<'a>(
     unit: &[&'a Workload],
     given: Given<'a>,
     places: [&'a Places<'a>; 2],
-    proven: &BTreeMap<&Key, bool>,
+    lets_go_on: &BTreeMap<&Key, bool>,
     contents: &mut dyn Contents,
 ) -> Result<Vec<Advance>, ContentError> {
     let mut way = Way::Recorded;
@@ -94,7 +96,7 @@ fn step<'a>(
             join_together(&mut asked);
         }
         for one in &mut asked {
-            one.ask(given, desired, blocked(one.workload, given, proven), &ailing);
+            one.ask(given, desired, blocked(one.workload, given, lets_go_on), &ailing);
         }
         if way == Way::Recorded && unit.len() > 1 {
             (way, failure) = as_one(&asked, given);
@@ -118,6 +120,8 @@ fn step<'a>(
         let may_go_back = way != Way::Back && rolls_back && asked.iter().any(has_way_back);
         let mut steps: Vec<Advance> = Vec::new();
         for one in asked {
+            // A release that no cluster could prove is not proven by the others.
+            let settles = settles.filter(|_| one.needs_proof());
             steps.push(one.finish(given, desired, settles, contents));
         }
         let halt = steps.iter().filter_map(|step| step.releases.as_ref()?.halted.clone()).next();
@@ -157,7 +161,7 @@ fn is_done(releases: &Releases) -> bool {
 }
 
 /// Returns the reason why a workload must wait for another one.
-fn blocked(workload: &Workload, given: Given<'_>, proven: &BTreeMap<&Key, bool>) -> Option<String> {
+fn blocked(workload: &Workload, given: Given<'_>, lets_go_on: &BTreeMap<&Key, bool>) -> Option<String> {
     let orders = Orders::of(given.fleet, &workload.key);
     let is_frozen = |key: &&Key| given.fleet.workloads.get(*key).is_some_and(|workload| workload.frozen);
     if let Some(frozen) = orders.together().and_then(|all| all.into_iter().find(is_frozen)) {
@@ -165,7 +169,7 @@ fn blocked(workload: &Workload, given: Given<'_>, proven: &BTreeMap<&Key, bool>)
     }
     // One that stays as it is was not asked, and is as far as its record says.
     let recorded = |key: &Key| given.current.releases.get(key).is_none_or(|releases| is_done(releases));
-    let waits_for = |key: &&Key| !proven.get(*key).copied().unwrap_or_else(|| recorded(key));
+    let waits_for = |key: &&Key| !lets_go_on.get(*key).copied().unwrap_or_else(|| recorded(key));
     let first = orders.after().into_iter().find(waits_for)?;
     Some(format!("{first} goes first, and is not proven everywhere yet"))
 }
@@ -233,10 +237,10 @@ fn keep_together(asked: &mut [Asked<'_>]) {
     }
 }
 
-/// Returns the moment from which all workloads of a unit are proven.
+/// Returns the moment from which all workloads of a unit are proven, beside those that no cluster could prove.
 fn settles(asked: &[Asked<'_>]) -> Option<Timestamp> {
     let mut latest = None;
-    for one in asked.iter().filter(|one| !is_done(&one.course.releases)) {
+    for one in asked.iter().filter(|one| !is_done(&one.course.releases) && one.needs_proof()) {
         latest = latest.max(Some(one.settles()?));
     }
     latest

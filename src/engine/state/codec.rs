@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{State, releases_file};
+use super::{State, ledger_file, releases_file};
 use berth_base::codec::coded::Coded;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::model::encoding::{key, put_key};
@@ -40,6 +40,7 @@ pub fn encode(encoder: &mut Encoder, state: &State) {
         encoder.text(path);
         encoder.raw(&id.0);
     });
+    encoder.bytes(ledger_file::write(&state.ledger).as_bytes());
     encoder.number(state.format.number());
 }
 
@@ -59,9 +60,11 @@ pub fn decode(decoder: &mut Decoder<'_>) -> Option<State> {
         releases_file::read(text, &inputs).ok()
     })?;
     let kept = decoder.list(|decoder| Some((decoder.string()?, ContentId(decoder.raw()?))))?;
+    let ledger = ledger_file::read(decoder.bytes()?).ok()?.into();
     let format = DecisionFormat::of_number(decoder.number()?)?;
     Some(State {
         format,
+        ledger,
         decisions: decisions.into_iter().map(|one| (one.key.clone(), one)).collect(),
         folders,
         facts,

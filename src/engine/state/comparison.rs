@@ -33,21 +33,30 @@ pub struct PlaceOwners<'a> {
     decisions: &'a Map<Key, Decision>,
     /// Made when it is asked for first.
     by_path: OnceCell<Claims>,
+    /// The places whose copies wait for the turn of the workload that takes them over, by path and cluster.
+    handed_over: BTreeMap<String, BTreeMap<&'a str, Owner<'a>>>,
 }
 
 /// The objects at each path: their workloads, and their places among the workloads' objects.
 type Claims = BTreeMap<String, Vec<(Key, usize)>>;
 
-/// A workload with an object that may be at a place.
+/// A workload whose copy is at a place.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner<'a> {
+    pub key: &'a Key,
+    pub object: &'a ObjectId,
+}
+
+/// A workload with an object that may be at a place.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim<'a> {
     pub object: &'a ObjectId,
     pub decision: &'a Decision,
 }
 
 impl<'a> Comparison<'a> {
     pub fn of(current: &'a State, next: &'a State) -> Comparison<'a> {
-        Comparison { current, next, owners: PlaceOwners::of(&current.decisions), nothing: Folder::new() }
+        Comparison { current, next, owners: PlaceOwners::of(current), nothing: Folder::new() }
     }
 
     /// Returns all files that differ, by cluster and path. They are found anew: a first publication has one for each
@@ -71,11 +80,22 @@ impl<'a> Comparison<'a> {
 }
 
 impl<'a> PlaceOwners<'a> {
-    pub fn of(decisions: &'a Map<Key, Decision>) -> PlaceOwners<'a> {
-        PlaceOwners { decisions, by_path: OnceCell::new() }
+    /// The owners in a state.
+    pub fn of(state: &'a State) -> PlaceOwners<'a> {
+        let mut owners = PlaceOwners::by(&state.decisions);
+        for ((cluster, object), key) in &state.ledger.handed_over {
+            let by_cluster = owners.handed_over.entry(path::of_object(object)).or_default();
+            by_cluster.insert(cluster, Owner { key, object });
+        }
+        owners
     }
 
-    /// Returns the owners of these paths alone. The index is one of the decisions.
+    /// The owners by decisions alone.
+    pub fn by(decisions: &'a Map<Key, Decision>) -> PlaceOwners<'a> {
+        PlaceOwners { decisions, by_path: OnceCell::new(), handed_over: BTreeMap::new() }
+    }
+
+    /// The owners of these paths alone, by decisions. The index is one of the decisions.
     pub fn at<'p>(
         decisions: &'a Map<Key, Decision>,
         index: &ObjectIndex,
@@ -83,25 +103,35 @@ impl<'a> PlaceOwners<'a> {
     ) -> PlaceOwners<'a> {
         let paths: BTreeSet<&str> = paths.into_iter().collect();
         let by_path = claims(index.at(paths.iter().copied()), |path| paths.contains(path));
-        PlaceOwners { decisions, by_path: by_path.into() }
+        PlaceOwners { by_path: by_path.into(), ..PlaceOwners::by(decisions) }
     }
 
     /// Returns the workloads that put the object there. A workload whose copy failed counts only where no
     /// other one has a copy.
     pub fn holders(&self, cluster: &str, path: &str) -> Vec<Owner<'a>> {
-        let served = self.claims(path).filter(|owner| owner.decision.serves(cluster));
-        let (failed, sound): (Vec<_>, Vec<_>) = served.partition(|owner| owner.has_failed(cluster));
-        if sound.is_empty() { failed } else { sound }
+        if let Some(owner) = self.handing_over(cluster, path) {
+            return vec![owner];
+        }
+        let served = self.claims(path).filter(|claim| claim.decision.serves(cluster));
+        let (failed, sound): (Vec<_>, Vec<_>) = served.partition(|claim| claim.has_failed(cluster));
+        let holders = if sound.is_empty() { failed } else { sound };
+        holders.into_iter().map(|claim| Owner { key: &claim.decision.key, object: claim.object }).collect()
+    }
+
+    /// Returns the workload whose copy waits at a place for the turn of the one that takes it over.
+    pub fn handing_over(&self, cluster: &str, path: &str) -> Option<Owner<'a>> {
+        self.handed_over.get(path)?.get(cluster).copied()
     }
 
     /// Reports whether a workload's copy is at a place.
     pub fn owns(&self, key: &Key, cluster: &str, path: &str) -> bool {
-        self.holders(cluster, path).iter().any(|holder| holder.key() == key)
+        self.holders(cluster, path).iter().any(|holder| holder.key == key)
     }
 
     /// Reports whether no other workload has an object for a path.
     pub fn is_alone(&self, key: &Key, path: &str) -> bool {
         matches!(self.by_path().get(path).map(Vec::as_slice), Some([(only, _)]) if only == key)
+            && !self.handed_over.contains_key(path)
     }
 
     fn by_path(&self) -> &Claims {
@@ -109,24 +139,27 @@ impl<'a> PlaceOwners<'a> {
     }
 
     /// Returns the workloads with an object for a path, wherever they are placed.
-    pub fn claims(&self, path: &str) -> impl Iterator<Item = Owner<'a>> {
+    pub fn claims(&self, path: &str) -> impl Iterator<Item = Claim<'a>> {
         self.by_path().get(path).into_iter().flatten().filter_map(|(key, place)| {
             let decision = self.decisions.get(key)?;
-            Some(Owner { object: decision.objects.get(*place)?, decision })
+            Some(Claim { object: decision.objects.get(*place)?, decision })
         })
     }
 
     /// Returns the places of one workload's copies that the state really holds.
-    pub fn places(&self, key: &Key, state: &'a State) -> Vec<(&'a str, Arc<str>)> {
-        let Some(decision) = state.decisions.get(key) else { return Vec::new() };
-        let paths: Vec<Arc<str>> =
-            decision.objects.iter().map(|object| path::of_object(object).into()).collect();
-        let mut places = Vec::new();
+    pub fn places(&self, key: &Key, state: &'a State) -> Vec<(&'a str, &'a ObjectId)> {
+        let waits = state.ledger.handed_over.iter().filter(|(_, owner)| *owner == key);
+        let mut places: Vec<(&str, &ObjectId)> =
+            waits.map(|((cluster, object), _)| (cluster.as_str(), object)).collect();
+        let Some(decision) = state.decisions.get(key) else { return places };
+        let objects: Vec<(&ObjectId, String)> =
+            decision.objects.iter().map(|object| (object, path::of_object(object))).collect();
         for pick in &decision.picks {
             let Some(folder) = state.folders.get(&*pick.cluster) else { continue };
-            for path in paths.iter().filter(|path| folder.contains_key(*path)) {
-                if self.holders(&pick.cluster, path).iter().any(|holder| holder.decision.key == *key) {
-                    places.push((&*pick.cluster, path.clone()));
+            for (object, path) in objects.iter().filter(|(_, path)| folder.contains_key(path.as_str())) {
+                let is_handed_over = self.handing_over(&pick.cluster, path).is_some();
+                if !is_handed_over && self.owns(key, &pick.cluster, path) {
+                    places.push((&*pick.cluster, object));
                 }
             }
         }
@@ -150,12 +183,7 @@ fn claims<'d>(
     claims
 }
 
-impl<'a> Owner<'a> {
-    /// Returns the workload's key.
-    pub fn key(&self) -> &'a Key {
-        &self.decision.key
-    }
-
+impl Claim<'_> {
     fn has_failed(&self, cluster: &str) -> bool {
         let failures = &self.decision.failures;
         failures.iter().any(|failure| failure.cluster == cluster && failure.object == *self.object)

@@ -13,9 +13,13 @@ pub const DECISIONS: &str = "decisions";
 pub const FACTS: &str = "facts";
 pub const RELEASES: &str = "releases";
 pub const KEPT: &str = "kept";
+pub const LEDGER: &str = "ledger";
+
+/// The file of the ledger in its folder.
+pub const LEDGER_FILE: &str = "ledger.yaml";
 
 /// The folders that berth owns alone.
-pub const OWNED: [&str; 5] = [CLUSTERS, DECISIONS, FACTS, RELEASES, KEPT];
+pub const OWNED: [&str; 6] = [CLUSTERS, DECISIONS, FACTS, RELEASES, KEPT, LEDGER];
 
 /// Path parts in `kept/` are split, not cut, at this length, so that the source path can be decoded.
 const LONGEST_KEPT_PART: usize = 200;

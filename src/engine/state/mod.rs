@@ -2,7 +2,7 @@
 //!
 //! - [`decision`]: a decision ↔ the value in its file. [`decision_file`]: that file ↔ bytes.
 //! - [`placement_decision`]: files beside a decision for OCM's consumers. [`layout`]: paths on the branch.
-//! - [`releases_file`]: a workload's releases ↔ bytes.
+//! - [`releases_file`]: a workload's releases ↔ bytes. [`ledger`]: losses and approvals; [`ledger_file`]: them ↔ bytes.
 //! - [`decisions_json`]: all decisions as `berth decide -o json` prints them. [`codec`]: compact bytes.
 //! - [`decision_differences`]: the decisions of a pass beside those of the state that it became ↔ bytes.
 //! - [`comparison`]: the files that differ between two states, and their owners.
@@ -14,6 +14,8 @@ pub mod decision_differences;
 pub mod decision_file;
 pub mod decisions_json;
 pub mod layout;
+pub mod ledger;
+pub mod ledger_file;
 mod object_index;
 pub mod placement_decision;
 pub mod releases_file;
@@ -24,10 +26,13 @@ use std::collections::BTreeMap;
 
 use berth_base::model::map::Change;
 use berth_base::model::release::Releases;
-use berth_base::model::{ClusterStatus, ContentId, Decision, DecisionFormat, Folders, Key, Map, Shared};
+use berth_base::model::{
+    ClusterStatus, ContentId, Decision, DecisionFormat, Folder, Folders, Key, Map, Shared,
+};
 
-pub use comparison::{Comparison, FileDifference, Owner, PlaceOwners};
+pub use comparison::{Claim, Comparison, FileDifference, Owner, PlaceOwners};
 pub use decisions_json::{adopt, decisions_from_json, decisions_json};
+pub use ledger::Ledger;
 pub use object_index::ObjectIndex;
 
 /// A state, as read from a rendered commit or about to be written as one.
@@ -41,11 +46,25 @@ pub struct State {
     pub releases: Map<Key, Shared<Releases>>,
     /// The last good forms of unreadable source files, by source path.
     pub kept: BTreeMap<String, ContentId>,
+    /// The losses that are to come or came lately, and the approvals that were given.
+    pub ledger: Shared<Ledger>,
     /// The newest rules by which a decision was recorded, now or before.
     pub format: DecisionFormat,
 }
 
 impl State {
+    /// Reports whether a state is the same on the branch, beside the ledger. The branch has no folder without objects.
+    pub fn holds_the_same_as(&self, other: &State) -> bool {
+        let State { decisions, folders, facts, releases, kept, ledger: _, format: _ } = self;
+        let is_empty = |folder: Option<&Folder>| folder.is_none_or(|folder| folder.is_empty());
+        let mut changed = folders.changes(&other.folders);
+        *decisions == other.decisions
+            && *facts == other.facts
+            && *releases == other.releases
+            && *kept == other.kept
+            && changed.all(|one| is_empty(one.before) && is_empty(one.after))
+    }
+
     /// Sets the format: that of the current state, or `made` if a decision was made anew, by these rules.
     pub fn take_format(&mut self, current: &State, made: DecisionFormat) {
         let is_new = |one: Change<'_, Key, Decision>| {

@@ -34,7 +34,8 @@ pub fn is_one(path: &str) -> bool {
         .is_some_and(|rest| rest.strip_prefix(GROUP).is_some_and(|rest| rest.starts_with('_')))
 }
 
-fn is_placement(key: &Key) -> bool {
+/// Reports whether a key is one of a Placement, whose decision others may consume.
+pub fn is_placement(key: &Key) -> bool {
     &*key.group == GROUP && &*key.kind == "Placement"
 }
 

@@ -24,22 +24,12 @@ pub const GATE: &str = "Berth-Gate";
 pub const PROCESSED: &str = "Berth-Processed";
 /// The commit whose access rules held, where the source is not new.
 pub const RULES: &str = "Berth-Rules";
-/// A removal that was held before.
-pub const RETRIED: &str = "Berth-Retried";
-/// A removal that is held now.
+/// A workload that is held: the digest that approves its change, its kind and its name.
 pub const HELD: &str = "Berth-Held";
 /// An approval that counted for this commit, and counts no more.
 pub const USED_APPROVAL: &str = "Berth-Used-Approval";
 /// The rendered commit whose state this one restores.
 pub const ROLLBACK: &str = "Berth-Rollback";
-/// A workload that lost something.
-pub const REMOVED: &str = "Berth-Removed";
-/// The last publication that removed something: its id and its moment.
-pub const REMEMBERS: &str = "Berth-Remembers";
-/// A deadline that came with the commit's change, or passed with it.
-pub const DEADLINE: &str = "Berth-Deadline";
-/// A commit with deadlines that wait: its id, and the last of them.
-pub const AWAITS: &str = "Berth-Awaits";
 
 /// The `Name: value` lines of a message's last paragraph.
 pub fn paragraph(message: &str) -> impl Iterator<Item = (&str, &str)> {

@@ -18,7 +18,7 @@ use crate::verify::trust;
 use berth_base::codec::Encoder;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use berth_base::model::{Map, Timestamp};
-use berth_engine::gate::Held;
+use berth_engine::gate::{Held, HeldRecord};
 use berth_engine::hub_objects::Shown;
 use berth_engine::plan::Plan;
 use berth_engine::report::SummaryInputs;
@@ -212,7 +212,7 @@ fn attempt_pass(
         None => None,
     };
     let statuses = read_listed(&repo, refs, &asked, &mut cache.statuses);
-    let reports = Reports::of(&repo, statuses, refs, &settings.limits.member_labels(), current.as_ref())?;
+    let reports = Reports::of(&repo, statuses, refs, &settings.limits.labels, current.as_ref())?;
     let start = StepInputs {
         name: &name,
         source,
@@ -229,17 +229,7 @@ fn attempt_pass(
     };
     let next = next_commit::step(&repo, start)?;
     let NextCommit {
-        drafted,
-        rules,
-        inputs,
-        built,
-        state,
-        held,
-        records,
-        plan,
-        rollout_steps,
-        mut diagnostics,
-        ..
+        drafted, rules, inputs, built, state, held, plan, rollout_steps, mut diagnostics, ..
     } = next;
     if cache.is_damaged() {
         return Err(PassError::DamagedCache);
@@ -276,7 +266,7 @@ fn attempt_pass(
         errors: diagnostics.errors().count(),
         warnings: diagnostics.iter().filter(|d| d.severity == Severity::Warning).count(),
         result: if held.is_empty() { outcome.word() } else { "held" }.to_owned(),
-        held: records.iter().map(ToString::to_string).collect(),
+        held: held.iter().map(|held| HeldRecord::of(held).to_string()).collect(),
         rules,
     };
     let seconds = inputs.now.as_second();

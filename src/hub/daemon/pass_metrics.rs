@@ -202,7 +202,7 @@ impl PassMeter {
             self.problems.get_or_create(&[("severity", label)]).set(number(count));
         }
         self.held_workloads.known().set(number(passed.held.len()));
-        let removals = passed.held.iter().map(|held| held.pairs.len()).sum();
+        let removals = passed.held.iter().map(|held| held.places.len()).sum();
         self.held_removals.known().set(number(removals));
         self.show_fleet(&passed.standing);
         self.show_members(now);

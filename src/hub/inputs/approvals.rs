@@ -4,21 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::InputError;
 use super::gate_inputs::{Basis, Step};
-use crate::publish::{source_trailers, trailers};
+use crate::publish::source_trailers;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{Digest, Timestamp};
 use berth_engine::gate::messages::ALLOW_DELETE;
-use berth_engine::gate::{Approved, Held, Verdict};
+use berth_engine::gate::{Approved, Held, Span, Verdict};
+use berth_engine::state::ledger::GivenApproval;
 use berth_git::{CommitId, CommitInfo, Repo};
+
+/// The time for which an approval in a commit's message counts, from the pass that reads it.
+const COUNTS_FOR: Span = Span::hours(7 * 24);
 
 /// The approvals people gave.
 #[derive(Debug, Default)]
 pub(super) struct Approvals {
-    /// The approvals that count now.
-    pub(super) counting: BTreeSet<Digest>,
     pub(super) expired: BTreeMap<Digest, Timestamp>,
-    /// The commits with approvals in trailers.
-    commits: BTreeMap<Digest, CommitId>,
+    /// The approvals in the messages of commits that no pass has read.
+    pub(super) in_messages: BTreeMap<Digest, GivenApproval>,
+    /// The approvals that earlier passes read and that nothing used yet.
+    kept: BTreeMap<Digest, GivenApproval>,
     /// The places of approvals in files.
     files: BTreeMap<Digest, Pos>,
     pub(super) diagnostics: Diagnostics,
@@ -26,21 +30,18 @@ pub(super) struct Approvals {
 
 impl Approvals {
     pub(super) fn gather(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Approvals, InputError> {
-        let mut approvals = Approvals::default();
+        let kept = step.states.current.ledger.approvals.clone();
+        let mut approvals = Approvals { kept, ..Approvals::default() };
         for approval in step.files {
             if approval.expires > step.now {
-                approvals.counting.insert(approval.digest);
                 approvals.files.insert(approval.digest, approval.origin.clone());
             } else {
                 approvals.expired.insert(approval.digest, approval.expires);
             }
         }
         for commit in new_commits(repo, step.source, basis.since)? {
-            let (values, counts): (Vec<String>, bool) = match &basis.limits.recall {
-                Some(recall) => (source_trailers::values(&commit.message, ALLOW_DELETE), recall.trailers),
-                None => (trailers::values(&commit.message, ALLOW_DELETE).map(str::to_owned).collect(), true),
-            };
-            if !counts {
+            let values = source_trailers::values(&commit.message, ALLOW_DELETE);
+            if !basis.limits.trailers {
                 approvals.diagnostics.extend(switched_off(&commit, &values));
                 continue;
             }
@@ -48,11 +49,11 @@ impl Approvals {
             for value in values {
                 match value.parse() {
                     Ok(digest) => {
-                        approvals.counting.insert(digest);
-                        approvals.commits.insert(digest, commit.id);
+                        let (commit, until) = (commit.id.to_string(), COUNTS_FOR.after(step.now));
+                        approvals.in_messages.insert(digest, GivenApproval { commit, until });
                     }
                     Err(()) => approvals.diagnostics.push(Diagnostic::warning(
-                        in_commit(commit.id),
+                        in_commit(&commit.id.to_string()),
                         format!(
                             "`{ALLOW_DELETE}` must have the 32 digits that berth printed for the removal"
                         ),
@@ -61,6 +62,11 @@ impl Approvals {
             }
         }
         Ok(approvals)
+    }
+
+    /// Returns the approvals in files that count now.
+    pub(super) fn in_files(&self) -> BTreeSet<Digest> {
+        self.files.keys().copied().collect()
     }
 
     /// Says what is held and what was let pass, and what became of approvals that did nothing.
@@ -84,35 +90,32 @@ impl Approvals {
             verdict.approved.iter().any(|approved| approved.digests.contains(digest))
                 || verdict.held.iter().any(|held| held.spent.contains(digest))
         };
-        let commits = self.commits.iter().filter(|_| rollback.is_none());
-        let commits = commits.map(|(digest, commit)| (digest, in_commit(*commit)));
+        let commits = self.in_messages.iter().filter(|_| rollback.is_none());
+        let commits = commits.map(|(digest, given)| (digest, in_commit(&given.commit)));
         // A file may lie there for long, and matters only while something waits for an approval.
         let files = self.files.iter().filter(|_| !verdict.held.is_empty());
         let files = files.map(|(digest, at)| (digest, at.clone()));
         for (digest, at) in commits.chain(files).filter(|(digest, _)| !matched(digest)) {
             let message = match used.get(digest) {
                 Some(seq) => format!("the approval `{digest}` was already used, by publication {seq}"),
-                None => format!("the approval `{digest}` matches no removal"),
+                None => format!("the approval `{digest}` matches no removal now"),
             };
-            let hint = "a removal's digest changes with what it removes; `berth plan` prints it";
+            let hint = "a removal's digest changes with what it removes, and `berth plan` prints it; an approval in a \
+                        commit's message counts for a week";
             diagnostics.push(Diagnostic::warning(at, message).hint(hint));
         }
     }
 
     fn approved(&self, approved: &Approved) -> Diagnostic {
-        let given = |digest: &&Digest| self.counting.contains(*digest);
+        let by = |digest: &Digest| {
+            let in_message = self.in_messages.get(digest).or_else(|| self.kept.get(digest));
+            let in_message = in_message.map(|given| in_commit(&given.commit).to_string());
+            Some((in_message.or_else(|| Some(self.files.get(digest)?.file.to_string()))?, *digest))
+        };
+        let given = approved.digests.iter().find_map(by);
+        let (by, digest) = given.map_or_else(Default::default, |(by, digest)| (by, digest.to_string()));
         let key = &approved.key;
-        let Some(digest) = approved.digests.iter().find(given) else {
-            return Diagnostic::note(format!(
-                "{key}: its removals were approved when their deadline was set"
-            ));
-        };
-        let by = match (self.commits.get(digest), self.files.get(digest)) {
-            (Some(commit), _) => in_commit(*commit).to_string(),
-            (None, Some(at)) => at.file.to_string(),
-            (None, None) => "somebody".to_owned(),
-        };
-        let what = if approved.pairs.is_empty() { "its placement is" } else { "its removals are" };
+        let what = if approved.places.is_empty() { "its placement is" } else { "its removals are" };
         Diagnostic::note(format!("{key}: {what} approved by {by} (`{digest}`, which counts once)"))
     }
 }
@@ -133,7 +136,7 @@ fn misplaced(commit: &CommitInfo, counting: usize) -> Option<Diagnostic> {
          `{ALLOW_DELETE}: ` and the digest; `git interpret-trailers --parse` shows the trailers of a \
          message"
     );
-    Some(Diagnostic::warning(in_commit(commit.id), message).hint(hint))
+    Some(Diagnostic::warning(in_commit(&commit.id.to_string()), message).hint(hint))
 }
 
 /// Warns of approvals in a message where the daemon takes files only.
@@ -143,11 +146,11 @@ fn switched_off(commit: &CommitInfo, values: &[String]) -> Option<Diagnostic> {
          --no-approval-trailers"
     );
     let hint = "approve with a file under approvals/";
-    (!values.is_empty()).then(|| Diagnostic::warning(in_commit(commit.id), message).hint(hint))
+    (!values.is_empty()).then(|| Diagnostic::warning(in_commit(&commit.id.to_string()), message).hint(hint))
 }
 
-fn in_commit(commit: CommitId) -> Pos {
-    Pos::file(format!("commit {}", commit.short()))
+fn in_commit(commit: &str) -> Pos {
+    Pos::file(format!("commit {}", commit.get(..12).unwrap_or(commit)))
 }
 
 /// The source commits that no pass has seen.

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 use super::error::InputError;
 use crate::publish::{CurrentState, Processed, Trailers};
-use berth_base::model::{Approval, Key, LabelKeys, Timestamp};
-use berth_engine::gate::{EditAlone, HeldRecord, Limits, Outlook};
+use berth_base::model::{Approval, Decision, Key, LabelKeys, Map, Timestamp};
+use berth_engine::gate::{Limits, Outlook};
 use berth_engine::policy_tests::Failed;
-use berth_engine::state::Comparison;
+use berth_engine::state::{Comparison, State};
 use berth_git::CommitId;
-use berth_git::protocol::trailers::{GATE, HELD, PROCESSED, RETRIED, RULES};
+use berth_git::protocol::trailers::{GATE, PROCESSED, RULES};
 
 /// The inputs of a verdict besides the source and the rendered branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,8 +20,6 @@ pub struct Basis {
     pub limits: Limits,
     /// The source commit that was processed last.
     pub since: Option<CommitId>,
-    /// The removals held then.
-    pub retried: Vec<HeldRecord>,
     /// The commit whose access rules held then.
     pub rules: Option<CommitId>,
 }
@@ -30,19 +28,26 @@ pub struct Basis {
 #[derive(Clone, Copy)]
 pub struct Step<'a> {
     pub source: CommitId,
+    /// The current state, and the desired one.
     pub states: &'a Comparison<'a>,
+    /// The first step towards the desired state.
+    pub first: &'a State,
     /// The workloads whose new placement makes policy tests fail.
     pub failing: &'a BTreeMap<Key, Failed>,
     /// The approvals among the source's files.
     pub files: &'a [Approval],
     pub now: Timestamp,
-    /// The rendered branch, where earlier approvals and states are looked up.
-    pub rendered: Option<&'a CurrentState>,
+    /// The rendered branch, where earlier states are looked up.
+    pub rendered: &'a CurrentState,
     /// Decides with the edit alone, to tell causes apart. Asked only where something is removed.
-    pub edit_alone: Option<&'a dyn Fn() -> EditAlone>,
-    /// Looks ahead to a moment for the deadlines of the source, and where the source is new for those of the
-    /// one before it. Asked only where there may be any.
+    pub edit_alone: &'a dyn Fn() -> Vec<Map<Key, Decision>>,
+    /// Looks ahead to a moment for the deadlines of the source, and of the one before it.
+    /// Asked only where there may be any.
     pub outlook: Option<&'a dyn Fn(Timestamp) -> Result<Outlook, InputError>>,
+    /// Returns what goes as one with a workload or a placement.
+    pub together: &'a dyn Fn(&Key) -> Vec<Key>,
+    /// Reports whether workloads follow a placement.
+    pub is_followed: &'a dyn Fn(&Key) -> bool,
 }
 
 impl std::fmt::Debug for Step<'_> {
@@ -60,16 +65,15 @@ impl Basis {
         processed: Option<&Processed>,
     ) -> Basis {
         let commit = rendered.map(|rendered| rendered.commit);
-        let (since, lines, rules) =
-            match (processed.filter(|processed| processed.rendered == commit), rendered) {
-                (Some(processed), _) => (Some(processed.source), processed.held.clone(), processed.rules),
-                (None, Some(rendered)) => {
-                    let (source, trailers) = (rendered.trailers.source, &rendered.trailers);
-                    (source, all(trailers, HELD), source.and_then(|source| rules_of(trailers, source)))
-                }
-                (None, None) => (None, Vec::new(), None),
-            };
-        Basis { limits: limits.clone(), since, retried: records(&lines), rules }
+        let (since, rules) = match (processed.filter(|processed| processed.rendered == commit), rendered) {
+            (Some(processed), _) => (Some(processed.source), processed.rules),
+            (None, Some(rendered)) => {
+                let (source, trailers) = (rendered.trailers.source, &rendered.trailers);
+                (source, source.and_then(|source| rules_of(trailers, source)))
+            }
+            (None, None) => (None, None),
+        };
+        Basis { limits: limits.clone(), since, rules }
     }
 
     /// The commit whose access rules hold for a source: the one before it, and as long as it is the newest,
@@ -84,7 +88,6 @@ impl Basis {
         Some(Basis {
             limits: one(GATE)?.parse().ok()?,
             since: one(PROCESSED).and_then(|id| id.parse().ok()),
-            retried: records(&all(trailers, RETRIED)),
             rules: one(RULES).and_then(|id| id.parse().ok()),
         })
     }
@@ -92,8 +95,7 @@ impl Basis {
 
 /// The labels that members may report, by what a rendered commit says.
 pub fn labels_of(trailers: &Trailers) -> LabelKeys {
-    let recall = Basis::of_trailers(trailers).and_then(|basis| basis.limits.recall);
-    recall.map(|recall| recall.labels).unwrap_or_default()
+    Basis::of_trailers(trailers).map(|basis| basis.limits.labels).unwrap_or_default()
 }
 
 /// The commit whose access rules a rendered commit was made under.
@@ -101,15 +103,6 @@ pub fn rules_of(trailers: &Trailers, source: CommitId) -> Option<CommitId> {
     Basis::of_trailers(trailers)?.rules_for(source)
 }
 
-/// Returns the removals held when a rendered commit was made.
-pub(crate) fn held_in(trailers: &Trailers) -> Vec<HeldRecord> {
-    records(&all(trailers, HELD))
-}
-
 fn all(trailers: &Trailers, name: &str) -> Vec<String> {
     trailers.others.iter().filter(|(found, _)| found == name).map(|(_, value)| value.clone()).collect()
-}
-
-fn records(lines: &[String]) -> Vec<HeldRecord> {
-    lines.iter().filter_map(|line| line.parse().ok()).collect()
 }

@@ -9,7 +9,6 @@ mod build_cache;
 mod causes;
 mod copy_reports;
 pub mod current_state;
-mod deadlines;
 mod error;
 pub mod gate;
 pub mod gate_inputs;

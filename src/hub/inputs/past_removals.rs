@@ -1,110 +1,72 @@
-//! The removals of earlier publications in the window, read from the rendered branch.
-//!
-//! Each publication that removes something names the workloads in its trailers. What they lost is read from
-//! the trees before and after it, so that trailers stay short, and only where something is removed now.
+//! The publications of the window that carried out losses: the ledger names them, and their trees say what there was.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::error::InputError;
-use crate::publish::ledger::{self, Own};
+use crate::publish::prune_permits::{Own, own_at};
 use berth_base::model::{Decision, Key, Timestamp, path};
-use berth_engine::gate::window::{Losses, Paths, Place, WorkloadPlaces};
-use berth_engine::gate::{PastPublication, Removed};
-use berth_engine::state::{decision_file, layout};
-use berth_git::protocol::trailers::{REMEMBERS, REMOVED};
+use berth_engine::gate::PastPublication;
+use berth_engine::gate::window::{Paths, Taken, WorkloadPlaces};
+use berth_engine::state::ledger::{Loss, Place, Stage};
+use berth_engine::state::{Ledger, decision_file, layout};
 use berth_git::{CommitId, EntryKind, Repo, TreeId};
 
-/// The most publications of the window that are looked at.
-const MOST_PASTS: usize = 5_000;
-
-/// The publications up to `rendered` that removed something after `since`, newest first. `losing` are the
-/// clusters that lose something now.
-pub(super) fn pasts<'c>(
+/// The publications that carried out a loss found after `since`, newest first. `losing` are the clusters that lose
+/// something now.
+pub(super) fn pasts(
     repo: &Repo,
-    rendered: CommitId,
+    ledger: &Ledger,
     since: Timestamp,
-    losing: impl Iterator<Item = &'c String>,
+    losing: &BTreeSet<&str>,
 ) -> Result<Vec<PastPublication>, InputError> {
-    let mut trees = Trees { repo, paths: BTreeMap::new() };
-    let mut clusters: BTreeSet<String> = losing.cloned().collect();
-    let mut pasts = Vec::new();
-    let mut next = last_removing(repo, rendered)?;
-    while let Some((commit, _)) = next.filter(|(_, moment)| *moment > since && pasts.len() < MOST_PASTS) {
-        let Some((id, after)) = ledger::own_at(repo, commit)?.filter(|(id, _)| *id == commit) else { break };
-        next = pointer(&after);
-        let parent = repo.commit(id)?.parents.first().copied();
-        let before = parent.map_or(Ok(None), |parent| ledger::own_at(repo, parent))?;
-        let Some((_, before)) = before else { break };
-        let mut past = PastPublication::default();
-        for removed in removed_by(&after) {
-            let Some(had) = trees.decision(before.root, &removed.key)? else { continue };
-            let has = trees.decision(after.root, &removed.key)?;
-            let places = lost(&had, has.as_ref());
-            clusters.extend(places.iter().map(|(cluster, _)| cluster.clone()));
-            let mut whole = whole(&had);
-            whole.clusters.retain(|cluster| had.pick(cluster).is_some_and(|pick| !pick.held));
-            past.had.insert(removed.key.clone(), whole);
-            past.took.push(Losses { removed, places });
+    let mut by_commit: BTreeMap<&str, Vec<(&Place, &Loss)>> = BTreeMap::new();
+    for (place, loss) in &ledger.losses {
+        if let Stage::Gone { before } = &loss.stage
+            && loss.since > since
+        {
+            by_commit.entry(before).or_default().push((place, loss));
         }
-        past.folders = trees.folders(before.root, &clusters)?;
-        pasts.push(past);
     }
-    Ok(pasts)
+    let mut trees = Trees { repo, paths: BTreeMap::new() };
+    let mut pasts: Vec<(Own, PastPublication)> = Vec::new();
+    for (before, losses) in &by_commit {
+        // A shallow clone may lack it: then its losses count no more.
+        let Some(commit) = before.parse().ok().filter(|commit: &CommitId| repo.has_commit(*commit)) else {
+            continue;
+        };
+        let Some((_, own)) = own_at(repo, commit)? else { continue };
+        let mut past = PastPublication::default();
+        for owner in losses.iter().map(|(_, loss)| &loss.owner).collect::<BTreeSet<&Key>>() {
+            let Some(had) = trees.decision(own.root, owner)? else { continue };
+            past.had.insert(owner.clone(), whole(&had));
+        }
+        let taken = |(place, loss): &(&Place, &Loss)| Taken {
+            place: (*place).clone(),
+            cause: loss.cause.clone(),
+            exempt: loss.exempt,
+        };
+        past.took = losses.iter().map(taken).collect();
+        pasts.push((own, past));
+    }
+    pasts.sort_by_key(|(own, _)| Reverse(own.trailers.seq));
+    // A state of before tells of all clusters that lost something since.
+    let mut clusters: BTreeSet<String> = losing.iter().map(|cluster| (*cluster).to_owned()).collect();
+    for (own, past) in &mut pasts {
+        clusters.extend(past.took.iter().map(|taken| taken.place.0.clone()));
+        past.folders = trees.folders(own.root, &clusters)?;
+    }
+    Ok(pasts.into_iter().map(|(_, past)| past).collect())
 }
 
-/// The pointer that the next commit carries, so that nobody walks through all commits of the window.
-pub(super) fn carried(
-    repo: &Repo,
-    rendered: CommitId,
-    since: Timestamp,
-) -> Result<Option<(&'static str, String)>, InputError> {
-    let last = last_removing(repo, rendered)?.filter(|(_, moment)| *moment > since);
-    Ok(last.map(|(commit, moment)| (REMEMBERS, format!("{commit} {moment}"))))
-}
-
-/// The last publication up to a commit that removed something, and its moment.
-fn last_removing(repo: &Repo, rendered: CommitId) -> Result<Option<(CommitId, Timestamp)>, InputError> {
-    let Some((id, own)) = ledger::own_at(repo, rendered)? else { return Ok(None) };
-    let is_one = !removed_by(&own).is_empty();
-    Ok(if is_one { own.trailers.now.map(|now| (id, now)) } else { pointer(&own) })
-}
-
-fn pointer(own: &Own) -> Option<(CommitId, Timestamp)> {
-    let (_, value) = own.trailers.others.iter().find(|(name, _)| name == REMEMBERS)?;
-    let (commit, moment) = value.split_once(' ')?;
-    Some((commit.parse().ok()?, moment.parse().ok()?))
-}
-
-fn removed_by(own: &Own) -> Vec<Removed> {
-    let lines = own.trailers.others.iter().filter(|(name, _)| name == REMOVED);
-    lines.filter_map(|(_, value)| value.parse().ok()).collect()
-}
-
+/// Returns the places of a decision, without those whose removal was held then.
 fn whole(decision: &Decision) -> WorkloadPlaces {
-    let serving = decision.picks.iter().filter(|pick| !pick.pending);
+    let serving = decision.picks.iter().filter(|pick| !pick.pending && !pick.held);
     WorkloadPlaces {
         clusters: serving.map(|pick| pick.cluster.to_string()).collect(),
-        paths: paths_of(decision).collect(),
+        paths: decision.objects.iter().map(|object| path::of_object(object).into()).collect(),
     }
-}
-
-fn paths_of(decision: &Decision) -> impl Iterator<Item = Arc<str>> {
-    decision.objects.iter().map(|object| path::of_object(object).into())
-}
-
-/// The places that a decision had and its successor has not.
-fn lost(had: &Decision, has: Option<&Decision>) -> Vec<Place> {
-    let had = whole(had);
-    let has = has.map(whole).unwrap_or_default();
-    let stays: BTreeSet<&Arc<str>> = has.paths.iter().collect();
-    let mut lost = Vec::new();
-    for cluster in &had.clusters {
-        let served = has.clusters.contains(cluster);
-        let gone = had.paths.iter().filter(|path| !(served && stays.contains(path)));
-        lost.extend(gone.map(|path| (cluster.clone(), path.clone())));
-    }
-    lost
 }
 
 /// Reads parts of rendered trees. Clusters share most of their folders.

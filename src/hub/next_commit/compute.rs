@@ -1,5 +1,7 @@
 //! The computation of a step, which proofs repeat.
 
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::mem;
 
 use crate::inputs::gate::{self, Gated};
@@ -9,11 +11,14 @@ use crate::publish::rollout_steps::{self, RolloutStep};
 use crate::publish::{self, CurrentState, PublishError, Published, Stamp, Summary, Trailers};
 use berth_base::diag::Diagnostics;
 use berth_base::model::release::RecordFormat;
-use berth_base::model::{ClusterStatus, ContentError, DecisionFormat, Map, Shared, Timestamp};
-use berth_engine::gate::{Deadline, Held, HeldRecord, Outlook};
+use berth_base::model::{
+    ClusterStatus, ContentError, DecisionFormat, Fleet, Key, Map, Placement, Shared, Source, Timestamp,
+};
+use berth_engine::gate::{Deadline, Held, Outlook, Verdict, without_gate};
 use berth_engine::pipeline::Built;
 use berth_engine::plan::{Plan, plan_of};
 use berth_engine::policy_tests::failing_workloads;
+use berth_engine::release::policy::Orders;
 use berth_engine::state::{Comparison, State};
 use berth_git::{CommitId, GitContents, GitError, Identity, Repo};
 
@@ -64,8 +69,6 @@ pub struct NextCommit {
     pub held: Vec<Held>,
     /// The deadlines that the change brings and that are not held.
     pub deadlines: Vec<Deadline>,
-    /// The records of held removals for the next step.
-    pub records: Vec<HeldRecord>,
     pub plan: Plan,
     pub rollout_steps: Vec<RolloutStep>,
     /// The findings of policy tests, where the step is rehearsed.
@@ -140,23 +143,13 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
     let (mut inputs, built, rules) = read_and_build(repo, &mut given, &mut contents)?;
     let mut objects = inputs.take_object_index();
     repo.progress().begin("comparing with the current state");
-    let states = Comparison::of(&inputs.current, &built.state);
+    let states = Comparison::of(&inputs.current, &built.desired);
     let step = Unjudged { repo, given: &given, inputs: &inputs, built: &built, states: &states };
     let gated = step.ask_gate()?;
-    let records = gated.verdict.records();
-    let (held, deadlines) = (gated.verdict.held, gated.verdict.deadlines);
-    let mut planned = |states: &Comparison<'_>| {
-        objects.update(&states.next.decisions);
-        plan_of(states, &objects)
-    };
-    let (state, plan) = match gated.verdict.state {
-        Some(mut state) => {
-            state.take_format(&inputs.current, inputs.decision_format);
-            let plan = planned(&Comparison::of(&inputs.current, &state));
-            (state, plan)
-        }
-        None => (built.state.clone(), planned(&states)),
-    };
+    let Verdict { held, deadlines, mut state, .. } = gated.verdict;
+    state.take_format(&inputs.current, inputs.decision_format);
+    objects.update(&state.decisions);
+    let plan = plan_of(&Comparison::of(&inputs.current, &state), &objects);
     let mut told = inputs.diagnostics.clone();
     told.extend(built.diagnostics.iter().cloned());
     told.extend(gated.diagnostics);
@@ -165,7 +158,6 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
     let stamp = Stamp {
         identity: given.identity.clone(),
         trailers: gated.trailers,
-        must_record: gated.must_record,
         ..Stamp::new(given.source, info.subject(), info.seconds, inputs.now)
     };
     let summary = Summary::of(&plan, given.current.is_none());
@@ -187,7 +179,6 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
         state,
         held,
         deadlines,
-        records,
         plan,
         rollout_steps,
         diagnostics,
@@ -204,36 +195,63 @@ struct Unjudged<'a> {
 }
 
 impl Unjudged<'_> {
-    /// Asks the gate about the step. The first commit removes nothing, so the gate is not asked.
+    /// Asks the gate about the change. The first commit removes nothing, so the gate is not asked.
     fn ask_gate(&self) -> Result<Gated, NextCommitError> {
         let Unjudged { repo, given, inputs, built, states } = *self;
         let basis = match &given.outside {
             Outside::Now { basis, gated, .. } => gated.then(|| basis.clone()),
             Outside::Recorded { trailers, .. } => Basis::of_trailers(trailers),
         };
-        let (Some(basis), Some(rendered)) = (basis, given.current) else { return Ok(Gated::default()) };
-        let edit_alone = || inputs.edit_alone(&built.state.facts, rendered.trailers.now);
+        let (Some(basis), Some(rendered)) = (basis, given.current) else {
+            let state = without_gate(states.current, &built.state);
+            let verdict = Verdict { state, ..Verdict::default() };
+            return Ok(Gated { verdict, ..Gated::default() });
+        };
+        let edit_alone = || inputs.edit_alone(&built.desired.facts, rendered.trailers.now);
+        let followed: OnceCell<BTreeSet<Key>> = OnceCell::new();
+        let is_followed =
+            |key: &Key| followed.get_or_init(|| followed_placements(&built.fleet)).contains(key);
+        let together = |key: &Key| self.together(key);
         let edited = basis.since != Some(given.source);
         let outlook = |until| self.outlook(&basis, until);
         let findings = inputs.holding_findings(built, edited);
-        let failing = failing_workloads(&findings, &inputs.current.decisions, &built.state.decisions);
+        let failing = failing_workloads(&findings, &inputs.current.decisions, &built.desired.decisions);
         let step = Step {
             source: given.source,
             states,
+            first: &built.state,
             failing: &failing,
             files: &built.fleet.approvals,
             now: inputs.now,
-            rendered: Some(rendered),
-            edit_alone: edited.then_some(&edit_alone),
+            rendered,
+            edit_alone: &edit_alone,
             outlook: built.next_change.map(|_| &outlook as &dyn Fn(Timestamp) -> _),
+            together: &together,
+            is_followed: &is_followed,
         };
         Ok(gate::ask(repo, &step, &basis)?)
+    }
+
+    /// Returns what is held with a workload: the workloads of its rollout policy, and the placements that it follows, where
+    /// their decisions lose clusters. Others may read these decisions, and remove what they have there.
+    fn together(&self, key: &Key) -> Vec<Key> {
+        let Unjudged { built, states, .. } = *self;
+        let of_policy = Orders::of(&built.fleet, key).together().into_iter().flatten().cloned();
+        let loses = |placement: &&Placement| {
+            let [before, after] =
+                [states.current, states.next].map(|state| state.decisions.get(&placement.key));
+            before.is_some_and(|before| {
+                before.picked().any(|pick| !after.is_some_and(|after| after.has(&pick.cluster)))
+            })
+        };
+        let followed = placements_of(&built.fleet, key).filter(loses).map(|placement| placement.key.clone());
+        of_policy.chain(followed).collect()
     }
 
     /// Returns the deadlines to come, and for a new source also those of the source before it.
     fn outlook(&self, basis: &Basis, until: Timestamp) -> Result<Outlook, InputError> {
         let Unjudged { repo, given, inputs, built, .. } = *self;
-        let (facts, now) = (&built.state.facts, inputs.now);
+        let (facts, now) = (&built.desired.facts, inputs.now);
         let with_change = inputs.ahead(facts, facts, now, until);
         let before = basis.since.filter(|since| *since != given.source && repo.has_commit(*since));
         let without_change = match before.filter(|_| !with_change.is_empty()) {
@@ -244,8 +262,23 @@ impl Unjudged<'_> {
             }
             None => Vec::new(),
         };
-        Ok(Outlook { with_change, without_change, until: None })
+        Ok(Outlook { with_change, without_change })
     }
+}
+
+/// Returns the placements that workloads follow.
+fn followed_placements(fleet: &Fleet) -> BTreeSet<Key> {
+    let follows = fleet.placements.values().flat_map(|follower| placements_of(fleet, &follower.key));
+    follows.map(|placement| placement.key.clone()).collect()
+}
+
+/// Returns the placements that a workload follows.
+fn placements_of<'f>(fleet: &'f Fleet, key: &Key) -> impl Iterator<Item = &'f Placement> {
+    let follow = fleet.placements.get(key).and_then(|follower| match &follower.source {
+        Source::Follows(follow) => Some(follow),
+        Source::Own(_) => None,
+    });
+    follow.into_iter().flat_map(|follow| &follow.placements).filter_map(|wanted| fleet.find(wanted))
 }
 
 /// Returns the newest format of a state's records of releases.

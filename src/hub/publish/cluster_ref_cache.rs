@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::PublishError;
-use super::ledger::LedgerCache;
+use super::prune_permits::PermitCache;
 use super::rendered_state::CurrentState;
 use berth_base::model::applier::BERTH;
 use berth_base::model::{Cluster, Map, Shared, Timestamp};
@@ -21,7 +21,7 @@ pub struct ClusterRefCache {
     pub(super) folders: Map<String, report::Published>,
     pub(super) sound: Sound,
     pub(super) settled: Option<Settled>,
-    pub(super) ledger: LedgerCache,
+    pub(super) permits: PermitCache,
 }
 
 /// Commits that are written and signed as berth does.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster_ref_cache::{ClusterRefCache, Settled, Sound};
 use super::error::PublishError;
-use super::ledger;
+use super::prune_permits;
 use super::rendered_state::{CurrentState, claimed};
 use super::tree::write_folder;
 use berth_base::model::applier::BERTH;
@@ -135,8 +135,12 @@ pub fn repair(
             sound.insert(commit);
         }
     }
-    let allowed =
-        ledger::prunable(repo, rendered.commit, &doubtful.keys().copied().collect(), &mut cache.ledger)?;
+    let allowed = prune_permits::prunable(
+        repo,
+        rendered.commit,
+        &doubtful.keys().copied().collect(),
+        &mut cache.permits,
+    )?;
     for (cluster, (tree, commit, said)) in doubtful {
         if allowed.get(cluster) != Some(&said) {
             sound.remove(&commit);
@@ -145,7 +149,7 @@ pub fn repair(
     }
     let since = last_changes(repo, rendered, &stale, &known)?;
     let prunable =
-        ledger::prunable(repo, rendered.commit, &stale.keys().copied().collect(), &mut cache.ledger)?;
+        prune_permits::prunable(repo, rendered.commit, &stale.keys().copied().collect(), &mut cache.permits)?;
     let mut repaired = Repaired::default();
     let mut moves = Vec::new();
     repo.progress().begin_of("writing the clusters' refs", stale.len());

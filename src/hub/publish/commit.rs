@@ -27,8 +27,6 @@ pub struct Stamp {
     pub identity: Identity,
     /// Further trailers, such as the approvals that a gate used.
     pub trailers: Vec<(String, String)>,
-    /// A commit is due even where the state stays the same, for its trailers.
-    pub must_record: bool,
 }
 
 impl Stamp {
@@ -40,7 +38,6 @@ impl Stamp {
             now,
             identity: Identity::default(),
             trailers: Vec::new(),
-            must_record: false,
         }
     }
 }
@@ -135,7 +132,7 @@ pub fn draft(
         root.extend(repo.tree(current.tree)?.into_iter().filter(|entry: &Entry| !owned::is_owned(entry)));
     }
     let root = writer.tree(root)?;
-    if !stamp.must_record && current.is_some_and(|current| current.tree == root) {
+    if current.is_some_and(|current| current.tree == root) {
         return Ok(Published::Unchanged);
     }
     let seq = current.map_or(0, |current| current.trailers.seq).checked_add(1);

@@ -10,7 +10,7 @@
 //!   [`processed`], [`report`]: the small refs beside the branch.
 //!   [`differing`]: what members that are behind lack.
 //! - [`trusted_commits`]: the commits that this machine made or proved.
-//! - [`ledger`]: approvals that earlier commits used. [`rollback`]: earlier publications of the same state.
+//! - [`prune_permits`]: removals that members may carry out for good. [`rollback`]: earlier publications of the same state.
 
 pub mod cluster_branches;
 mod cluster_ref_cache;
@@ -20,10 +20,10 @@ pub mod commit;
 mod differing;
 mod error;
 pub mod import;
-pub(crate) mod ledger;
 mod member_lines;
 mod owned;
 pub mod processed;
+pub(crate) mod prune_permits;
 pub(crate) mod rendered_state;
 pub mod report;
 pub mod rollback;

@@ -12,7 +12,7 @@ use super::trailers::Trailers;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{ContentId, DecisionFormat, Folder, FolderEntry, Map, Pick, Shared, path};
 use berth_base::text::shared_values::{SharedTexts, SharedValues};
-use berth_engine::state::{State, decision_file, layout, placement_decision, releases_file};
+use berth_engine::state::{State, decision_file, layout, ledger_file, placement_decision, releases_file};
 use berth_git::{CommitId, CommitInfo, Entry, EntryKind, PathChange, Repo, TreeId};
 
 /// Commits of others in a row that are skipped. More of them are an attack.
@@ -156,6 +156,7 @@ pub fn read_state(repo: &Repo, commit: CommitId) -> Result<StateRead, PublishErr
     reader.check_beside();
     reader.files(folder(layout::FACTS), layout::FACTS, 0, &mut Reader::facts)?;
     reader.files(folder(layout::KEPT), layout::KEPT, 0, &mut Reader::kept)?;
+    reader.files(folder(layout::LEDGER), layout::LEDGER, 0, &mut Reader::ledger)?;
     reader.releases(folder(layout::RELEASES))?;
     reader.clusters(folder(layout::CLUSTERS))?;
     reader.read.foreign.sort();
@@ -299,6 +300,16 @@ impl<'r> Reader<'r> {
         let source = layout::kept_source(below);
         let known = source.is_some();
         self.read.state.kept.extend(source.map(|source| (source, id)));
+        Ok(known)
+    }
+
+    fn ledger(&mut self, below: &str, id: ContentId) -> Result<bool, PublishError> {
+        let ledger = match below {
+            layout::LEDGER_FILE => ledger_file::read(&self.repo.blob(id)?).ok(),
+            _ => None,
+        };
+        let known = ledger.is_some();
+        self.read.state.ledger = ledger.map_or_else(|| self.read.state.ledger.clone(), Shared::from);
         Ok(known)
     }
 

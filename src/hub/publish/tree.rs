@@ -8,7 +8,7 @@ use berth_base::model::release::Releases;
 use berth_base::model::shared::{ByAllocation, shared_by_several};
 use berth_base::model::{Decision, Folder, Map, differences, path};
 use berth_base::parallel;
-use berth_engine::state::{State, decision_file, layout, placement_decision, releases_file};
+use berth_engine::state::{State, decision_file, layout, ledger_file, placement_decision, releases_file};
 use berth_git::{Entry, EntryKind, HashedBlob, TreeId, Writer};
 
 /// The entries of the branch's root that are berth's, and the trees of the clusters' folders.
@@ -39,6 +39,7 @@ pub(super) fn write(
         (layout::FACTS, facts(writer, before, next)?),
         (layout::RELEASES, releases(writer, before, next)?),
         (layout::KEPT, kept(writer, before, next)?),
+        (layout::LEDGER, ledger(writer, before, next)?),
     ];
     let mut entries = match current {
         Some(current) => writer.read_tree(current.tree)?,
@@ -162,6 +163,15 @@ fn kept(writer: &Writer<'_>, before: &State, next: &State) -> Result<Edits, Publ
         edits.insert(layout::kept_path(source), Some(EntryKind::File(*id)));
     }
     Ok(edits)
+}
+
+fn ledger(writer: &mut Writer<'_>, before: &State, next: &State) -> Result<Edits, PublishError> {
+    if before.ledger == next.ledger {
+        return Ok(Edits::new());
+    }
+    let text = (!next.ledger.is_empty()).then(|| ledger_file::write(&next.ledger));
+    let written = text.map(|text| file(writer, &text)).transpose()?;
+    Ok(Edits::from([(layout::LEDGER_FILE.to_owned(), written)]))
 }
 
 fn file(writer: &mut Writer<'_>, text: &str) -> Result<EntryKind, PublishError> {

@@ -4,11 +4,10 @@
 //! A commit that was computed from a lie is proven as well as any other: the lie is one of its inputs. So each
 //! trailer that is an input is compared with what the commits before it leave possible.
 
-use crate::inputs::gate;
 use crate::inputs::gate_inputs::{self, Basis};
 use crate::publish::{CurrentState, Trailers};
 use berth_base::model::{ClusterStatus, Map, Shared, Timestamp};
-use berth_engine::gate::{Cause, Limits};
+use berth_engine::gate::Limits;
 use berth_git::protocol::trailers::{PROCESSED, RULES};
 use berth_git::{CommitId, CommitInfo, GitError, Repo};
 
@@ -102,7 +101,6 @@ impl Check<'_> {
             return Ok(());
         };
         self.limits(&basis.limits, current);
-        self.held(&basis, current);
         self.follows(source, &basis, current)
     }
 
@@ -157,9 +155,7 @@ impl Check<'_> {
             ExpectedLimits::AsBefore | ExpectedLimits::Any => None,
         };
         let own = Basis::of_trailers(trailers).map(|basis| basis.limits);
-        // The first version of the gate took every label.
-        let Some(allowed) = own.as_ref().or(given).filter(|limits| limits.recall.is_some()) else { return };
-        let allowed = allowed.member_labels();
+        let Some(allowed) = own.as_ref().or(given).map(|limits| &limits.labels) else { return };
         for (cluster, fact) in facts {
             if let Some(key) = fact.labels.keys().find(|key| !allowed.allow(key)) {
                 self.find(format!(
@@ -177,27 +173,6 @@ impl Check<'_> {
         for (cluster, fact) in facts {
             if fact.silent.max(fact.frozen).is_some_and(|moment| moment > now) {
                 self.find(format!("its facts say that `{cluster}` falls silent after {now}, its own moment"));
-            }
-        }
-    }
-
-    /// Bounds earlier holds by the parent. A pass over a later source can have added to it, but knows
-    /// deadlines no shorter than the parent could, and a pass over the same source holds nothing for an edit.
-    fn held(&mut self, basis: &Basis, current: &CurrentState) {
-        let inherited = gate_inputs::held_in(&current.trailers);
-        let earliest = current.trailers.now.map(gate::looked_ahead);
-        for record in &basis.retried {
-            let parents = inherited.iter().find(|one| one.key == record.key);
-            let until = record.until.filter(|_| parents.and_then(|one| one.until) != record.until);
-            let is_edit =
-                record.cause == Cause::Source && parents.is_none_or(|one| one.cause != Cause::Source);
-            let same_source = basis.since.is_some() && basis.since == current.trailers.source;
-            if until.zip(earliest).is_some_and(|(until, earliest)| until < earliest)
-                || same_source && (is_edit || until.is_some())
-            {
-                self.find(format!(
-                    "its `Berth-Retried` says `{record}`, which no pass after its parent can have held"
-                ));
             }
         }
     }

@@ -138,7 +138,7 @@ impl PlanReport<'_> {
 
     /// The way to approve what is held, and the line that does it.
     fn approval(&self) -> Option<(String, String)> {
-        let one = self.held.iter().find(|one| one.is_approvable())?;
+        let one = self.held.iter().find(|one| one.has_own_reason())?;
         let how = "To reject, undo the change. To approve, end a commit's message on the source branch (an empty \
                    commit will do), or a file under `approvals/`, with this line:";
         Some((how.to_owned(), one.approval_of_all()))

@@ -23,7 +23,8 @@ fn ahead(at: Timestamp, clusters: &[&str]) -> LaterDecisions {
 fn quiet(with_change: Vec<LaterDecisions>, without_change: Vec<LaterDecisions>) -> Case {
     let now = state(&FOUR, &[("web", MAP, &FOUR)]);
     let mut case = Case::of(now.clone(), now);
-    case.outlook = Outlook { with_change, without_change, until: Some(day(30)) };
+    case.outlook = Outlook { with_change, without_change };
+    case.now = day(0);
     case
 }
 
@@ -32,7 +33,7 @@ fn a_deadline_that_the_change_brings_is_held_as_if_it_were_now() {
     let verdict = quiet(vec![ahead(day(3), &["a"])], Vec::new()).judge();
     let [held] = verdict.held.as_slice() else { panic!("{verdict:?}") };
     assert_eq!(held.why, [Why::Clusters { lost: 3, of: 4, lately: 0 }]);
-    assert_eq!((held.due.len(), held.until), (3, Some(day(30))));
+    assert_eq!(held.due.len(), 3);
     assert!(held.due.values().all(|at| *at == day(3)));
     assert!(verdict.deadlines.is_empty(), "nothing was let pass");
 }
@@ -50,34 +51,44 @@ fn a_deadline_that_exists_already_is_not_the_changes() {
 }
 
 #[test]
-fn a_held_deadline_is_judged_as_far_as_was_looked_when_it_was_held() {
-    let first = quiet(vec![ahead(day(30), &["a"])], Vec::new()).judge();
-    let record = first.records().remove(0);
-    assert_eq!(record.until, Some(day(30)));
-    let again = |at: Timestamp| {
-        let mut case = quiet(vec![ahead(at, &["a"])], Vec::new());
-        (case.source_changed, case.retried) = (false, vec![record.clone()]);
-        case.outlook.until = Some(day(31));
-        case.judge()
-    };
-    let same = again(day(30));
-    assert_eq!(same.held[0].digest, first.held[0].digest, "the same approval lets it pass");
-    assert!(again(second(30 * DAY + 1)).held.is_empty(), "beyond what was looked at");
+fn a_held_deadline_stays_held_and_the_same_approval_lets_it_pass() {
+    let mut case = quiet(vec![ahead(day(30), &["a"])], Vec::new());
+    let first = case.publish();
+    (case.is_edited, case.outlook, case.now) = (false, Outlook::default(), day(1));
+    let again = case.publish();
+    assert_eq!(again.held[0].digest, first.held[0].digest);
+    case.approvals.insert(first.held[0].digest);
+    assert!(case.publish().held.is_empty());
+    // The deadline passes.
+    (case.now, case.next) = (day(30), state(&FOUR, &[("web", MAP, &["a"])]));
+    assert!(case.publish().held.is_empty(), "it was permitted with the change");
+    assert_eq!(case.previous.folders, case.next.folders);
+}
+
+#[test]
+fn a_deadline_that_is_called_off_is_forgotten() {
+    let mut case = quiet(vec![ahead(day(3), &["a"])], Vec::new());
+    case.publish();
+    (case.outlook, case.now) = (Outlook::default(), day(1));
+    assert!(case.publish().held.is_empty() && case.previous.ledger.losses.is_empty(), "by an edit");
 }
 
 #[test]
 fn deadlines_of_a_source_that_was_judged_before_are_not_judged_again() {
     let mut case = quiet(vec![ahead(day(3), &["a"])], Vec::new());
-    case.source_changed = false;
-    assert_eq!(case.judge(), Verdict::default());
+    case.is_edited = false;
+    assert_eq!(case.held(), []);
 }
 
 #[test]
 fn a_deadline_below_the_limits_passes_and_is_written_down() {
-    let verdict = quiet(vec![ahead(day(3), &["a", "b", "c"])], Vec::new()).judge();
-    assert!(verdict.held.is_empty() && verdict.removed.is_empty(), "nothing goes yet");
+    let mut case = quiet(vec![ahead(day(3), &["a", "b", "c"])], Vec::new());
+    let verdict = case.publish();
+    assert!(verdict.held.is_empty());
+    assert_eq!(case.previous.folders, case.next.folders, "nothing goes yet");
     let [deadline] = verdict.deadlines.as_slice() else { panic!("{verdict:?}") };
-    assert_eq!((deadline.at, deadline.approved), (day(3), false));
-    assert_eq!(deadline.clusters, BTreeSet::from(["d".to_owned()]));
-    assert_eq!(deadline.to_string().parse().as_ref(), Ok(deadline));
+    assert_eq!((deadline.at, deadline.clusters.clone()), (day(3), BTreeSet::from(["d".to_owned()])));
+    let losses: Vec<_> =
+        case.previous.ledger.pending().map(|(_, loss)| (loss.stage.clone(), loss.due)).collect();
+    assert_eq!(losses, [(Stage::Permitted, Some(day(3)))]);
 }

@@ -1,4 +1,6 @@
 use super::*;
+use crate::state::ledger::Cause;
+use berth_base::model::release::Releases;
 
 #[test]
 fn a_workload_that_would_leave_most_of_its_clusters_is_held_and_keeps_its_last_good_form() {
@@ -77,12 +79,9 @@ fn what_was_held_together_does_not_slip_through_one_by_one() {
     let held = case.judge().held;
     assert_eq!(held.len(), 2);
     case.approvals.insert(held[0].digest);
-    case.retried = case.judge().records();
-    let verdict = case.judge();
+    let verdict = case.publish();
     assert_eq!(verdict.held.len(), 1);
-    case.retried = verdict.records();
-    case.previous = verdict.state.expect("something is held");
-    case.source_changed = false;
+    case.is_edited = false;
     assert_eq!(case.held(), [("two".to_owned(), Why::Still)], "8 of 16 alone would be no more than half");
 }
 
@@ -107,14 +106,16 @@ fn a_move_to_another_owner_and_the_loss_of_one_of_two_owners_are_no_removals() {
 
 #[test]
 fn an_object_on_its_way_to_a_held_workload_stays_where_it_is() {
-    let parcel: &[(&str, u8)] = &[("ConfigMap parcel", 1)];
-    let before = state(&FOUR, &[("from", parcel, &["a"]), ("to", MAP, &FOUR)]);
-    let after = state(&FOUR, &[("from", &[], &["a"]), ("to", parcel, &["a"])]);
+    // A copy names its workload, so that another one's is another content.
+    let [sent, arrived] = [1, 2].map(|content| [("ConfigMap parcel", content)]);
+    let before = state(&FOUR, &[("from", &sent, &["a"]), ("to", MAP, &FOUR)]);
+    let after = state(&FOUR, &[("from", &[], &["a"]), ("to", &arrived, &["a"])]);
     let case = Case::of(before.clone(), after);
     let held = case.judge().held;
     assert_eq!(held.iter().map(|held| &*held.key.name).collect::<Vec<_>>(), ["from", "to"]);
-    assert_eq!(held[0].why, [Why::HandsOver { to: key("to") }]);
-    assert!(!held[0].is_approvable() && held[1].is_approvable());
+    assert_eq!(held[0].why, [Why::Along { with: key("to") }]);
+    assert!(!held[0].has_own_reason() && held[1].has_own_reason());
+    assert_eq!(held[0].digest, held[1].digest, "one approval for both");
     assert_eq!(case.published(), before);
 }
 
@@ -125,14 +126,17 @@ fn an_approval_lets_exactly_its_removal_pass_once() {
     let digest = case.judge().held[0].digest;
     case.approvals.insert(digest);
     let verdict = case.judge();
-    assert!(verdict.held.is_empty() && verdict.state.is_none());
+    assert!(verdict.held.is_empty());
+    assert_eq!(case.published(), case.next);
     assert_eq!(verdict.approved[0].digests, BTreeSet::from([digest]));
 
     case.next = state(&FOUR, &[("web", MAP, &["b"])]);
     assert_eq!(case.held().len(), 1, "another removal has another digest");
 
     case.next = state(&FOUR, &[("web", MAP, &["a"])]);
-    case.used.insert(digest);
+    case.publish();
+    (case.previous, case.next) =
+        (State { ledger: case.previous.ledger.clone(), ..before }, case.next.clone());
     let held = case.judge().held;
     assert_eq!(held[0].spent, [digest]);
     assert_ne!(held[0].digest, digest, "the next time has a digest of its own");
@@ -144,20 +148,20 @@ fn an_approval_lets_exactly_its_removal_pass_once() {
 fn what_happens_by_itself_has_the_fleets_budget_beside_the_other_limits() {
     let before = state(&FOUR, &[("web", MAP, &["a"])]);
     let mut case = Case::of(before, state(&FOUR, &[("web", MAP, &["b"])]));
-    case.source_changed = false;
+    case.is_edited = false;
     assert!(case.held().is_empty(), "one cluster of four");
 
     case.previous = state(&FOUR, &[("web", MAP, &FOUR)]);
     let held = case.judge().held;
     assert_eq!(
-        (held[0].cause, &held[0].why[..]),
+        (held[0].causes.clone(), &held[0].why[..]),
         (
-            Cause::Itself,
+            BTreeSet::from([Cause::Time]),
             &[Why::Clusters { lost: 3, of: 4, lately: 0 }, Why::Evictions { clusters: 3, of: 4 }][..]
         )
     );
-    case.retried = vec![held[0].record()];
-    assert_eq!(case.held().len(), 1, "it stays frozen");
+    case.publish();
+    assert_eq!(case.held().len(), 1, "it stays held");
     case.next = state(&FOUR, &[("web", MAP, &["b", "c", "d"])]);
     assert!(case.held().is_empty(), "until most clusters are back");
 }
@@ -165,9 +169,10 @@ fn what_happens_by_itself_has_the_fleets_budget_beside_the_other_limits() {
 #[test]
 fn what_an_edit_removed_stays_an_edits_when_time_goes_on() {
     let mut case = Case::of(state(&FOUR, &[("web", MAP, &["a"])]), state(&FOUR, &[("web", MAP, &[])]));
-    case.retried = case.judge().records();
-    case.source_changed = false;
+    case.publish();
+    case.is_edited = false;
     assert_eq!(case.held().len(), 1);
+    assert!(case.judge().held[0].is_of_edit());
 }
 
 #[test]
@@ -186,18 +191,34 @@ fn only_approved_removals_of_risky_kinds_are_for_members_to_prune() {
 fn settings_and_records_read_back_what_was_written() {
     let limits = Limits { allow_risky: true, rollback: 3, ..Limits::default() };
     assert_eq!(limits.to_string().parse(), Ok(limits.clone()));
-    let first = Limits { recall: None, ..limits };
-    assert_eq!(first.to_string(), "clusters=50%/2 objects=50%/10 evictions=30%/2 risky=allowed rollback=3");
-    assert_eq!(first.to_string().parse(), Ok(first), "what the first version wrote");
     assert!("clusters=50%/2".parse::<Limits>().is_err());
     for key in [key("web"), Key::new("", "Kind", "", "name")] {
-        let causes = [Cause::Itself, Cause::Source, Cause::Both];
-        for (cause, together) in causes.into_iter().flat_map(|cause| [(cause, false), (cause, true)]) {
-            let record =
-                HeldRecord { key: key.clone(), digest: Digest([9; 16]), cause, together, until: None };
-            assert_eq!(record.to_string().parse(), Ok(record));
-        }
+        let record = HeldRecord { key, digest: Digest([9; 16]) };
+        assert_eq!(record.to_string().parse(), Ok(record));
     }
     assert!("101%".parse::<Percent>().is_err() && "x".parse::<Percent>().is_err());
     assert_eq!("7".parse(), Ok(Percent::new(7)));
+}
+
+#[test]
+fn a_held_removal_leaves_the_numbers_of_releases_to_the_record() {
+    let mut case = Case::of(state(&FOUR, &[("web", MAP, &FOUR)]), state(&FOUR, &[]));
+    let last_releases = [(key("web"), 3), (key("api"), 5)].into();
+    let ledger = Ledger { last_releases, ..Ledger::default() };
+    case.step = Some(State { ledger: ledger.into(), ..case.next.clone() });
+    case.previous.releases.insert(key("web"), releases(key("web")).into());
+    case.publish();
+    assert_eq!(case.previous.ledger.last_releases, [(key("api"), 5)].into());
+}
+
+fn releases(key: Key) -> Releases {
+    let inputs = BTreeMap::from([(1, ContentId([0; 20]))]);
+    let text = format!(
+        "apiVersion: berth.dev/v1alpha1\nkind: Releases\nmetadata: {{name: {name}}}\n\
+         workload: {{kind: {kind}, name: {name}}}\ncurrent: {{number: 1, begun: \"2026-01-01T00:00:00Z\"}}\n",
+        kind = key.kind,
+        name = key.name
+    );
+    let read = crate::state::releases_file::read(text.as_bytes(), &inputs).expect("readable");
+    Releases { key, ..read }
 }

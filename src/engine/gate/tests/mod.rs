@@ -2,15 +2,18 @@
 
 mod apart;
 mod deadlines;
+mod ledger;
 mod limit_checks;
 mod properties;
 mod window;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use super::window::{Taken, WorkloadPlaces};
 use super::*;
-use crate::state::State;
-use berth_base::model::{ContentId, Decision, Folder, ObjectId, Pick, Timestamp, path};
+use crate::state::{Comparison, State};
+use berth_base::model::{ContentId, Decision, Folder, Map, ObjectId, Pick, Timestamp, path};
 
 /// A workload: its name, its objects as `Kind name` with their content, its clusters.
 type Given<'a> = (&'a str, &'a [(&'a str, u8)], &'a [&'a str]);
@@ -51,20 +54,26 @@ fn state(inventory: &[&str], workloads: &[Given<'_>]) -> State {
     state
 }
 
-/// The inputs of a verdict, with defaults.
-#[derive(Debug)]
+/// The inputs of a verdict, with defaults. Each [`publish`](Case::publish) is a publication after the one before it.
+#[derive(Clone, Debug)]
 struct Case {
     previous: State,
+    /// The desired state.
     next: State,
+    /// The first step to it, where that is another state.
+    step: Option<State>,
     limits: Limits,
-    source_changed: bool,
-    edit_alone: EditAlone,
+    limits_stay: bool,
+    is_edited: bool,
+    edit_alone: Vec<Map<Key, Decision>>,
+    is_rollback: bool,
     outlook: Outlook,
-    foreseen: Vec<Deadline>,
-    pasts: Vec<PastPublication>,
-    retried: Vec<HeldRecord>,
     approvals: BTreeSet<Digest>,
-    used: BTreeSet<Digest>,
+    together: BTreeSet<Key>,
+    failing: BTreeMap<Key, BTreeMap<String, String>>,
+    now: Timestamp,
+    /// The states that were published before, by number.
+    history: Vec<State>,
 }
 
 impl Case {
@@ -72,41 +81,95 @@ impl Case {
         Case {
             previous,
             next,
+            step: None,
             limits: Limits::default(),
-            source_changed: true,
+            limits_stay: true,
+            is_edited: true,
             edit_alone: Vec::new(),
+            is_rollback: false,
             outlook: Outlook::default(),
-            foreseen: Vec::new(),
-            pasts: Vec::new(),
-            retried: Vec::new(),
             approvals: BTreeSet::new(),
-            used: BTreeSet::new(),
+            together: BTreeSet::new(),
+            failing: BTreeMap::new(),
+            now: Timestamp::UNIX_EPOCH,
+            history: Vec::new(),
         }
     }
 
     fn judge(&self) -> Verdict {
-        judge(&Question {
-            failing: &BTreeMap::new(),
+        let together = |key: &Key| match self.together.contains(key) {
+            true => self.together.iter().cloned().collect(),
+            false => Vec::new(),
+        };
+        let question = Question {
             states: &Comparison::of(&self.previous, &self.next),
+            step: self.step.as_ref().unwrap_or(&self.next),
+            now: self.now,
+            before: &self.history.len().to_string(),
+            seq: 1 + self.history.len() as u64,
+            source: "the commit",
+            is_edited: self.is_edited,
             limits: &self.limits,
-            source_changed: self.source_changed,
-            edit_alone: &self.edit_alone,
+            limits_stay: self.limits_stay,
+            failing: &self.failing,
             outlook: &self.outlook,
-            foreseen: &self.foreseen,
-            pasts: &self.pasts,
-            retried: &self.retried,
-            approvals: &self.approvals,
-            used: &self.used,
-        })
+            in_files: &self.approvals,
+            in_messages: &BTreeMap::new(),
+            together: &together,
+            is_followed: &|_| false,
+        };
+        judge(&question, self).unwrap_or_else(|never| match never {})
     }
 
+    /// Publishes what the gate gives. The next state stays what is desired.
+    fn publish(&mut self) -> Verdict {
+        let verdict = self.judge();
+        self.history.push(std::mem::replace(&mut self.previous, verdict.state.clone()));
+        verdict
+    }
+
+    /// The published state, without its ledger.
     fn published(&self) -> State {
-        self.judge().state.unwrap_or_else(|| self.next.clone())
+        State { ledger: self.previous.ledger.clone(), ..self.judge().state }
     }
 
     /// Returns the held workloads, each with its first reason.
     fn held(&self) -> Vec<(String, Why)> {
         self.judge().held.into_iter().map(|held| (held.key.name.to_string(), held.why[0].clone())).collect()
+    }
+}
+
+impl Lookup for Case {
+    type Error = std::convert::Infallible;
+
+    fn edit_alone(&self) -> Result<Vec<Map<Key, Decision>>, Self::Error> {
+        Ok(self.edit_alone.clone())
+    }
+
+    fn pasts(&self, since: Timestamp, _: &BTreeSet<&str>) -> Result<Vec<PastPublication>, Self::Error> {
+        let mut pasts: BTreeMap<usize, PastPublication> = BTreeMap::new();
+        for (place, loss) in &self.previous.ledger.losses {
+            let Stage::Gone { before } = &loss.stage else { continue };
+            if loss.since <= since {
+                continue;
+            }
+            let number: usize = before.parse().expect("a number");
+            let state = &self.history[number];
+            let past = pasts.entry(number).or_default();
+            let decision = &state.decisions[&loss.owner];
+            let clusters = decision.picks.iter().map(|pick| pick.cluster.to_string()).collect();
+            let paths = decision.objects.iter().map(|object| path::of_object(object).into()).collect();
+            past.had.insert(loss.owner.clone(), WorkloadPlaces { clusters, paths });
+            past.took.push(Taken { place: place.clone(), cause: loss.cause.clone(), exempt: loss.exempt });
+            let folders = state.folders.iter();
+            let paths = |folder: &Folder| Arc::new(folder.keys().cloned().collect());
+            past.folders = folders.map(|(cluster, folder)| (cluster.clone(), paths(folder))).collect();
+        }
+        Ok(pasts.into_values().rev().collect())
+    }
+
+    fn is_rollback(&self) -> Result<bool, Self::Error> {
+        Ok(self.is_rollback)
     }
 }
 

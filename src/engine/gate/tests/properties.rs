@@ -34,20 +34,20 @@ pub(super) fn states() -> impl Strategy<Value = State> {
 }
 
 fn cases() -> impl Strategy<Value = Case> {
-    (states(), states(), any::<bool>(), 0..=100u8).prop_map(|(previous, next, source_changed, share)| {
+    (states(), states(), any::<bool>(), 0..=100u8).prop_map(|(previous, next, is_edited, share)| {
         let mut case = Case::of(previous, next);
-        case.source_changed = source_changed;
+        case.is_edited = is_edited;
         case.limits.clusters.share = Percent::new(share);
         case
     })
 }
 
 fn places(state: &State, key: &Key) -> BTreeSet<(String, String)> {
-    let claims = PlaceOwners::of(&state.decisions);
+    let claims = PlaceOwners::of(state);
     claims
         .places(key, state)
         .into_iter()
-        .map(|(cluster, path)| (cluster.to_owned(), path.to_string()))
+        .map(|(cluster, object)| (cluster.to_owned(), path::of_object(object)))
         .collect()
 }
 
@@ -64,9 +64,9 @@ proptest! {
         let forwards = digest(&pairs);
         pairs.reverse();
         prop_assert_eq!(forwards, digest(&pairs));
-        let set: Pairs = pairs.iter().cloned().collect();
+        let set: Places = pairs.iter().cloned().collect();
         prop_assert_eq!(forwards, digest(&set));
-        let more: Pairs = set.iter().cloned().chain([("z".to_owned(), object("Secret z"))]).collect();
+        let more: Places = set.iter().cloned().chain([("z".to_owned(), object("Secret z"))]).collect();
         prop_assert_ne!(forwards, digest(&more));
     }
 
@@ -106,25 +106,21 @@ proptest! {
         for FileDifference { cluster, path, .. } in step.removed() {
             prop_assert!(!case.next.folders.get(cluster).is_some_and(|folder| folder.contains_key(path)),
                 "{cluster} {path} goes only where the next state has it no more");
-            prop_assert!(step.owners.holders(cluster, path).iter().all(|owner| !held.contains(owner.key())));
+            prop_assert!(step.owners.holders(cluster, path).iter().all(|owner| !held.contains(owner.key)));
         }
     }
 
     #[test]
     fn asking_again_holds_the_same_and_publishes_the_same(mut case in cases()) {
-        let first = case.judge();
-        let published = case.published();
-        case.retried = first.records();
-        case.previous = published.clone();
-        case.source_changed = false;
-        let approvable = |verdict: &Verdict| -> BTreeMap<Key, Digest> {
-            let by_edit = verdict.held.iter().filter(|held| held.is_approvable() && held.cause == Cause::Source);
-            by_edit.map(|held| (held.key.clone(), held.digest)).collect()
+        let held = |verdict: &Verdict| -> BTreeMap<Key, Digest> {
+            verdict.held.iter().filter(|held| held.is_of_edit()).map(|held| (held.key.clone(), held.digest)).collect()
         };
-        let second = case.judge();
-        prop_assert_eq!(approvable(&first), approvable(&second));
-        if first.held.iter().all(|held| held.cause == Cause::Source) {
-            prop_assert_eq!(case.published(), published);
+        let first = case.publish();
+        case.is_edited = false;
+        let second = case.publish();
+        prop_assert_eq!(held(&first), held(&second));
+        if first.held.iter().all(Held::is_of_edit) {
+            prop_assert_eq!(second.state, first.state);
         }
     }
 

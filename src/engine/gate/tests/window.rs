@@ -1,43 +1,27 @@
 //! Removals in many steps, judged like one; causes; approvals of many at once.
 
-use std::sync::Arc;
-
 use super::*;
-use crate::gate::window::{Losses, WorkloadPlaces};
+use crate::state::ledger::Cause;
 
 const TEN: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
 
-/// The publication that led from one state to another, as the rendered branch tells of it.
-fn past(before: &State, after: &State, counts: Option<Cause>) -> PastPublication {
-    let mut past = PastPublication::default();
-    for (cluster, folder) in &before.folders {
-        past.folders.insert(cluster.clone(), Arc::new(folder.keys().cloned().collect()));
-    }
-    for (key, pairs) in losing(&Comparison::of(before, after)) {
-        let decision = &before.decisions[&key];
-        let clusters = decision.picks.iter().map(|pick| pick.cluster.to_string()).collect();
-        let paths = decision.objects.iter().map(|object| path::of_object(object).into()).collect();
-        past.had.insert(key.clone(), WorkloadPlaces { clusters, paths });
-        let places = pairs.iter().map(|(cluster, object)| (cluster.clone(), path::of_object(object).into()));
-        past.took.push(Losses { places: places.collect(), removed: Removed { key, counts } });
-    }
-    past
-}
-
 /// Goes through states one after the other, and gives the first that is held.
-fn first_held(states: &[State], source_changed: bool, counts: Option<Cause>) -> Option<usize> {
-    let mut pasts = Vec::new();
-    for (index, pair) in states.windows(2).enumerate() {
-        let mut case = Case::of(pair[0].clone(), pair[1].clone());
-        case.source_changed = source_changed;
-        case.pasts.clone_from(&pasts);
-        let verdict = case.judge();
-        if !verdict.held.is_empty() {
-            return Some(index + 1);
+fn first_held(states: &[State], change: impl Fn(&mut Case)) -> Option<usize> {
+    let mut case = Case::of(states[0].clone(), states[0].clone());
+    change(&mut case);
+    for (index, state) in states.iter().enumerate().skip(1) {
+        case.next = state.clone();
+        if !case.publish().held.is_empty() {
+            return Some(index);
         }
-        pasts.insert(0, past(&pair[0], &pair[1], counts));
     }
     None
+}
+
+fn edited(_: &mut Case) {}
+
+fn by_itself(case: &mut Case) {
+    case.is_edited = false;
 }
 
 fn shrinking(sizes: &[usize]) -> Vec<State> {
@@ -47,31 +31,32 @@ fn shrinking(sizes: &[usize]) -> Vec<State> {
 #[test]
 fn a_removal_in_many_steps_is_held_where_one_step_would_be() {
     let states = shrinking(&[10, 5, 3, 1]);
-    assert_eq!(first_held(&states, true, Some(Cause::Source)), Some(2), "seven of ten");
+    assert_eq!(first_held(&states, edited), Some(2), "seven of ten");
     let states = shrinking(&[10, 9, 8, 7, 6, 5, 4, 3]);
-    assert_eq!(first_held(&states, true, Some(Cause::Source)), Some(6));
-    assert_eq!(first_held(&states, true, None), None, "what was let go counts for nothing");
+    assert_eq!(first_held(&states, edited), Some(6));
+    let later = |case: &mut Case| case.limits.window = Span::hours(0);
+    assert_eq!(first_held(&states, later), None, "without a window each step counts alone");
 }
 
 #[test]
 fn evictions_of_many_passes_share_one_budget() {
     let states = shrinking(&[10, 9, 8, 7, 6, 5]);
-    assert_eq!(first_held(&states, false, Some(Cause::Itself)), Some(4), "four of ten are more than 30 %");
+    assert_eq!(first_held(&states, by_itself), Some(4), "four of ten are more than 30 %");
 }
 
 #[test]
 fn a_cluster_that_comes_back_gives_its_share_back() {
     let states = shrinking(&[10, 5, 10, 5, 10, 5]);
-    assert_eq!(first_held(&states, true, Some(Cause::Source)), None);
+    assert_eq!(first_held(&states, edited), None);
 }
 
 #[test]
 fn one_cluster_for_another_is_a_move_as_often_as_it_comes() {
     let states: Vec<State> =
         TEN.iter().map(|name| state(&TEN, &[("web", MAP, std::slice::from_ref(name))])).collect();
-    assert_eq!(first_held(&states, true, Some(Cause::Source)), None);
+    assert_eq!(first_held(&states, edited), None);
     let two = [["a", "b"], ["c", "d"]].map(|two| state(&TEN, &[("web", MAP, &two)]));
-    assert_eq!(first_held(&two, true, Some(Cause::Source)), Some(1), "both of two");
+    assert_eq!(first_held(&two, edited), Some(1), "both of two");
 }
 
 #[test]
@@ -85,7 +70,7 @@ fn objects_that_get_another_name_each_time_do_not_add_up() {
         })
         .collect();
     // The first six are half; with the seventh, most of what there was is gone.
-    assert_eq!(first_held(&states, true, Some(Cause::Source)), Some(7));
+    assert_eq!(first_held(&states, edited), Some(7));
     let churn: Vec<State> = (0..15)
         .map(|step| {
             let mut objects: Vec<(&str, u8)> = names[..11].iter().map(|name| (name.as_str(), 1)).collect();
@@ -93,7 +78,7 @@ fn objects_that_get_another_name_each_time_do_not_add_up() {
             state(&FOUR, &[("many", &objects, &FOUR)])
         })
         .collect();
-    assert_eq!(first_held(&churn, true, Some(Cause::Source)), None);
+    assert_eq!(first_held(&churn, edited), None);
 }
 
 #[test]
@@ -116,10 +101,8 @@ fn limits_count_whatever_the_cause() {
     let objects: &[(&str, u8)] = &[("Namespace shop", 1), ("ConfigMap web", 1)];
     let mut case =
         Case::of(state(&FOUR, &[("web", objects, &["a", "b"])]), state(&FOUR, &[("web", objects, &["a"])]));
-    case.source_changed = false;
+    case.is_edited = false;
     assert_eq!(case.held(), [("web".to_owned(), Why::Risky { object: object("Namespace shop") })]);
-    case.limits.recall = None;
-    assert!(case.held().is_empty(), "as the first version judged");
 }
 
 #[test]
@@ -129,8 +112,8 @@ fn an_edit_that_has_no_part_in_a_removal_is_not_its_cause() {
     case.edit_alone = vec![case.previous.decisions.clone()];
     let held = case.judge().held;
     assert_eq!(
-        (held[0].cause, &held[0].why[..]),
-        (Cause::Itself, &[Why::Evictions { clusters: 4, of: 10 }][..])
+        (held[0].causes.clone(), &held[0].why[..]),
+        (BTreeSet::from([Cause::Time]), &[Why::Evictions { clusters: 4, of: 10 }][..])
     );
     case.edit_alone = vec![state(&TEN, &[("web", MAP, &TEN[..9])]).decisions];
     assert!(case.held().is_empty(), "three of the four are the outside's");
@@ -144,27 +127,22 @@ fn one_approval_lets_everything_pass_that_is_held() {
     assert_eq!(held.len(), 2);
     assert!(held[0].all == held[1].all && held[0].digest != held[1].digest && held[0].all != held[0].digest);
     case.approvals = BTreeSet::from([held[0].all]);
-    let verdict = case.judge();
+    let first = case.previous.clone();
+    let verdict = case.publish();
     assert!(verdict.held.is_empty());
     assert_eq!(verdict.approved[0].digests, BTreeSet::from([held[0].all, held[0].digest]));
-    assert!(verdict.removed.iter().all(|removed| removed.counts.is_none()));
+    assert!(
+        case.previous.ledger.losses.values().all(|loss| loss.exempt),
+        "what is approved does not count later"
+    );
 
-    case.used.extend([held[0].all, held[0].digest, held[1].digest]);
+    case.previous = State { ledger: case.previous.ledger.clone(), ..first.clone() };
     let again = case.judge().held;
     assert_eq!(again.len(), 2, "it counts once");
     assert_ne!(again[0].all, held[0].all);
 
-    case.used.clear();
+    case.previous = first;
     case.approvals = BTreeSet::from([held[0].digest]);
     let rest = case.judge().held;
     assert_eq!((rest.len(), rest[0].all), (1, held[1].digest), "one of one is itself");
-}
-
-#[test]
-fn lines_of_what_was_removed_read_back() {
-    for counts in [None, Some(Cause::Source), Some(Cause::Itself), Some(Cause::Both)] {
-        let removed = Removed { key: key("web"), counts };
-        assert_eq!(removed.to_string().parse(), Ok(removed));
-    }
-    assert!("status".parse::<Removed>().is_err() && "no Kind web".parse::<Removed>().is_err());
 }

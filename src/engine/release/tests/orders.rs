@@ -4,10 +4,10 @@ use berth_base::diag::Pos;
 use berth_base::model::release::Health;
 use berth_base::model::rollout::{Amount, Pace, Rollout, Strategy};
 use berth_base::model::rollout_policy::{Abort, OnFailure, Pin, RolloutPolicy, WorkloadPattern};
-use berth_base::model::{ClusterStatus, Map};
+use berth_base::model::{ClusterStatus, Key, Map};
 
 use super::stories::{one_at_a_time, rolling};
-use super::world::{World, at, key, policy};
+use super::world::{World, at, key, other_key, policy};
 
 fn proven() -> World {
     World::proven(one_at_a_time())
@@ -313,4 +313,76 @@ fn a_report_from_before_a_cluster_left_says_nothing_of_what_it_gets_first() {
     world.unpicked.clear();
     world.settle();
     assert_eq!((world.shown().as_str(), world.awaited()), ("a=1 b=1 c=1", vec!["c"]));
+}
+
+/// A workload beside another one, neither with a copy yet. A policy about both gives the first one its `bond`.
+fn beside_another(bond: impl FnOnce(&mut RolloutPolicy)) -> World {
+    let mut world = World::new(one_at_a_time(), &["a", "b"]);
+    world.add(other_key(), one_at_a_time());
+    [key(), other_key()].iter().for_each(|key| world.edit_of(key, "1"));
+    order(&mut world, bond);
+    world
+}
+
+fn exactly(key: &Key) -> WorkloadPattern {
+    WorkloadPattern { name: Some(key.name.to_string()), ..WorkloadPattern::any() }
+}
+
+fn after_the_other(policy: &mut RolloutPolicy) {
+    policy.workloads = Some(vec![exactly(&key())]);
+    policy.after = vec![exactly(&other_key())];
+}
+
+/// Pins all clusters of the other workload alone.
+fn pin_the_other(world: &mut World, release: Option<u64>) {
+    let pins = policy("pins", |policy| {
+        policy.workloads = Some(vec![exactly(&other_key())]);
+        policy.pins = ["a", "b"].map(|cluster| pin(cluster, release)).to_vec();
+    });
+    world.fleet.rollout_policies.insert(pins.key.clone(), pins.into());
+}
+
+#[test]
+fn a_workload_that_is_placed_nowhere_holds_up_nobody() {
+    let mut world = beside_another(after_the_other);
+    world.placed_nowhere.insert(other_key());
+    world.settle();
+    assert_eq!(world.shown(), "a=1 b=-", "{:?}", world.waits);
+    assert_eq!(world.releases_of(&other_key()).and_then(|releases| releases.good), None, "nobody proved it");
+    // Where it is placed later, it goes first again.
+    world.placed_nowhere.clear();
+    world.edit("2");
+    world.settle();
+    world.now += 10;
+    world.report_all(Health::Succeeded);
+    world.settle();
+    assert_eq!(world.shown(), "a=1 b=-", "{:?}", world.waits);
+}
+
+#[test]
+fn a_workload_whose_clusters_are_all_pinned_holds_up_nobody() {
+    for release in [None, Some(7)] {
+        let mut world = beside_another(after_the_other);
+        pin_the_other(&mut world, release);
+        world.settle();
+        assert_eq!(world.version("a").as_deref(), Some("1"), "{release:?}: {:?}", world.waits);
+        assert_eq!(world.releases_of(&other_key()).and_then(|releases| releases.good), None);
+    }
+}
+
+#[test]
+fn a_workload_that_is_placed_nowhere_holds_up_no_proof_of_those_it_goes_together_with() {
+    let mut world = beside_another(|policy| {
+        policy.workloads = Some(vec![exactly(&key()), exactly(&other_key())]);
+        policy.together = true;
+    });
+    world.placed_nowhere.insert(other_key());
+    for _ in 0..3 {
+        world.settle();
+        world.now += 10;
+        world.report_all(Health::Succeeded);
+    }
+    world.settle();
+    assert_eq!((world.shown().as_str(), world.releases().is_proven()), ("a=1 b=1", true));
+    assert_eq!(world.releases_of(&other_key()).and_then(|releases| releases.good), None, "nobody proved it");
 }

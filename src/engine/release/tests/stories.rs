@@ -1,9 +1,12 @@
 //! Rollouts as people tell them.
 
+use berth_base::model::Selector;
 use berth_base::model::release::Health;
-use berth_base::model::rollout::{Amount, Pace, Rolling, Rollout, Strategy};
+use berth_base::model::rollout::{Amount, Pace, Rolling, Rollout, Stage, StageTask, Strategy};
+use berth_base::model::rollout_policy::{GateApproval, WorkloadPattern};
+use berth_base::model::staged::{Side, StageGate};
 
-use super::world::World;
+use super::world::{World, key, policy};
 
 pub(super) fn one_at_a_time() -> Strategy {
     let pace = Pace::ByCluster(Some(Amount::Count(1)));
@@ -125,4 +128,51 @@ fn a_cluster_that_leaves_does_not_hold_up_the_others() {
     world.leave("a");
     world.settle();
     assert_eq!(world.version("b").as_deref(), Some("2"));
+}
+
+#[test]
+fn a_workload_that_is_made_again_does_not_begin_with_a_number_that_it_had() {
+    let mut world = World::proven(one_at_a_time());
+    world.edit("2");
+    world.settle();
+    assert_eq!(world.releases().current.number, 2);
+    let removed = world.fleet.workloads.remove(&key()).expect("it is there");
+    world.settle();
+    assert_eq!((world.shown().as_str(), world.releases_of(&key())), ("a=- b=- c=-", None));
+    assert_eq!(world.state.ledger.last_releases, [(key(), 2)].into());
+    // Other things happen in the meantime.
+    world.now += 100;
+    world.leave("c");
+    world.settle();
+    world.fleet.workloads.insert(key(), removed);
+    world.edit("3");
+    world.settle();
+    assert_eq!(world.releases().current.number, 3);
+    assert!(world.state.ledger.last_releases.is_empty(), "its record says so again");
+}
+
+#[test]
+fn an_approval_of_a_release_opens_no_gate_for_a_workload_that_is_made_again() {
+    let task = |after: &[StageTask]| Stage {
+        name: "all".to_owned(),
+        selector: Some(Selector { requirements: Vec::new() }),
+        sorted_by: None,
+        at_a_time: Amount::Count(1),
+        before: after.to_vec(),
+        after: Vec::new(),
+    };
+    let mut world = World::new(Strategy::Stages(vec![task(&[StageTask::Approval])]), &["a"]);
+    let gate = StageGate { stage: "all".to_owned(), side: Side::Before };
+    let approval = GateApproval { workload: WorkloadPattern::any(), release: 1, gate };
+    let orders = policy("orders", |policy| policy.approved.push(approval));
+    world.fleet.rollout_policies.insert(orders.key.clone(), orders.into());
+    world.edit("1");
+    world.settle();
+    assert_eq!(world.shown(), "a=1");
+    let removed = world.fleet.workloads.remove(&key()).expect("it is there");
+    world.settle();
+    world.fleet.workloads.insert(key(), removed);
+    world.edit("unseen");
+    world.settle();
+    assert_eq!(world.shown(), "a=-", "nobody approved this release");
 }

@@ -37,6 +37,8 @@ pub(super) struct World {
     pub(super) groups: BTreeMap<String, usize>,
     /// The clusters of the fleet that are not picked.
     pub(super) unpicked: BTreeSet<String>,
+    /// The workloads that no cluster is picked for.
+    pub(super) placed_nowhere: BTreeSet<Key>,
     pub(super) format: RecordFormat,
 }
 
@@ -87,6 +89,7 @@ impl World {
             next_change: None,
             groups: BTreeMap::new(),
             unpicked: BTreeSet::new(),
+            placed_nowhere: BTreeSet::new(),
             format: RecordFormat::NEWEST,
         };
         world.add(key(), strategy);
@@ -173,8 +176,10 @@ impl World {
         let group = |name| self.groups.get(name).map(|index| Group { index: *index, name: String::new() });
         let picks = picks.map(|name| Pick::of(name.as_str()).with(|details| details.group = group(name)));
         let picks: Vec<Pick> = picks.collect();
-        let decision =
-            |key: &Key| Decision { picks: picks.clone().into(), ..Decision::new(key.clone(), "web.yaml") };
+        let decision = |key: &Key| {
+            let picks = if self.placed_nowhere.contains(key) { Vec::new() } else { picks.clone() };
+            Decision { picks: picks.into(), ..Decision::new(key.clone(), "web.yaml") }
+        };
         let decisions = self.fleet.workloads.keys().map(|key| (key.clone(), decision(key)));
         let mut decisions: Map<Key, Decision> = decisions.collect();
         let previous = Previous { decisions: &self.state.decisions, folders: &self.state.folders };

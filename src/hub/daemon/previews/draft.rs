@@ -84,7 +84,7 @@ fn rehearse(
     clock: Timestamp,
 ) -> Result<(NextCommit, Vec<NextCommitError>), NextCommitError> {
     let current = base.current.as_ref();
-    let labels = settings.limits.member_labels();
+    let labels = settings.limits.labels.clone();
     let start = StepInputs {
         name,
         source,

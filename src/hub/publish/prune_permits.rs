@@ -1,9 +1,7 @@
-//! The approvals in earlier rendered commits: the used ones, and the removals they allow members.
+//! The removals that members may carry out for good: approved ones, as earlier rendered commits say.
 //!
-//! The approvals are read from the trailers of berth's own commits, newest first; nothing is stored beside the
-//! branch.
+//! They are read from the trailers of berth's own commits, newest first; nothing is stored beside the branch.
 
-use berth_git::protocol::trailers::{ALLOW_PRUNE, USED_APPROVAL};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -12,46 +10,22 @@ use super::owned;
 use super::rendered_state::{LONGEST_WALK, claimed};
 use super::trailers::Trailers;
 use berth_base::cache::Cache;
-use berth_base::model::{Digest, path};
+use berth_base::model::path;
 use berth_engine::state::layout;
+use berth_git::protocol::trailers::ALLOW_PRUNE;
 use berth_git::{CommitId, CommitInfo, EntryKind, Repo, TreeId};
-
-/// The number of commits for which a used approval is remembered.
-const LONGEST_MEMORY: u64 = 5_000;
 
 /// The number of commits searched for a removal's approval. A member that was away longer asks again.
 const LONGEST_SLEEP: usize = 500;
 
 /// The line of a rendered commit that lets members of these clusters remove an object.
-pub(crate) fn allow_prune_line(path: &str, clusters: &BTreeSet<&str>) -> String {
+pub(crate) fn line(path: &str, clusters: &BTreeSet<&str>) -> String {
     let names: Vec<&str> = clusters.iter().copied().collect();
     format!("{path} {}", names.join(" "))
 }
 
-/// The approvals that were used up to this rendered commit, and the sequence number of their use.
-pub(crate) fn used_approvals(repo: &Repo, rendered: CommitId) -> Result<BTreeMap<Digest, u64>, PublishError> {
-    let mut used = BTreeMap::new();
-    let mut newest = None;
-    // Commits of others do not count, or many of them would hide berth's own.
-    for own in walk(repo, rendered) {
-        let values = own.trailers.others.iter().filter(|(name, _)| name == USED_APPROVAL);
-        let values: Vec<_> = values.collect();
-        let is_old = newest.is_some_and(|newest| own.trailers.seq.saturating_add(LONGEST_MEMORY) < newest);
-        if (!values.is_empty() || is_old || newest.is_none()) && own.is_genuine(repo)? {
-            if is_old {
-                break;
-            }
-            newest.get_or_insert(own.trailers.seq);
-            used.extend(
-                values.into_iter().filter_map(|(_, value)| Some((value.parse().ok()?, own.trailers.seq))),
-            );
-        }
-    }
-    Ok(used)
-}
-
 /// The parent of a commit, and what it says if it is berth's own. A commit never changes, so each is read once.
-pub(super) type LedgerCache = Cache<CommitId, (Option<CommitId>, Option<Arc<Own>>)>;
+pub(super) type PermitCache = Cache<CommitId, (Option<CommitId>, Option<Arc<Own>>)>;
 
 /// The objects, as paths, that each cluster's member may remove for good: what an approval let go, and
 /// what has not come back since.
@@ -59,7 +33,7 @@ pub(super) fn prunable<'c>(
     repo: &Repo,
     rendered: CommitId,
     clusters: &BTreeSet<&'c str>,
-    cache: &mut LedgerCache,
+    cache: &mut PermitCache,
 ) -> Result<BTreeMap<&'c str, BTreeSet<String>>, PublishError> {
     let mut prunable: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     if clusters.is_empty() {
@@ -114,13 +88,8 @@ pub(crate) fn own_at(repo: &Repo, from: CommitId) -> Result<Option<(CommitId, Ow
     Ok(None)
 }
 
-/// The commits with berth's trailers along first parents, newest first.
-fn walk(repo: &Repo, from: CommitId) -> impl Iterator<Item = Own> {
-    repo.first_parents(from).take(LONGEST_WALK).filter_map(Own::of)
-}
-
-/// The newest of what [`walk`] finds.
-fn newest(repo: &Repo, from: CommitId, cache: &mut LedgerCache) -> Vec<Arc<Own>> {
+/// The newest commits with berth's trailers along first parents.
+fn newest(repo: &Repo, from: CommitId, cache: &mut PermitCache) -> Vec<Arc<Own>> {
     let (mut history, mut next) = (Vec::new(), Some(from));
     for _ in 0..LONGEST_WALK {
         let Some(id) = next.filter(|_| history.len() < LONGEST_SLEEP) else { break };

@@ -1,0 +1,250 @@
+//! The losses of each workload: the places that it has and that nobody will have in the end, those known and those new.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::deadlines::{self, Due};
+use super::question::{Lookup, Question};
+use crate::state::ledger::{Cause, Loss, Place, Places, Stage};
+use crate::state::{Comparison, PlaceOwners, State, placement_decision};
+use berth_base::model::map::Change;
+use berth_base::model::{Decision, Key, Map, ObjectId, Timestamp, path};
+
+/// The losses of one workload. One of which nobody permitted the loss yet is held.
+#[derive(Debug, Default)]
+pub(super) struct Losses(pub(super) BTreeMap<Place, Loss>);
+
+impl Losses {
+    /// Returns the places whose loss nobody permitted yet.
+    pub(super) fn unpermitted(&self) -> Places {
+        self.unpermitted_losses().map(|(place, _)| place.clone()).collect()
+    }
+
+    pub(super) fn unpermitted_losses(&self) -> impl Iterator<Item = (&Place, &Loss)> {
+        self.0.iter().filter(|(_, loss)| loss.stage == Stage::Held)
+    }
+
+    /// Returns the losses that count against limits.
+    pub(super) fn counting(&self) -> impl Iterator<Item = (&Place, &Loss)> {
+        self.0.iter().filter(|(_, loss)| !loss.exempt)
+    }
+}
+
+/// The losses by workload. A place that several workloads share is in the losses of each.
+pub(super) type ByWorkload = BTreeMap<Key, Losses>;
+
+/// A lost place before its record: its owners, and its deadline.
+type LostPlaces = BTreeMap<Place, (BTreeSet<Key>, Option<Timestamp>)>;
+
+/// Finds all losses to come.
+pub(super) fn find<L: Lookup>(question: &Question<'_>, lookup: &L) -> Result<ByWorkload, L::Error> {
+    let mut lost = LostPlaces::new();
+    for (place, owner) in in_the_end(question.states) {
+        lost.entry(place).or_default().0.insert(owner);
+    }
+    let course: BTreeSet<Place> = in_their_course(question)
+        .into_iter()
+        .map(|(place, owner)| {
+            lost.entry(place.clone()).or_default().0.insert(owner);
+            place
+        })
+        .collect();
+    for (key, due) in by_deadlines(question) {
+        for (place, at) in due {
+            let (owners, due) = lost.entry(place).or_insert_with(|| (BTreeSet::new(), Some(at)));
+            if due.is_some() {
+                owners.insert(key.clone());
+            }
+        }
+    }
+    lost.retain(|(_, object), _| {
+        !placement_decision::is_placement(&key_of(object)) || !(question.is_followed)(&key_of(object))
+    });
+    let known = |place: &Place| question.ledger().losses.get(place).filter(|loss| loss.is_pending());
+    let is_new = |place: &Place| known(place).is_none();
+    let edit_alone = match question.is_edited && lost.keys().any(is_new) {
+        true => lookup.edit_alone()?,
+        false => Vec::new(),
+    };
+    let causes = Causes {
+        edit_alone: edit_alone.iter().map(|decisions| (decisions, PlaceOwners::by(decisions))).collect(),
+        course,
+        without_edit: match question.states.current.facts == question.desired().facts {
+            true => Cause::Time,
+            false => Cause::Report,
+        },
+    };
+    let mut by_workload = ByWorkload::new();
+    for (place, (owners, due)) in lost {
+        let came_later = || passed_deadline(question, &place.0, &owners);
+        let loss = match known(&place).or_else(came_later) {
+            Some(known) => Loss { due, ..known.clone() },
+            None => Loss {
+                owner: owners.first().expect("somebody loses it").clone(),
+                cause: causes.of(question, &place, due.is_some()),
+                since: question.now,
+                due,
+                stage: Stage::Held,
+                exempt: false,
+            },
+        };
+        for owner in owners {
+            by_workload.entry(owner).or_default().0.insert(place.clone(), loss.clone());
+        }
+    }
+    Ok(by_workload)
+}
+
+/// Returns the record of a deadline that has passed by which one of these workloads leaves a cluster. What the workload
+/// got there since the deadline was judged goes with the rest: all that somebody had then has a record of its own.
+fn passed_deadline<'q>(question: &Question<'q>, cluster: &str, owners: &BTreeSet<Key>) -> Option<&'q Loss> {
+    let mut pending = question.ledger().pending();
+    let is_it = |((place, _), loss): &(&Place, &Loss)| {
+        place == cluster && owners.contains(&loss.owner) && loss.due.is_some_and(|at| at <= question.now)
+    };
+    pending.find(is_it).map(|(_, loss)| loss)
+}
+
+/// Returns the places that the next state of a comparison no longer has, each with a workload that had it.
+pub(super) fn in_the_end(states: &Comparison<'_>) -> Vec<(Place, Key)> {
+    let mut lost = Vec::new();
+    for file in states.removed() {
+        for owner in states.owners.holders(file.cluster, file.path) {
+            lost.push(((file.cluster.to_owned(), owner.object.clone()), owner.key.clone()));
+        }
+    }
+    for change in states.current.decisions.changes(&states.next.decisions) {
+        lost.extend(from_decision(&change));
+    }
+    lost
+}
+
+/// Returns the clusters that a decision without a workload no longer names: its consumers remove there what they have.
+fn from_decision(change: &Change<'_, Key, Decision>) -> Vec<(Place, Key)> {
+    let Some(before) = change.before.filter(|before| is_consumed(before)) else { return Vec::new() };
+    let has = |cluster: &str| change.after.is_some_and(|after| after.has(cluster));
+    let object = object_of(&before.key);
+    let gone = before.picked().filter(|pick| !has(&pick.cluster));
+    gone.map(|pick| ((pick.cluster.to_string(), object.clone()), before.key.clone())).collect()
+}
+
+/// Reports whether a decision is read by others, in place of workloads of its own.
+pub(super) fn is_consumed(decision: &Decision) -> bool {
+    decision.objects.is_empty() && placement_decision::is_placement(&decision.key)
+}
+
+/// The object that stands for a decision's consumers.
+pub(super) fn object_of(key: &Key) -> ObjectId {
+    ObjectId::new(&key.group, &key.kind, &key.namespace, &key.name)
+}
+
+/// The placement that an object stands for, if it stands for one.
+fn key_of(object: &ObjectId) -> Key {
+    Key::new(&object.group, &object.kind, &object.namespace, &object.name)
+}
+
+/// Reports whether a state has a place.
+pub(super) fn has(state: &State, (cluster, object): &Place) -> bool {
+    let has_copy = || {
+        let folder = state.folders.get(cluster);
+        folder.is_some_and(|folder| folder.contains_key(path::of_object(object).as_str()))
+    };
+    let is_named = || {
+        state
+            .decisions
+            .get(&key_of(object))
+            .is_some_and(|decision| is_consumed(decision) && decision.has(cluster))
+    };
+    has_copy() || is_named()
+}
+
+/// Returns the places of a workload or of a decision's consumers.
+pub(super) fn places_of<'a>(
+    owners: &PlaceOwners<'a>,
+    key: &Key,
+    state: &'a State,
+) -> Vec<(&'a str, ObjectId)> {
+    let mut places: Vec<(&str, ObjectId)> =
+        owners.places(key, state).into_iter().map(|(cluster, object)| (cluster, object.clone())).collect();
+    if let Some(decision) = state.decisions.get(key).filter(|decision| is_consumed(decision)) {
+        places.extend(decision.picked().map(|pick| (&*pick.cluster, object_of(key))));
+    }
+    places
+}
+
+/// Returns the places that a workload takes away itself though the files keep them: a release that is taken back, or
+/// one that a cluster is pinned to, lacks the object.
+fn in_their_course(question: &Question<'_>) -> Vec<(Place, Key)> {
+    let Question { states, step, .. } = question;
+    let after = PlaceOwners::of(question.desired());
+    let mut lost = Vec::new();
+    for file in Comparison::of(states.current, step).removed() {
+        let stays =
+            question.desired().folders.get(file.cluster).is_some_and(|folder| folder.contains_key(file.path));
+        if !stays {
+            continue;
+        }
+        for owner in states.owners.holders(file.cluster, file.path) {
+            if after.owns(owner.key, file.cluster, file.path) {
+                lost.push(((file.cluster.to_owned(), owner.object.clone()), owner.key.clone()));
+            }
+        }
+    }
+    lost
+}
+
+/// Returns the losses by deadlines: those that the change brings, and those known already.
+fn by_deadlines(question: &Question<'_>) -> BTreeMap<Key, Due> {
+    let Question { states, outlook, now, .. } = question;
+    if !question.is_edited {
+        let mut known: BTreeMap<Key, Due> = BTreeMap::new();
+        for (place, loss) in question.ledger().pending() {
+            let stays = || [states.current, states.next].iter().all(|state| has(state, place));
+            if let Some(at) = loss.due.filter(|at| at > now && stays()) {
+                known.entry(loss.owner.clone()).or_default().insert(place.clone(), at);
+            }
+        }
+        return known;
+    }
+    let without = deadlines::due(states, &outlook.without_change);
+    let mut due = deadlines::due(states, &outlook.with_change);
+    for (key, due) in &mut due {
+        let without = without.get(key);
+        let is_known =
+            |place: &Place| question.ledger().losses.get(place).is_some_and(|loss| loss.is_pending());
+        let is_new = |place: &Place, at| {
+            without.and_then(|without| without.get(place)).is_none_or(|before| *before > at)
+        };
+        due.retain(|place, at| is_known(place) || is_new(place, *at));
+    }
+    due.retain(|_, due| !due.is_empty());
+    due
+}
+
+/// Finds the cause of a loss when it becomes inevitable.
+#[derive(Debug)]
+struct Causes<'d> {
+    edit_alone: Vec<(&'d Map<Key, Decision>, PlaceOwners<'d>)>,
+    /// The places that workloads take away in the course of their releases.
+    course: BTreeSet<Place>,
+    /// The cause of what no edit brings about.
+    without_edit: Cause,
+}
+
+impl Causes<'_> {
+    /// An edit causes a loss if it brings the loss about by itself, without new statuses and without time.
+    fn of(&self, question: &Question<'_>, place: &Place, is_due: bool) -> Cause {
+        let is_of_edit = || is_due || self.course.contains(place) || !self.stays_with_edit_alone(place);
+        match question.is_edited && is_of_edit() {
+            true => Cause::Edit { commit: question.source.to_owned() },
+            false => self.without_edit.clone(),
+        }
+    }
+
+    fn stays_with_edit_alone(&self, (cluster, object): &Place) -> bool {
+        let (path, key) = (path::of_object(object), key_of(object));
+        self.edit_alone.iter().any(|(decisions, owners)| {
+            !owners.holders(cluster, &path).is_empty()
+                || decisions.get(&key).is_some_and(|decision| is_consumed(decision) && decision.has(cluster))
+        })
+    }
+}

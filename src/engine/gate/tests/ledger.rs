@@ -1,0 +1,175 @@
+//! One loss, one cause, one permit: what the ledger remembers from pass to pass.
+
+use super::*;
+use crate::state::ledger::{Cause, GivenApproval};
+
+const NINE: [&str; 9] = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+
+fn on(clusters: &[&str]) -> State {
+    state(&NINE, &[("web", MAP, clusters)])
+}
+
+/// Publishes, and gives the clusters with copies.
+fn with_copies(case: &mut Case) -> String {
+    case.publish();
+    let folders = case.previous.folders.iter().filter(|(_, folder)| !folder.is_empty());
+    folders.map(|(cluster, _)| cluster.as_str()).collect()
+}
+
+#[test]
+fn a_change_is_permitted_as_a_whole_before_its_first_step() {
+    let mut case = Case::of(on(&NINE), on(&NINE[..5]));
+    for last in [8, 7, 6] {
+        case.step = Some(on(&NINE[..last]));
+        assert_eq!(with_copies(&mut case), NINE[..last].concat(), "four of nine may go, in steps");
+        case.is_edited = false;
+    }
+    let mut case = Case::of(on(&NINE), on(&NINE[..1]));
+    case.step = Some(on(&NINE[..8]));
+    assert_eq!(case.held(), [("web".to_owned(), Why::Clusters { lost: 8, of: 9, lately: 0 })]);
+    assert_eq!(with_copies(&mut case), NINE.concat(), "held before the first step");
+}
+
+#[test]
+fn steps_that_are_permitted_are_no_losses_by_statuses_or_time() {
+    let mut case = Case::of(on(&NINE), on(&NINE[..5]));
+    case.step = Some(on(&NINE));
+    case.publish();
+    case.is_edited = false;
+    case.step = None;
+    case.limits.evictions.share = Percent::new(0);
+    assert!(case.publish().held.is_empty());
+    let causes = case.previous.ledger.losses.values().map(|loss| loss.cause.is_edit());
+    assert_eq!(causes.collect::<Vec<_>>(), [true; 4]);
+}
+
+#[test]
+fn an_object_that_moves_keeps_its_copy_until_the_turn_of_its_heir() {
+    let moved = |clusters: &[&str]| state(&NINE, &[("heir", MAP, clusters)]);
+    let mut case = Case::of(on(&NINE), moved(&NINE));
+    for turns in [0, 1, 5, 5] {
+        case.step = Some(moved(&NINE[..turns]));
+        let verdict = case.publish();
+        assert!(verdict.held.is_empty());
+        assert!(case.previous.folders.values().all(|folder| folder.len() == 1), "{turns} turns");
+        assert_eq!(case.previous.ledger.handed_over.len(), NINE.len() - turns);
+        assert!(case.previous.ledger.handed_over.values().all(|owner| *owner == key("web")));
+        case.is_edited = false;
+    }
+    case.step = None;
+    case.publish();
+    assert!(case.previous.ledger.handed_over.is_empty());
+    assert_eq!(case.previous.folders, case.next.folders);
+}
+
+#[test]
+fn an_heir_that_goes_away_leaves_a_loss_of_the_old_owner() {
+    let mut case = Case::of(on(&NINE), state(&NINE, &[("heir", MAP, &NINE)]));
+    case.step = Some(on(&[]));
+    case.publish();
+    (case.next, case.step) = (on(&[]), None);
+    assert_eq!(case.held(), [("web".to_owned(), Why::Clusters { lost: 9, of: 9, lately: 0 })]);
+}
+
+#[test]
+fn a_rollback_exempts_what_an_edit_takes_and_nothing_else() {
+    let mut case = Case::of(on(&NINE), on(&[]));
+    case.is_rollback = true;
+    assert!(case.judge().is_rollback && case.held().is_empty());
+    case.is_edited = false;
+    assert_eq!(case.held().len(), 1, "no edit takes it");
+    case.is_edited = true;
+    case.edit_alone = vec![case.previous.decisions.clone()];
+    assert_eq!(case.held().len(), 1, "the edit alone takes nothing");
+}
+
+#[test]
+fn a_held_edit_is_in_nobodys_budget() {
+    let other = |clusters: &[&str], more: &[&str]| {
+        state(&NINE, &[("web", MAP, clusters), ("more", &[("ConfigMap more", 1)], more)])
+    };
+    let mut case = Case::of(other(&NINE, &NINE), other(&NINE[..1], &NINE));
+    assert_eq!(case.publish().held.len(), 1);
+    // A status changes.
+    case.is_edited = false;
+    case.next = other(&NINE[..1], &NINE[..8]);
+    let verdict = case.publish();
+    assert_eq!(verdict.held.len(), 1, "{:?}", verdict.held);
+    assert!(!case.previous.folders["i"].contains_key("shop/ConfigMap_more.yaml"), "the failover goes on");
+}
+
+#[test]
+fn workloads_that_go_together_are_held_and_approved_as_one() {
+    let pair = |clusters: &[&str], content: u8| {
+        state(&NINE, &[("api", &[("ConfigMap api", content)], &NINE), ("web", MAP, clusters)])
+    };
+    let mut case = Case::of(pair(&NINE, 1), pair(&NINE[..1], 2));
+    case.together = BTreeSet::from([key("api"), key("web")]);
+    let held = case.judge().held;
+    assert_eq!(held.iter().map(|held| &*held.key.name).collect::<Vec<_>>(), ["api", "web"]);
+    assert_eq!(case.published(), case.previous);
+    case.approvals.insert(held[0].digest);
+    assert_eq!(case.published(), case.next);
+}
+
+#[test]
+fn losses_add_up_under_whatever_name() {
+    let named = |name: &'static str, clusters: &[&str]| state(&NINE, &[(name, MAP, clusters)]);
+    let mut case = Case::of(named("one", &NINE), named("two", &NINE[..5]));
+    assert!(case.publish().held.is_empty());
+    case.next = named("three", &NINE[..3]);
+    assert_eq!(case.held(), [("two".to_owned(), Why::Clusters { lost: 6, of: 9, lately: 4 })]);
+}
+
+#[test]
+fn nothing_goes_by_waiting() {
+    let mut case = Case::of(on(&NINE), on(&NINE[..5]));
+    case.publish();
+    case.next = on(&NINE[..3]);
+    assert_eq!(case.publish().held.len(), 1);
+    case.is_edited = false;
+    case.now = Span::hours(72).after(case.now);
+    assert_eq!(case.publish().held.len(), 1, "the window has passed");
+    case.limits.clusters.share = Percent::new(100);
+    assert_eq!(case.held(), [("web".to_owned(), Why::Still)]);
+    case.limits_stay = false;
+    assert_eq!(case.held(), [], "the daemon has other limits now");
+}
+
+#[test]
+fn an_approval_in_a_message_counts_until_it_is_used() {
+    let mut case = Case::of(on(&NINE), on(&NINE));
+    let digest = Case::of(on(&NINE), on(&[])).judge().held[0].digest;
+    let given = GivenApproval { commit: "earlier".to_owned(), until: Span::hours(1).after(case.now) };
+    case.previous.ledger.approvals.insert(digest, given);
+    case.publish();
+    case.next = on(&[]);
+    let late = Case { now: Span::hours(2).after(case.now), ..case.clone() };
+    assert_eq!(late.held().len(), 1, "it has expired");
+    assert!(case.publish().held.is_empty());
+    assert!(case.previous.ledger.approvals.is_empty() && case.previous.ledger.used.contains_key(&digest));
+    case.previous = State { ledger: case.previous.ledger.clone(), ..on(&NINE) };
+    assert_eq!(case.held().len(), 1, "it counts once");
+}
+
+#[test]
+fn clusters_that_a_decision_names_for_others_are_places() {
+    let placement = |clusters: &[&str]| {
+        let mut state = state(&NINE, &[]);
+        let key = Key::new("cluster.open-cluster-management.io", "Placement", "shop", "web");
+        let picks: Vec<Pick> = clusters.iter().map(|cluster| Pick::of(*cluster)).collect();
+        let decision = Decision { picks: picks.into(), ..Decision::new(key, "web.yaml") };
+        state.decisions.insert(decision.key.clone(), decision);
+        state
+    };
+    let mut case = Case::of(placement(&NINE), placement(&[]));
+    assert_eq!(case.held(), [("web".to_owned(), Why::Clusters { lost: 9, of: 9, lately: 0 })]);
+    assert_eq!(case.published(), case.previous);
+    case.approvals.insert(case.judge().held[0].digest);
+    case.publish();
+    assert!(case.previous.decisions.values().all(|decision| decision.picks.is_empty()));
+    let all_gone = case.previous.ledger.losses.values().all(|loss| matches!(loss.stage, Stage::Gone { .. }));
+    assert!(
+        all_gone && case.previous.ledger.losses.values().all(|loss| matches!(loss.cause, Cause::Edit { .. }))
+    );
+}

@@ -1,0 +1,110 @@
+//! The ledger: every place that somebody loses, from the moment at which its loss is inevitable until the loss counts
+//! against nothing any more; the places that are handed over; and the approvals that were given and used.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_base::model::{Digest, Key, ObjectId, Timestamp};
+
+/// An object in a cluster. A cluster that a decision names for its consumers is a place too: the object is the
+/// placement itself.
+pub type Place = (String, ObjectId);
+
+/// Objects in clusters.
+pub type Places = BTreeSet<Place>;
+
+/// The ledger of a state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    pub losses: BTreeMap<Place, Loss>,
+    /// The places that keep their copies until the turn of the workload that takes them over, each with the workload
+    /// that put the copy there.
+    pub handed_over: BTreeMap<Place, Key>,
+    /// The approvals that commits gave and nothing has used yet.
+    pub approvals: BTreeMap<Digest, GivenApproval>,
+    /// The approvals that were used, each with the number of the publication that used it.
+    pub used: BTreeMap<Digest, u64>,
+    /// The highest number of a release of each workload that has no releases any more.
+    pub last_releases: BTreeMap<Key, u64>,
+}
+
+/// A place that somebody has, or had within the window, and nobody will have in the end.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Loss {
+    /// The workload that had the place.
+    pub owner: Key,
+    pub cause: Cause,
+    /// The moment at which the loss was found. Limits count it from then on.
+    pub since: Timestamp,
+    /// The deadline at which the place is lost. `None` for a loss that waits for nothing but its turn.
+    pub due: Option<Timestamp>,
+    pub stage: Stage,
+    /// An approval or a rollback permitted the loss, so that it does not count against later ones.
+    pub exempt: bool,
+}
+
+/// The cause of a loss: the input without which the place would stay.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// An edit, in this source commit.
+    Edit {
+        commit: String,
+    },
+    /// A report of a member, or its silence.
+    Report,
+    Time,
+}
+
+/// How far a loss is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// It waits for an approval.
+    Held,
+    /// It may be carried out, and is not yet.
+    Permitted,
+    /// It was carried out. The rendered commit is the one right before.
+    Gone { before: String },
+}
+
+/// An approval in the message of a source commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenApproval {
+    pub commit: String,
+    pub until: Timestamp,
+}
+
+impl Cause {
+    /// Reports whether somebody edited the fleet repository.
+    pub fn is_edit(&self) -> bool {
+        matches!(self, Cause::Edit { .. })
+    }
+}
+
+impl Loss {
+    /// Reports whether the loss is still to come.
+    pub fn is_pending(&self) -> bool {
+        !matches!(self.stage, Stage::Gone { .. })
+    }
+}
+
+impl Ledger {
+    /// Returns the losses that are still to come.
+    pub fn pending(&self) -> impl Iterator<Item = (&Place, &Loss)> {
+        self.losses.iter().filter(|(_, loss)| loss.is_pending())
+    }
+
+    /// Returns the held losses of one workload.
+    pub fn held(&self, key: &Key) -> Places {
+        let held = self.losses.iter().filter(|(_, loss)| loss.stage == Stage::Held && loss.owner == *key);
+        held.map(|(place, _)| place.clone()).collect()
+    }
+
+    /// Forgets the losses that were found up to a moment and carried out, and the approvals that have expired.
+    pub fn forget(&mut self, window: Timestamp, now: Timestamp) {
+        self.losses.retain(|_, loss| loss.is_pending() || loss.since > window);
+        self.approvals.retain(|_, approval| approval.until > now);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        *self == Ledger::default()
+    }
+}
