@@ -8,6 +8,7 @@ pub mod decide;
 pub mod dialects;
 pub mod gate;
 pub mod hub_objects;
+pub mod hypothetical;
 pub mod load;
 pub mod pipeline;
 pub mod plan;

@@ -50,6 +50,7 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("gate", &["state"]),
             ("hub_objects", &["dialects"]),
             ("pipeline", &["decide", "load", "policy_tests", "release", "render", "state"]),
+            ("hypothetical", &["gate", "load", "pipeline", "state"]),
         ],
     ),
     (

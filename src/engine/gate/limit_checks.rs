@@ -12,7 +12,7 @@ use super::question::Question;
 use super::verdict::Why;
 use super::window::{self, PastPublication, Since};
 use crate::state::State;
-use crate::state::ledger::{Places, Stage};
+use crate::state::ledger::{Place, Places, Stage};
 use berth_base::model::{Key, ObjectId, path};
 
 pub(super) type Reasons = BTreeMap<Key, Vec<Why>>;
@@ -184,12 +184,19 @@ fn still(question: &Question<'_>, lost: &ByWorkload, reasons: &mut Reasons) {
     if !question.limits_stay {
         return;
     }
+    let mut held: BTreeMap<&Key, BTreeSet<&Place>> = BTreeMap::new();
+    for (place, loss) in question.ledger().pending().filter(|(_, loss)| loss.stage == Stage::Held) {
+        held.entry(&loss.owner).or_default().insert(place);
+    }
+    let was_held = |place: &Place| {
+        let loss = question.ledger().losses.get(place);
+        loss.is_some_and(|loss| loss.stage == Stage::Held)
+    };
     for (key, losses) in lost {
         let unpermitted: Places = losses.unpermitted();
-        let held = |place: &(String, ObjectId)| {
-            question.ledger().losses.get(place).is_some_and(|loss| loss.stage == Stage::Held)
-        };
-        let is_same = || unpermitted.iter().all(held) && question.ledger().held(key).is_subset(&unpermitted);
+        let before = || held.get(key).into_iter().flatten();
+        let is_same =
+            || unpermitted.iter().all(was_held) && before().all(|place| unpermitted.contains(*place));
         let is_of_edit = losses.unpermitted_losses().all(|(_, loss)| loss.cause.is_edit());
         if !unpermitted.is_empty() && is_of_edit && is_same() {
             let why = reasons.entry(key.clone()).or_default();

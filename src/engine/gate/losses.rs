@@ -73,9 +73,10 @@ pub(super) fn find<L: Lookup>(question: &Question<'_>, lookup: &L) -> Result<ByW
             false => Cause::Report,
         },
     };
+    let passed = passed_deadlines(question);
     let mut by_workload = ByWorkload::new();
     for (place, (owners, due)) in lost {
-        let came_later = || passed_deadline(question, &place.0, &owners);
+        let came_later = || owners.iter().find_map(|owner| passed.get(&(place.0.as_str(), owner)).copied());
         let loss = match known(&place).or_else(came_later) {
             Some(known) => Loss { due, ..known.clone() },
             None => Loss {
@@ -94,14 +95,12 @@ pub(super) fn find<L: Lookup>(question: &Question<'_>, lookup: &L) -> Result<ByW
     Ok(by_workload)
 }
 
-/// Returns the record of a deadline that has passed by which one of these workloads leaves a cluster. What the workload
-/// got there since the deadline was judged goes with the rest: all that somebody had then has a record of its own.
-fn passed_deadline<'q>(question: &Question<'q>, cluster: &str, owners: &BTreeSet<Key>) -> Option<&'q Loss> {
-    let mut pending = question.ledger().pending();
-    let is_it = |((place, _), loss): &(&Place, &Loss)| {
-        place == cluster && owners.contains(&loss.owner) && loss.due.is_some_and(|at| at <= question.now)
-    };
-    pending.find(is_it).map(|(_, loss)| loss)
+/// Returns the records of deadlines that have passed, by the cluster that a workload leaves. What the workload got there
+/// since the deadline was judged goes with the rest: all that somebody had then has a record of its own.
+fn passed_deadlines<'q>(question: &Question<'q>) -> BTreeMap<(&'q str, &'q Key), &'q Loss> {
+    let passed =
+        question.ledger().pending().filter(|(_, loss)| loss.due.is_some_and(|at| at <= question.now));
+    passed.map(|((cluster, _), loss)| ((cluster.as_str(), &loss.owner), loss)).collect()
 }
 
 /// Returns the places that the next state of a comparison no longer has, each with a workload that had it.

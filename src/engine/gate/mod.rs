@@ -223,11 +223,13 @@ impl<'j> Judged<'j> {
                 let is_held = loss.stage == Stage::Held && held.contains(key);
                 let entry = losses.entry(place.clone()).or_insert_with(|| {
                     let exempt = loss.exempt || approved.contains(place);
-                    Loss { stage: Stage::Permitted, exempt, ..loss.clone() }
+                    // What was held counts from its permit on.
+                    let since = if loss.stage == Stage::Held { self.question.now } else { loss.since };
+                    Loss { stage: Stage::Permitted, exempt, since, ..loss.clone() }
                 });
                 // A place that several workloads share is held with any of them.
                 if is_held {
-                    (entry.stage, entry.exempt) = (Stage::Held, false);
+                    *entry = Loss { exempt: false, ..loss.clone() };
                 }
             }
         }

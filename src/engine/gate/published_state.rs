@@ -10,7 +10,7 @@ use super::losses;
 use super::question::Question;
 use crate::state::ledger::{Loss, Place, Places};
 use crate::state::{Comparison, PlaceOwners, State};
-use berth_base::model::{Key, Pick, PickDetails, path};
+use berth_base::model::{ContentId, Key, Pick, PickDetails, path};
 
 /// The reason of a pick that stands for a held removal.
 const HELD: &str = "not picked any more; the removal waits for an approval";
@@ -19,9 +19,6 @@ const HELD: &str = "not picked any more; the removal waits for an approval";
 pub fn without_gate(current: &State, step: &State) -> State {
     let mut ledger = (*current.ledger).clone();
     ledger.losses.retain(|place, loss| !loss.is_pending() || losses::has(step, place));
-    let content = |state: &State, (cluster, object): &Place| {
-        state.folders.get(cluster).and_then(|folder| folder.get(path::of_object(object).as_str())).copied()
-    };
     ledger.handed_over.retain(|place, _| content(step, place) == content(current, place));
     ledger.last_releases.extend(step.ledger.last_releases.clone());
     ledger.last_releases.retain(|key, _| !step.releases.contains_key(key));
@@ -126,7 +123,18 @@ pub(super) fn hand_over(
     for ((cluster, object), _) in &waiting {
         put_copy_back(states, cluster, &path::of_object(object), state);
     }
-    waiting.into_iter().collect()
+    // Where the heir is held, the copy stays as it was, and whose it was.
+    let earlier = states.current.ledger.handed_over.iter();
+    let stays = earlier.filter(|(place, _)| {
+        let has = content(state, place);
+        has.is_some() && has == content(states.current, place) && has != content(question.step, place)
+    });
+    let stays: Vec<(Place, Key)> = stays.map(|(place, owner)| (place.clone(), owner.clone())).collect();
+    waiting.into_iter().chain(stays).collect()
+}
+
+fn content(state: &State, (cluster, object): &Place) -> Option<ContentId> {
+    state.folders.get(cluster)?.get(path::of_object(object).as_str()).copied()
 }
 
 fn put_copy_back(states: &Comparison<'_>, cluster: &str, path: &str, state: &mut State) {

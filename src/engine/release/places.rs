@@ -27,11 +27,11 @@ impl<'a> Places<'a> {
     /// Returns the copies of a workload that wait for the turn of another one, by cluster.
     pub(super) fn handed_over_by(&self, key: &Key) -> BTreeMap<String, CopySet> {
         let mut copies: BTreeMap<String, CopySet> = BTreeMap::new();
-        for ((cluster, object), _) in self.state.ledger.handed_over.iter().filter(|(_, owner)| *owner == key)
-        {
+        for (cluster, object) in self.owners.handed_over_by(key) {
             let path = path::of_object(object);
-            let content = self.state.folders.get(cluster).and_then(|folder| folder.get(path.as_str()));
-            copies.entry(cluster.clone()).or_default().extend(content.map(|content| (path.into(), *content)));
+            let content = self.state.folders.get(*cluster).and_then(|folder| folder.get(path.as_str()));
+            let content = content.map(|content| (path.into(), *content));
+            copies.entry((*cluster).to_owned()).or_default().extend(content);
         }
         copies
     }

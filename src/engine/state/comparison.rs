@@ -35,6 +35,8 @@ pub struct PlaceOwners<'a> {
     by_path: OnceCell<Claims>,
     /// The places whose copies wait for the turn of the workload that takes them over, by path and cluster.
     handed_over: BTreeMap<String, BTreeMap<&'a str, Owner<'a>>>,
+    /// The same, by the workload that put the copy there.
+    handed_over_by: BTreeMap<&'a Key, Vec<(&'a str, &'a ObjectId)>>,
 }
 
 /// The objects at each path: their workloads, and their places among the workloads' objects.
@@ -86,13 +88,15 @@ impl<'a> PlaceOwners<'a> {
         for ((cluster, object), key) in &state.ledger.handed_over {
             let by_cluster = owners.handed_over.entry(path::of_object(object)).or_default();
             by_cluster.insert(cluster, Owner { key, object });
+            owners.handed_over_by.entry(key).or_default().push((cluster, object));
         }
         owners
     }
 
     /// The owners by decisions alone.
     pub fn by(decisions: &'a Map<Key, Decision>) -> PlaceOwners<'a> {
-        PlaceOwners { decisions, by_path: OnceCell::new(), handed_over: BTreeMap::new() }
+        let (handed_over, handed_over_by) = (BTreeMap::new(), BTreeMap::new());
+        PlaceOwners { decisions, by_path: OnceCell::new(), handed_over, handed_over_by }
     }
 
     /// The owners of these paths alone, by decisions. The index is one of the decisions.
@@ -123,6 +127,11 @@ impl<'a> PlaceOwners<'a> {
         self.handed_over.get(path)?.get(cluster).copied()
     }
 
+    /// Returns the places where a workload's copies wait for the turn of another one.
+    pub fn handed_over_by(&self, key: &Key) -> &[(&'a str, &'a ObjectId)] {
+        self.handed_over_by.get(key).map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// Reports whether a workload's copy is at a place.
     pub fn owns(&self, key: &Key, cluster: &str, path: &str) -> bool {
         self.holders(cluster, path).iter().any(|holder| holder.key == key)
@@ -148,9 +157,7 @@ impl<'a> PlaceOwners<'a> {
 
     /// Returns the places of one workload's copies that the state really holds.
     pub fn places(&self, key: &Key, state: &'a State) -> Vec<(&'a str, &'a ObjectId)> {
-        let waits = state.ledger.handed_over.iter().filter(|(_, owner)| *owner == key);
-        let mut places: Vec<(&str, &ObjectId)> =
-            waits.map(|((cluster, object), _)| (cluster.as_str(), object)).collect();
+        let mut places = self.handed_over_by(key).to_vec();
         let Some(decision) = state.decisions.get(key) else { return places };
         let objects: Vec<(&ObjectId, String)> =
             decision.objects.iter().map(|object| (object, path::of_object(object))).collect();

@@ -12,6 +12,12 @@ pub type Place = (String, ObjectId);
 /// Objects in clusters.
 pub type Places = BTreeSet<Place>;
 
+/// The most approvals that wait for their use. Anybody who may merge a commit can give some.
+const MOST_APPROVALS: usize = 1_000;
+
+/// The most used approvals that are remembered.
+const MOST_USED: usize = 5_000;
+
 /// The ledger of a state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
@@ -33,7 +39,7 @@ pub struct Loss {
     /// The workload that had the place.
     pub owner: Key,
     pub cause: Cause,
-    /// The moment at which the loss was found. Limits count it from then on.
+    /// The moment at which the loss was found or, once it is permitted, that of the permit. Limits count it from then on.
     pub since: Timestamp,
     /// The deadline at which the place is lost. `None` for a loss that waits for nothing but its turn.
     pub due: Option<Timestamp>,
@@ -92,19 +98,26 @@ impl Ledger {
         self.losses.iter().filter(|(_, loss)| loss.is_pending())
     }
 
-    /// Returns the held losses of one workload.
-    pub fn held(&self, key: &Key) -> Places {
-        let held = self.losses.iter().filter(|(_, loss)| loss.stage == Stage::Held && loss.owner == *key);
-        held.map(|(place, _)| place.clone()).collect()
-    }
-
-    /// Forgets the losses that were found up to a moment and carried out, and the approvals that have expired.
+    /// Forgets the losses that were permitted up to a moment and carried out, the approvals that have expired, and of too
+    /// many the oldest.
     pub fn forget(&mut self, window: Timestamp, now: Timestamp) {
         self.losses.retain(|_, loss| loss.is_pending() || loss.since > window);
         self.approvals.retain(|_, approval| approval.until > now);
+        keep_last(&mut self.approvals, MOST_APPROVALS, |approval| approval.until);
+        keep_last(&mut self.used, MOST_USED, |seq| *seq);
     }
 
     pub fn is_empty(&self) -> bool {
         *self == Ledger::default()
+    }
+}
+
+/// Keeps so many entries: those that come last.
+fn keep_last<V, O: Ord>(entries: &mut BTreeMap<Digest, V>, most: usize, order: impl Fn(&V) -> O) {
+    let too_many = entries.len().saturating_sub(most);
+    if too_many > 0 {
+        let mut in_order: Vec<Digest> = entries.keys().copied().collect();
+        in_order.sort_by_key(|digest| order(&entries[digest]));
+        in_order.iter().take(too_many).for_each(|digest| drop(entries.remove(digest)));
     }
 }

@@ -1,0 +1,378 @@
+//! Random histories of a fleet, from files to what is published: edits of all systems' objects, objects that move,
+//! workloads with new names, orders of people, members that report, fail, lose a claim and stop, time that passes,
+//! approvals that are right, wrong and late, files that are broken or there twice.
+//!
+//! Each history is made from its number alone. `BERTH_HISTORIES=200000 BERTH_HISTORY=1 cargo test --release
+//! -p berth-engine histories` runs so many from that number on. [`fleet`]: what people want. [`pass`]: the hub. [`promises`]: what
+//! must hold.
+
+mod fleet;
+mod pass;
+mod promises;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use berth_base::model::cluster::WorkloadName;
+use berth_base::model::release::{CopyReport, Health};
+use berth_base::model::{ClusterStatus, ContentId, Digest, Key, Map, Shared, Timestamp};
+use berth_base::source::{SourceFile, SourceTree};
+
+use crate::gate::{Limits, Span, Verdict};
+use crate::load::{self, History as Forms};
+use crate::pipeline::{self, Inputs};
+use crate::release::copies;
+use crate::render::MemoryContents;
+use crate::state::ledger::GivenApproval;
+use crate::state::{PlaceOwners, State, ledger_file};
+use crate::testing::Dice;
+use fleet::{Fleet, name_of};
+use pass::Pass;
+
+/// The first moment.
+const START: i64 = 1_767_225_600;
+
+/// One history.
+struct History {
+    seed: u64,
+    dice: Dice,
+    fleet: Fleet,
+    /// The last good form of each file.
+    forms: BTreeMap<String, Arc<[u8]>>,
+    state: State,
+    /// The states before, by number.
+    before: Vec<State>,
+    contents: MemoryContents,
+    statuses: Map<String, Shared<ClusterStatus>>,
+    /// The clusters whose members report that they are not fit.
+    unfit: BTreeSet<usize>,
+    silent: BTreeMap<usize, Timestamp>,
+    now: i64,
+    /// The moment of the current state.
+    then: Option<Timestamp>,
+    edits: u64,
+    /// The last edit that a pass has seen.
+    processed: Option<u64>,
+    in_messages: BTreeMap<Digest, GivenApproval>,
+    limits: Limits,
+}
+
+impl History {
+    fn new(seed: u64) -> History {
+        let mut dice = Dice(seed.wrapping_mul(0x1234_5678_9ABC_DEF1));
+        let fleet = Fleet::new(&mut dice);
+        History {
+            seed,
+            dice,
+            fleet,
+            forms: BTreeMap::new(),
+            state: State::default(),
+            before: Vec::new(),
+            contents: MemoryContents::default(),
+            statuses: Map::new(),
+            unfit: BTreeSet::new(),
+            silent: BTreeMap::new(),
+            now: START,
+            then: None,
+            edits: 1,
+            processed: None,
+            in_messages: BTreeMap::new(),
+            limits: Limits { allow_risky: true, ..Limits::default() },
+        }
+    }
+
+    fn moment(&self) -> Timestamp {
+        Timestamp::from_second(self.now).expect("a moment")
+    }
+
+    fn tree(&self) -> SourceTree {
+        let files = self.fleet.files().into_iter();
+        let files = files.map(|(path, text)| SourceFile::new(path, text.into_bytes())).collect();
+        SourceTree { files, ..SourceTree::default() }
+    }
+
+    /// Runs with the last good forms of files.
+    fn with_forms<T>(&self, run: impl FnOnce(Forms<'_>) -> T) -> T {
+        match self.processed {
+            None => run(Forms::None),
+            Some(_) => run(Forms::Known(&|path| self.forms.get(path).cloned())),
+        }
+    }
+
+    fn look<'h>(
+        &'h self,
+        statuses: &'h Map<String, Shared<ClusterStatus>>,
+        contents: &mut MemoryContents,
+    ) -> Pass<'h> {
+        let tree = self.tree();
+        let is_edited = self.processed != Some(self.edits);
+        let (loaded, built) = self.with_forms(|forms| {
+            let loaded = load::load(&tree, forms);
+            let inputs = self.inputs(&tree, forms, statuses);
+            let (built, _) = pipeline::build_loaded(loaded.clone(), inputs, None, contents)
+                .unwrap_or_else(|error| panic!("{error}"));
+            (loaded, built)
+        });
+        Pass { history: self, loaded, built, tree, statuses, is_edited }
+    }
+
+    fn inputs<'i>(
+        &'i self,
+        tree: &'i SourceTree,
+        history: Forms<'i>,
+        statuses: &'i Map<String, Shared<ClusterStatus>>,
+    ) -> Inputs<'i> {
+        Inputs {
+            tree,
+            history,
+            current: &self.state,
+            statuses,
+            now: self.moment(),
+            format: Default::default(),
+            decision_format: Default::default(),
+        }
+    }
+
+    /// One pass, which publishes what the gate gives. Holds its promises.
+    fn pass(&mut self) -> Verdict {
+        let mut contents = std::mem::take(&mut self.contents);
+        let pass = self.look(&self.statuses, &mut contents);
+        let verdict = pass.verdict();
+        let kept: Vec<_> = pass
+            .loaded
+            .kept
+            .iter()
+            .map(|(path, bytes)| (path.clone(), Arc::from(bytes.as_slice())))
+            .collect();
+        let forms: Vec<(String, Arc<[u8]>)> =
+            pass.tree.files.iter().map(|(path, file)| (path.to_string(), (*file.bytes).clone())).collect();
+        promises::hold(&pass, &verdict);
+        // A proof knows the reports from the facts alone.
+        let proof = self.look(&verdict.state.facts, &mut contents).verdict();
+        self.is_true(
+            self.processed.is_none() || published(&proof.state) == published(&verdict.state),
+            || "the proof of a pass gives another state".to_owned(),
+        );
+        self.contents = contents;
+        self.forms = forms.into_iter().chain(kept).collect();
+        let state = published(&verdict.state);
+        if state != self.state {
+            self.before.push(std::mem::replace(&mut self.state, state));
+            self.then = Some(self.moment());
+        }
+        self.processed = Some(self.edits);
+        self.in_messages.clear();
+        verdict
+    }
+
+    /// Passes until nothing changes: a removal that no member will report on is done with the next pass. What is held stays
+    /// the same.
+    fn settle(&mut self) -> Verdict {
+        let names = |verdict: &Verdict| verdict.held.iter().map(|held| held.key.clone()).collect::<Vec<_>>();
+        let first = self.pass();
+        for _ in 0..40 {
+            let before = self.state.clone();
+            let again = self.pass();
+            self.is_true(names(&first) == names(&again), || {
+                format!("a second pass holds {:?} in place of {:?}", names(&again), names(&first))
+            });
+            if before == self.state {
+                return again;
+            }
+        }
+        let before = self.state.clone();
+        self.pass();
+        let plan = crate::plan::plan(&before, &self.state);
+        let facts: Vec<_> =
+            before.facts.changes(&self.state.facts).map(|one| (one.before, one.after)).collect();
+        self.is_true(false, || {
+            format!("passes over the same inputs never come to rest: {plan:?} {facts:#?}")
+        });
+        first
+    }
+
+    #[track_caller]
+    fn is_true(&self, holds: bool, what: impl FnOnce() -> String) {
+        assert!(holds, "history {}, after {} edits: {}", self.seed, self.edits, what());
+    }
+
+    /// A member reports on what its folder holds.
+    fn report(&mut self, cluster: usize, health: Health) {
+        let name = name_of(cluster);
+        let owners = PlaceOwners::of(&self.state);
+        let folder = self.state.folders.get(&name);
+        let mut copied: BTreeMap<WorkloadName, Vec<(String, ContentId)>> = BTreeMap::new();
+        let before = self.statuses.get(&name);
+        let known = before.into_iter().flat_map(|status| status.copies.keys().cloned());
+        let decided = self.state.decisions.keys().map(WorkloadName::of);
+        for workload in known.chain(decided) {
+            copied.entry(workload).or_default();
+        }
+        for (path, content) in folder.into_iter().flat_map(|folder| folder.iter()) {
+            if let Some(owner) = owners.holders(&name, path).first() {
+                copied.entry(WorkloadName::of(owner.key)).or_default().push((path.to_string(), *content));
+            }
+        }
+        let report = |(workload, copied): (WorkloadName, Vec<(String, ContentId)>)| {
+            let digest = copies::digest(copied.iter().map(|(path, id)| (path.as_str(), *id)));
+            let health = if copied.is_empty() { Health::Succeeded } else { health };
+            (workload, CopyReport { digest, health, since: None, message: String::new() })
+        };
+        let fit = if self.unfit.contains(&cluster) { "no" } else { "yes" };
+        let status = ClusterStatus {
+            cluster: name.clone(),
+            reported: Some(self.moment()),
+            claims: [("fit".into(), fit.into())].into_iter().collect(),
+            silent: self.silent.get(&cluster).copied(),
+            copies: copied.into_iter().map(report).collect(),
+            ..ClusterStatus::default()
+        };
+        self.statuses.insert(name, status.into());
+    }
+
+    /// Something happens.
+    fn happen(&mut self, last: &Verdict) {
+        let clusters: Vec<usize> = self.fleet.clusters.iter().copied().collect();
+        match self.dice.roll(12) {
+            0..=3 => {
+                let now = self.moment().to_string();
+                self.fleet.edit(&mut self.dice, &now);
+                self.edits += 1;
+            }
+            4..=6 => {
+                for cluster in &clusters {
+                    if !self.dice.one_in(4) && !self.silent.contains_key(cluster) {
+                        let fails = self.dice.one_in(12);
+                        self.report(*cluster, if fails { Health::Failed } else { Health::Succeeded });
+                    }
+                }
+            }
+            7 => {
+                let share = 2 + self.dice.roll(6);
+                for cluster in &clusters {
+                    if self.dice.one_in(share) && !self.unfit.remove(cluster) {
+                        self.unfit.insert(*cluster);
+                    }
+                    self.report(*cluster, Health::Succeeded);
+                }
+            }
+            8 => {
+                let moment = self.moment();
+                let Some(cluster) = self.dice.pick(clusters.iter()).copied() else { return };
+                if self.silent.remove(&cluster).is_none() {
+                    self.silent.insert(cluster, moment);
+                }
+                self.report(cluster, Health::Succeeded);
+            }
+            9 => self.now += [60, 3_600, 8 * 3_600, 30 * 3_600][self.dice.roll(4)],
+            _ => self.approve(last),
+        }
+        self.now += 10;
+    }
+
+    /// Somebody approves: what is held, or something else.
+    fn approve(&mut self, last: &Verdict) {
+        let digest = match (self.dice.roll(4), last.held.first()) {
+            (0, Some(held)) => held.digest,
+            (1 | 2, Some(held)) => held.all,
+            _ => Digest([self.dice.roll(256) as u8; 16]),
+        };
+        let until = Span::hours(7 * 24).after(self.moment());
+        self.in_messages.insert(digest, GivenApproval { commit: "an approval".to_owned(), until });
+        self.edits += 1;
+    }
+
+    fn run(&mut self) {
+        let mut last = self.settle();
+        for _ in 0..6 + self.dice.roll(14) {
+            self.happen(&last);
+            last = self.settle();
+        }
+        self.come_to_rest();
+    }
+
+    /// Members are healthy, approvals are given, orders end: all that people want comes about.
+    fn come_to_rest(&mut self) {
+        self.fleet.calm();
+        self.edits += 1;
+        self.unfit.clear();
+        self.silent.clear();
+        let mut last = None;
+        for _ in 0..60 {
+            self.now += 40 * 24 * 3_600 / 60;
+            let clusters: Vec<usize> = self.fleet.clusters.iter().copied().collect();
+            clusters.iter().for_each(|cluster| self.report(*cluster, Health::Succeeded));
+            let before = self.state.clone();
+            let verdict = self.settle();
+            let all: Vec<Digest> = verdict.held.iter().map(|held| held.all).collect();
+            let until = Span::hours(7 * 24).after(self.moment());
+            let given = all.iter().map(|all| (*all, GivenApproval { commit: "the end".to_owned(), until }));
+            self.in_messages.extend(given);
+            self.edits += u64::from(!all.is_empty());
+            let is_quiet = before == self.state && all.is_empty();
+            last = Some(verdict);
+            if is_quiet {
+                break;
+            }
+        }
+        let held: Vec<Key> = last.into_iter().flat_map(|last| last.held).map(|held| held.key).collect();
+        self.is_true(held.is_empty(), || format!("{held:?} held for ever"));
+        let mut contents = self.contents.clone();
+        let built = self.look(&self.statuses, &mut contents).built;
+        let desired = published(&built.desired);
+        self.is_true(desired.folders == self.state.folders, || {
+            let waits: Vec<_> =
+                built.rollouts.iter().map(|(key, trace)| (key, &trace.waits, &trace.notes)).collect();
+            let files = crate::plan::plan(&self.state, &desired);
+            format!(
+                "not all that people want came about: {files:?}\n{waits:?}\n{:?}\n{:?}",
+                self.fleet, self.state.releases
+            )
+        });
+        let rest = self.state.ledger.pending().count() + self.state.ledger.handed_over.len();
+        self.is_true(rest == 0, || format!("the ledger has not come to rest: {:?}", self.state.ledger));
+    }
+}
+
+/// A state as the branch has it.
+fn published(state: &State) -> State {
+    let mut state = state.clone();
+    state.folders.retain(|_, folder| !folder.is_empty());
+    let text = ledger_file::write(&state.ledger);
+    let read = ledger_file::read(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert!(read == *state.ledger, "a ledger reads back as another one:\n{text}");
+    state
+}
+
+/// Runs many histories on all processors.
+fn run_many(from: u64, count: u64) {
+    let (next, failed) = (AtomicU64::new(from), AtomicU64::new(0));
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= from + count {
+                        break;
+                    }
+                    if std::panic::catch_unwind(|| History::new(seed).run()).is_err() {
+                        failed.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner();
+    assert_eq!(failed, 0, "of {count} histories from {from} on");
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+#[test]
+fn no_history_loses_a_place_that_nobody_permitted() {
+    run_many(number("BERTH_HISTORY").unwrap_or(1), number("BERTH_HISTORIES").unwrap_or(60));
+}

@@ -1,0 +1,3 @@
+//! Tests of the engine as a whole.
+
+mod histories;
