@@ -178,8 +178,8 @@ fn full<'s>(question: &Question<'_>, shares: &BTreeMap<&'s str, Share>) -> BTree
         .collect()
 }
 
-/// What an edit takes stays held as it was, though the window has passed or others that were held with it are approved:
-/// nothing goes by waiting.
+/// Keeps an edit's losses held, also after the window has passed or others that were held with them are approved: nobody
+/// gets a permit by waiting.
 fn still(question: &Question<'_>, lost: &ByWorkload, reasons: &mut Reasons) {
     if !question.limits_stay {
         return;

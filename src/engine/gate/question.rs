@@ -44,7 +44,7 @@ pub struct Question<'a> {
     pub is_followed: &'a dyn Fn(&Key) -> bool,
 }
 
-/// What the gate looks up only where it matters, since it takes long.
+/// Looks up inputs that take long, only where a verdict depends on them.
 pub trait Lookup {
     type Error;
 

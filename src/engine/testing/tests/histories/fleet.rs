@@ -28,7 +28,7 @@ pub(super) struct Work {
     pub(super) stays: Option<i64>,
 }
 
-/// What people order about rollouts.
+/// An order of people about rollouts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Order {
     Paused(String),

@@ -1,4 +1,4 @@
-//! What must hold after each pass, whatever came before it.
+//! The promises of each pass, whatever came before it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
