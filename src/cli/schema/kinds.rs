@@ -11,7 +11,7 @@ use berth_engine::load;
 use berth_member::sync::{health::custom, local_overrides};
 
 /// Reads a document that stands alone.
-type Read = Box<dyn Fn(Option<Arc<Asked>>, Node) -> Diagnostics>;
+type Read = Box<dyn Fn(Option<Arc<Asked>>, Node) -> Diagnostics + Send + Sync>;
 
 /// A kind with its reader.
 pub struct Kind {

@@ -4,10 +4,12 @@ mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
 
-use super::{Kind, described, explore, field, kinds};
+use super::field::Field;
+use super::{Kind, described, explore, field, json_schema, kinds};
 use archive::{Archive, archives};
 use berth_base::diag::Diagnostics;
 use berth_base::yaml::{self, Limits};
@@ -39,14 +41,19 @@ const AT_ONE_PLACE: usize = 3;
 
 struct Judge {
     kind: Kind,
+    fields: Field,
     schema: Json,
 }
 
-fn judges() -> Vec<Judge> {
-    kinds().into_iter().map(|kind| Judge { schema: kind.schema(), kind }).collect()
-}
+/// All kinds. To find their fields takes long, so that the tests share them.
+static JUDGES: LazyLock<Vec<Judge>> = LazyLock::new(|| kinds().into_iter().map(Judge::of).collect());
 
 impl Judge {
+    fn of(kind: Kind) -> Judge {
+        let fields = explore::fields(&kind);
+        Judge { schema: json_schema::of_kind(&kind.kind, &fields), fields, kind }
+    }
+
     /// Compares the verdicts of the schema and the reader, and returns the difference.
     fn difference(&self, document: &Json) -> Option<String> {
         let refused = refusal(&self.schema, document, self.kind.kind.kind);
@@ -81,7 +88,7 @@ impl Judge {
 }
 
 /// The documents of all cases, sound and faulty, once each.
-fn documents(judges: &[Judge]) -> Vec<(&Judge, Json)> {
+fn documents() -> Vec<(&'static Judge, Json)> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     let mut met = BTreeSet::new();
     let mut found = Vec::new();
@@ -99,7 +106,7 @@ fn documents(judges: &[Judge]) -> Vec<(&Judge, Json)> {
                             .find(|one| document["apiVersion"] == format!("{}/{one}", kind.group));
                         version.is_some() && document["kind"] == kind.kind
                     };
-                    let judge = judges.iter().find(is_of);
+                    let judge = JUDGES.iter().find(is_of);
                     found.extend(
                         judge.filter(|_| met.insert(document.to_string())).map(|judge| (judge, document)),
                     );
@@ -113,8 +120,7 @@ fn documents(judges: &[Judge]) -> Vec<(&Judge, Json)> {
 
 #[test]
 fn schemas_and_readers_agree_on_all_cases_and_on_single_changes_of_them() {
-    let judges = judges();
-    let documents = documents(&judges);
+    let documents = documents();
     let mut differences = BTreeSet::new();
     let (mut n_changed, mut changed_at) = (0, BTreeMap::<_, usize>::new());
     for (judge, document) in &documents {
@@ -168,8 +174,8 @@ fn pointers(document: &Json) -> Vec<String> {
 fn every_field_has_a_description_and_every_description_a_field() {
     let lines = described::lines();
     let (mut bare, mut used) = (Vec::new(), BTreeSet::new());
-    for kind in kinds() {
-        explore::fields(&kind).walk("", &mut |path, _| {
+    for Judge { kind, fields, .. } in JUDGES.iter() {
+        fields.walk("", &mut |path, _| {
             // Of a status little is read, and people do not write it.
             let is_named =
                 !path.ends_with("[]") && !path.ends_with(field::ANY) && !path.starts_with("status.");
