@@ -218,6 +218,38 @@ fn a_workload_that_is_renamed_takes_its_objects_over_cluster_by_cluster() {
     reaches_all_and_is_never_missing(&rollouts);
 }
 
+#[test]
+fn an_object_that_moves_between_slow_workloads_belongs_to_one_of_them_at_any_time() {
+    let aa = work_set("aa", ONE_BY_ONE, &[("aa", "one"), ("web", "one")]);
+    let rollouts = two_work_sets(&[("aa.yaml", &aa)]);
+    rollouts.succeed(&NAMES);
+    rollouts.publish();
+    let aa = work_set("aa", ONE_BY_ONE, &[("aa", "two")]);
+    let bb = work_set("bb", ONE_BY_ONE, &[("bb", "one"), ("web", "two")]);
+    rollouts.edit(&[("aa.yaml", &aa), ("bb.yaml", &bb)]);
+    let ledger = || rollouts.repo.files(RENDERED)["ledger/ledger.yaml"].clone();
+    assert!(ledger().contains("contested:"), "{}", ledger());
+    reaches_all_and_is_never_missing(&rollouts);
+    rollouts.succeed(&NAMES);
+    rollouts.publish();
+    let files = rollouts.repo.files(RENDERED);
+    assert!(!files.contains_key("ledger/ledger.yaml"), "{}", ledger());
+    for (path, record) in files.iter().filter(|(path, _)| path.starts_with("releases/")) {
+        assert!(!record.contains("told:"), "{path} goes on for ever: {record}");
+    }
+}
+
+#[test]
+fn a_plan_of_a_new_name_takes_no_last_copy() {
+    let repo = ocm(&[("web.yaml", &work_set("web", AT_ONCE, &[("web", "one")]))]);
+    repo.publish().expect(0);
+    repo.write("web.yaml", work_set("site", AT_ONCE, &[("web", "one")]));
+    repo.commit("another name");
+    let plan = run(&["plan", "--repo", repo.arg()]).expect(0).out;
+    assert!(plan.contains("ManifestWorkReplicaSet shop/site joins all 6 clusters"), "{plan}");
+    assert!(!plan.contains("last copy"), "{plan}");
+}
+
 /// The workload `site` on all clusters with this label.
 fn site(tier: &str) -> String {
     format!("{}---\n{}", by_tier("site", tier), work_set("site", "{name: site}", &[("site", "one")]))

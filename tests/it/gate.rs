@@ -416,8 +416,7 @@ fn a_rendered_commit_says_all_that_its_verdict_depends_on() {
             rendered: &current,
             edit_alone: &Vec::new,
             outlook: None,
-            together: &|_| Vec::new(),
-            is_followed: &|_| false,
+            fleet: &berth_base::model::Fleet::default(),
         };
         let gated = ask(&git, &step, &basis).expect("a verdict");
         assert_eq!(gated.trailers, trailers.others, "{}", commit.message);

@@ -66,6 +66,7 @@ mod fuzzing;
 mod gate;
 mod generated;
 mod health_rules;
+mod histories;
 mod hub_cluster;
 mod import;
 mod import_kubefleet;

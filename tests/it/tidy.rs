@@ -47,7 +47,7 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("plan", &["state"]),
             ("causes", &["load", "plan", "state"]),
             ("consequences", &["causes", "plan", "state"]),
-            ("gate", &["state"]),
+            ("gate", &["release", "state"]),
             ("hub_objects", &["dialects"]),
             ("pipeline", &["decide", "load", "policy_tests", "release", "render", "state"]),
             ("hypothetical", &["gate", "load", "pipeline", "state"]),

@@ -11,16 +11,17 @@ use super::losses::{self, ByWorkload, Losses};
 use super::question::Question;
 use super::verdict::Why;
 use super::window::{self, PastPublication, Since};
-use crate::state::State;
-use crate::state::ledger::{Place, Places, Stage};
+use crate::state::ledger::{Loss, Place, Stage};
+use crate::state::{PlaceOwners, State};
 use berth_base::model::{Key, ObjectId, path};
 
 pub(super) type Reasons = BTreeMap<Key, Vec<Why>>;
 
-pub(super) fn reasons(question: &Question<'_>, lost: &ByWorkload, pasts: &[PastPublication]) -> Reasons {
+pub(super) fn reasons(question: &Question<'_>, lost: &ByWorkload, pasts: &[PastPublication<'_>]) -> Reasons {
     let since = window::since(pasts);
     let after = after(question.desired(), lost);
-    let case = Case { question, since: &since, pasts, after: &after, lost };
+    let heirs = PlaceOwners::of(question.desired());
+    let case = Case { question, since: &since, pasts, after: &after, heirs: &heirs, lost };
     let mut reasons = Reasons::new();
     for (key, losses) in lost.iter().filter(|(_, losses)| !losses.unpermitted().is_empty()) {
         let found = [clusters(&case, key, losses), risky(question, losses)];
@@ -45,9 +46,10 @@ pub(super) fn reasons(question: &Question<'_>, lost: &ByWorkload, pasts: &[PastP
 struct Case<'c> {
     question: &'c Question<'c>,
     since: &'c [Since<'c>],
-    pasts: &'c [PastPublication],
+    pasts: &'c [PastPublication<'c>],
     /// The desired state, without what deadlines take.
     after: &'c State,
+    heirs: &'c PlaceOwners<'c>,
     lost: &'c ByWorkload,
 }
 
@@ -67,12 +69,19 @@ fn clusters(case: &Case<'_>, key: &Key, losses: &Losses) -> Option<Why> {
     let question = case.question;
     let current = question.states.current;
     let exempt = |place: &(String, ObjectId)| losses.0.get(place).is_some_and(|loss| loss.exempt);
+    // The workload's clusters, each with the number of its copies there that no other workload takes over.
     let (mut has, mut paths) = (BTreeMap::<String, usize>::new(), BTreeSet::new());
     for (cluster, object) in losses::places_of(&question.states.owners, key, current) {
-        paths.insert(path::of_object(&object));
         let place = (cluster.to_owned(), object);
+        if current.ledger.handed_over.contains_key(&place) && !losses.0.contains_key(&place) {
+            continue;
+        }
+        let path = path::of_object(&place.1);
+        let heirs = case.heirs.holders(cluster, &path);
+        let is_taken_over = !heirs.is_empty() && heirs.iter().all(|heir| heir.key != key);
+        paths.insert(path);
         if !exempt(&place) {
-            *has.entry(place.0).or_default() += 1;
+            *has.entry(place.0).or_default() += usize::from(!is_taken_over);
         }
     }
     let mut loses: BTreeMap<&str, usize> = BTreeMap::new();
@@ -184,21 +193,18 @@ fn still(question: &Question<'_>, lost: &ByWorkload, reasons: &mut Reasons) {
     if !question.limits_stay {
         return;
     }
-    let mut held: BTreeMap<&Key, BTreeSet<&Place>> = BTreeMap::new();
-    for (place, loss) in question.ledger().pending().filter(|(_, loss)| loss.stage == Stage::Held) {
-        held.entry(&loss.owner).or_default().insert(place);
+    let is_held_edit = |loss: &Loss| loss.stage == Stage::Held && loss.cause.is_edit();
+    let mut before: BTreeMap<&Key, BTreeSet<&Place>> = BTreeMap::new();
+    for (place, loss) in question.ledger().pending().filter(|(_, loss)| is_held_edit(loss)) {
+        before.entry(&loss.owner).or_default().insert(place);
     }
-    let was_held = |place: &Place| {
-        let loss = question.ledger().losses.get(place);
-        loss.is_some_and(|loss| loss.stage == Stage::Held)
-    };
+    let was_held =
+        |place: &&Place| question.ledger().losses.get(*place).is_some_and(|loss| loss.stage == Stage::Held);
     for (key, losses) in lost {
-        let unpermitted: Places = losses.unpermitted();
-        let before = || held.get(key).into_iter().flatten();
-        let is_same =
-            || unpermitted.iter().all(was_held) && before().all(|place| unpermitted.contains(*place));
-        let is_of_edit = losses.unpermitted_losses().all(|(_, loss)| loss.cause.is_edit());
-        if !unpermitted.is_empty() && is_of_edit && is_same() {
+        let now: BTreeSet<&Place> =
+            losses.0.iter().filter(|(_, loss)| is_held_edit(loss)).map(|(place, _)| place).collect();
+        let is_same = || now.iter().all(was_held) && before.get(key).is_none_or(|one| one.is_subset(&now));
+        if !now.is_empty() && is_same() {
             let why = reasons.entry(key.clone()).or_default();
             if why.is_empty() {
                 why.push(Why::Still);
@@ -216,9 +222,9 @@ fn evictions(case: &Case<'_>, reasons: &mut Reasons) {
     {
         losing.insert(cluster);
     }
-    for (cluster, _) in
-        window::taken_without_edit(case.pasts).filter(|place| !losses::has(question.desired(), place))
-    {
+    // The budget is one of each window, so that what exceeds it today may go tomorrow.
+    let taken = window::taken_without_edit(case.pasts, question.limits.window.before(question.now));
+    for (cluster, _) in taken.filter(|place| !losses::has(question.desired(), place)) {
         losing.insert(cluster);
     }
     let [current, desired] = [question.states.current, question.desired()];

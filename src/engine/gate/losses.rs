@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::deadlines::{self, Due};
+use super::groups;
 use super::question::{Lookup, Question};
 use crate::state::ledger::{Cause, Loss, Place, Places, Stage};
 use crate::state::{Comparison, PlaceOwners, State, placement_decision};
@@ -36,7 +37,7 @@ pub(super) type ByWorkload = BTreeMap<Key, Losses>;
 type LostPlaces = BTreeMap<Place, (BTreeSet<Key>, Option<Timestamp>)>;
 
 /// Finds all losses to come.
-pub(super) fn find<L: Lookup>(question: &Question<'_>, lookup: &L) -> Result<ByWorkload, L::Error> {
+pub(super) fn find<L: Lookup>(question: &Question<'_>, lookup: &mut L) -> Result<ByWorkload, L::Error> {
     let mut lost = LostPlaces::new();
     for (place, owner) in in_the_end(question.states) {
         lost.entry(place).or_default().0.insert(owner);
@@ -56,9 +57,11 @@ pub(super) fn find<L: Lookup>(question: &Question<'_>, lookup: &L) -> Result<ByW
             }
         }
     }
-    lost.retain(|(_, object), _| {
-        !placement_decision::is_placement(&key_of(object)) || !(question.is_followed)(&key_of(object))
-    });
+    if lost.keys().any(|(_, object)| placement_decision::is_placement(&key_of(object))) {
+        // What the clusters of such a placement lose are the workloads that follow it.
+        let followed = groups::followed_placements(question.fleet);
+        lost.retain(|(_, object), _| !followed.contains(&key_of(object)));
+    }
     let known = |place: &Place| question.ledger().losses.get(place).filter(|loss| loss.is_pending());
     let is_new = |place: &Place| known(place).is_none();
     let edit_alone = match question.is_edited && lost.keys().any(is_new) {

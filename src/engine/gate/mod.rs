@@ -43,22 +43,23 @@ pub use limits::{Limits, Percent, Span};
 pub use published_state::without_gate;
 pub use question::{Lookup, Question};
 pub use verdict::{Approved, Held, Verdict, Why};
-pub use window::PastPublication;
+pub use window::{PastState, Wanted};
 
 use apart::Apart;
 use deadlines::Due;
 use limit_checks::Reasons;
 use losses::ByWorkload;
+use published_state::Owners;
 
 /// Judges the change from the current state to the desired one.
-pub fn judge<L: Lookup>(question: &Question<'_>, lookup: &L) -> Result<Verdict, L::Error> {
-    let mut lost = losses::find(question, lookup)?;
+pub fn judge<L: Lookup>(question: &Question<'_>, mut lookup: L) -> Result<Verdict, L::Error> {
+    let mut lost = losses::find(question, &mut lookup)?;
     let needs_permit =
         |lost: &ByWorkload| lost.values().any(|losses| losses.unpermitted_losses().next().is_some());
     let mut reasons = Reasons::new();
     let mut is_rollback = false;
     if needs_permit(&lost) || !question.failing.is_empty() {
-        let pasts = pasts(question, &lost, lookup)?;
+        let pasts = window::look_up(question, &lost, &mut lookup)?;
         reasons = limit_checks::reasons(question, &lost, &pasts);
         if may_go_back(question, &lost, &reasons) && lookup.is_rollback()? {
             is_rollback = true;
@@ -71,19 +72,6 @@ pub fn judge<L: Lookup>(question: &Question<'_>, lookup: &L) -> Result<Verdict, 
     }
     let judged = Judged::of(question, &lost, &reasons);
     Ok(judged.verdict(is_rollback))
-}
-
-/// Looks up what was carried out in the window. Where something is held, the window reaches back from the moment at which
-/// that was found: nothing goes by waiting.
-fn pasts<L: Lookup>(
-    question: &Question<'_>,
-    lost: &ByWorkload,
-    lookup: &L,
-) -> Result<Vec<PastPublication>, L::Error> {
-    let found = lost.values().flat_map(|losses| losses.0.values()).map(|loss| loss.since);
-    let since = question.limits.window.before(found.fold(question.now, |one, other| one.min(other)));
-    let clusters = lost.values().flat_map(|losses| losses.0.keys()).map(|(cluster, _)| cluster.as_str());
-    lookup.pasts(since, &clusters.collect())
 }
 
 /// Reports whether a rollback would make a difference. Only what an edit takes now for the first time may pass as one,
@@ -173,7 +161,7 @@ impl<'j> Judged<'j> {
         let going_on: Apart<'_> = going_on.map(|(key, kept)| (*key, kept.clone())).collect();
         let mut state = published_state::merge(question, &whole, &going_on);
         let mut losses = self.stages(&held_keys);
-        let handed_over = published_state::hand_over(question, &losses, &mut state);
+        let owners = published_state::hand_over(question, &whole, &losses, &mut state);
         let mut prunable = Places::new();
         for (place, loss) in
             losses.iter_mut().filter(|(place, loss)| loss.due.is_none() && !losses::has(&state, place))
@@ -204,7 +192,7 @@ impl<'j> Judged<'j> {
         });
         let deadlines = deadlines.collect();
         let used = approved.iter().flat_map(|approved| approved.digests.clone()).collect();
-        let ledger = self.ledger(losses, handed_over, &used, &state);
+        let ledger = self.ledger(losses, owners, &used, &state);
         self.settle(&mut state, ledger);
         Verdict { held, approved, deadlines, is_rollback, prunable, state }
     }
@@ -239,7 +227,7 @@ impl<'j> Judged<'j> {
     fn ledger(
         &self,
         losses: BTreeMap<Place, Loss>,
-        handed_over: BTreeMap<Place, Key>,
+        owners: Owners,
         used_now: &BTreeSet<Digest>,
         state: &State,
     ) -> Ledger {
@@ -253,7 +241,8 @@ impl<'j> Judged<'j> {
         let mut last_releases = before.last_releases.clone();
         last_releases.extend(question.step.ledger.last_releases.clone());
         last_releases.retain(|key, _| !state.releases.contains_key(key));
-        Ledger { losses, handed_over, approvals, used, last_releases }
+        let Owners { handed_over, contested } = owners;
+        Ledger { losses, handed_over, contested, approvals, used, last_releases }
     }
 
     /// Puts the ledger into the state. What has become too old is forgotten with the next change, and is no reason for one.
@@ -263,7 +252,8 @@ impl<'j> Judged<'j> {
             state.ledger = current.ledger.clone();
             return;
         }
-        ledger.forget(self.question.limits.window.before(self.question.now), self.question.now);
+        let since = window::begin(self.question, ledger.losses.values());
+        ledger.forget(since, self.question.now);
         state.ledger = ledger.into();
     }
 

@@ -9,8 +9,8 @@ use super::apart::Apart;
 use super::losses;
 use super::question::Question;
 use crate::state::ledger::{Loss, Place, Places};
-use crate::state::{Comparison, PlaceOwners, State};
-use berth_base::model::{ContentId, Key, Pick, PickDetails, path};
+use crate::state::{Comparison, Owner, PlaceOwners, State};
+use berth_base::model::{ContentId, Key, ObjectId, Pick, PickDetails, path};
 
 /// The reason of a pick that stands for a held removal.
 const HELD: &str = "not picked any more; the removal waits for an approval";
@@ -19,7 +19,8 @@ const HELD: &str = "not picked any more; the removal waits for an approval";
 pub fn without_gate(current: &State, step: &State) -> State {
     let mut ledger = (*current.ledger).clone();
     ledger.losses.retain(|place, loss| !loss.is_pending() || losses::has(step, place));
-    ledger.handed_over.retain(|place, _| content(step, place) == content(current, place));
+    ledger.handed_over.clear();
+    ledger.contested.clone_from(&step.ledger.contested);
     ledger.last_releases.extend(step.ledger.last_releases.clone());
     ledger.last_releases.retain(|key, _| !step.releases.contains_key(key));
     State { ledger: ledger.into(), ..step.clone() }
@@ -102,35 +103,78 @@ fn keep(states: &Comparison<'_>, key: &Key, places: &Places, state: &mut State) 
     }
 }
 
+/// The owners of copies that decisions do not tell, as the ledger has them.
+#[derive(Debug, Default)]
+pub(super) struct Owners {
+    pub(super) handed_over: BTreeMap<Place, Key>,
+    pub(super) contested: BTreeMap<Place, Key>,
+}
+
 /// Keeps each copy that the step lacks and that another workload has in the end, until that one puts its own there.
-/// Returns these places, each with the workload that put the copy there. What is `lost` has no heir.
+/// Returns whose copies are, where the decisions do not tell. What is `lost` has no heir.
 pub(super) fn hand_over(
     question: &Question<'_>,
+    held: &BTreeSet<&Key>,
     lost: &BTreeMap<Place, Loss>,
     state: &mut State,
-) -> BTreeMap<Place, Key> {
+) -> Owners {
     let (states, desired) = (question.states, question.desired());
-    let mut waiting: Vec<(Place, Key)> = Vec::new();
+    let mut owners = Owners::default();
     for file in Comparison::of(states.current, state).removed() {
         let has_heir = desired.folders.get(file.cluster).is_some_and(|folder| folder.contains_key(file.path));
         if let Some(owner) = states.owners.holders(file.cluster, file.path).first().filter(|_| has_heir) {
             let place = (file.cluster.to_owned(), owner.object.clone());
-            if !lost.contains_key(&place) {
-                waiting.push((place, owner.key.clone()));
+            if lost.get(&place).is_none_or(|loss| loss.due.is_some()) {
+                owners.handed_over.insert(place, owner.key.clone());
             }
         }
     }
-    for ((cluster, object), _) in &waiting {
+    for (cluster, object) in owners.handed_over.keys() {
         put_copy_back(states, cluster, &path::of_object(object), state);
     }
-    // Where the heir is held, the copy stays as it was, and whose it was.
-    let earlier = states.current.ledger.handed_over.iter();
-    let stays = earlier.filter(|(place, _)| {
-        let has = content(state, place);
-        has.is_some() && has == content(states.current, place) && has != content(question.step, place)
-    });
-    let stays: Vec<(Place, Key)> = stays.map(|(place, owner)| (place.clone(), owner.clone())).collect();
-    waiting.into_iter().chain(stays).collect()
+    find_contested(question, held, state, &mut owners);
+    owners
+}
+
+/// Finds whose the copies are at places that held workloads, or the ledgers of the current state and of the step, speak
+/// of: the step's owner has what the step gives, unless it is held, and everything else is whose it was.
+fn find_contested(question: &Question<'_>, held: &BTreeSet<&Key>, state: &State, owners: &mut Owners) {
+    let (states, step) = (question.states, question.step);
+    let after = PlaceOwners::of(step);
+    let recorded =
+        [&states.current.ledger.handed_over, &states.current.ledger.contested, &step.ledger.contested];
+    let mut places: BTreeSet<(&str, &ObjectId)> = recorded
+        .into_iter()
+        .flat_map(BTreeMap::keys)
+        .map(|(cluster, object)| (cluster.as_str(), object))
+        .collect();
+    for key in held {
+        places.extend(after.places(key, step));
+        places.extend(states.owners.places(key, states.current));
+    }
+    let named = PlaceOwners::by(&state.decisions);
+    for (cluster, object) in places {
+        let (place, path) = ((cluster.to_owned(), object.clone()), path::of_object(object));
+        let copy = content(state, &place);
+        if copy.is_none() || owners.handed_over.contains_key(&place) {
+            continue;
+        }
+        let mut has = match copy == content(step, &place) {
+            true => after.holders(cluster, &path),
+            false => Vec::new(),
+        };
+        has.retain(|owner| !held.contains(owner.key));
+        if has.is_empty() {
+            has = states.owners.holders(cluster, &path);
+        }
+        let named = named.holders(cluster, &path);
+        let is_named = |owner: &Owner<'_>| named.iter().any(|one| one.key == owner.key);
+        match has.as_slice() {
+            [only] if !is_named(only) => drop(owners.handed_over.insert(place, only.key.clone())),
+            [only] if named.len() > 1 => drop(owners.contested.insert(place, only.key.clone())),
+            _ => {}
+        }
+    }
 }
 
 fn content(state: &State, (cluster, object): &Place) -> Option<ContentId> {

@@ -5,10 +5,10 @@ use std::fmt;
 
 use super::deadlines::Outlook;
 use super::limits::Limits;
-use super::window::PastPublication;
+use super::window::{PastState, Wanted};
 use crate::state::ledger::GivenApproval;
 use crate::state::{Comparison, Ledger, State};
-use berth_base::model::{Decision, Digest, Key, Map, Timestamp};
+use berth_base::model::{Decision, Digest, Fleet, Key, Map, Timestamp};
 
 /// The inputs of a verdict.
 #[derive(Clone, Copy)]
@@ -37,11 +37,8 @@ pub struct Question<'a> {
     pub in_files: &'a BTreeSet<Digest>,
     /// The approvals in the messages of source commits that no pass has read.
     pub in_messages: &'a BTreeMap<Digest, GivenApproval>,
-    /// Returns what goes as one with a workload or a placement: the workloads of its rollout policy, the placements that
-    /// it follows, and those that follow it.
-    pub together: &'a dyn Fn(&Key) -> Vec<Key>,
-    /// Reports whether workloads follow a placement, so that they are what its clusters lose.
-    pub is_followed: &'a dyn Fn(&Key) -> bool,
+    /// The fleet that people want, for what goes as one.
+    pub fleet: &'a Fleet,
 }
 
 /// Looks up inputs that take long, only where a verdict depends on them.
@@ -50,15 +47,13 @@ pub trait Lookup {
 
     /// The decisions of the edit alone: with the new source, and the old statuses and time. Several where the old ones
     /// are not known exactly, none where only the source has changed.
-    fn edit_alone(&self) -> Result<Vec<Map<Key, Decision>>, Self::Error>;
+    fn edit_alone(&mut self) -> Result<Vec<Map<Key, Decision>>, Self::Error>;
 
-    /// The publications that carried out a loss found after `since`, newest first, with the folders of these clusters
-    /// and of all that lost something then.
-    fn pasts(&self, since: Timestamp, clusters: &BTreeSet<&str>)
-    -> Result<Vec<PastPublication>, Self::Error>;
+    /// The state of an earlier rendered commit, as far as it is wanted. `None` where nobody has that commit any more.
+    fn state_before(&mut self, commit: &str, wanted: &Wanted<'_>) -> Result<Option<PastState>, Self::Error>;
 
     /// Reports whether the desired state was in force lately.
-    fn is_rollback(&self) -> Result<bool, Self::Error>;
+    fn is_rollback(&mut self) -> Result<bool, Self::Error>;
 }
 
 impl fmt::Debug for Question<'_> {

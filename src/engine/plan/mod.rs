@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 pub use mentions::{Mention, mentions};
 
-use crate::state::{Claim, Comparison, FileDifference, ObjectIndex, PlaceOwners, State};
+use crate::state::{Claim, Comparison, FileDifference, ObjectIndex, Owner, PlaceOwners, State};
 use berth_base::model::shared::ByAllocation;
 use berth_base::model::{ContentId, Decision, Key, ObjectId, Pick, PickCursor};
 
@@ -176,7 +176,7 @@ pub fn plan_of(states: &Comparison<'_>, index: &ObjectIndex) -> Plan {
         by_path.entry(file.path).or_default().push(file);
     }
     let there_after = by_path.iter().filter(|(_, files)| files.iter().any(|file| file.after.is_some()));
-    let owners_after = PlaceOwners::at(&next.decisions, index, there_after.map(|(path, _)| *path));
+    let owners_after = PlaceOwners::at(next, index, there_after.map(|(path, _)| *path));
     let mut workloads: BTreeMap<&Key, Vec<ObjectChange>> = BTreeMap::new();
     let mut unaccounted = Vec::new();
     for (path, files) in by_path {
@@ -185,16 +185,11 @@ pub fn plan_of(states: &Comparison<'_>, index: &ObjectIndex) -> Plan {
         let mut known = BTreeMap::new();
         for file in files {
             let (change, owner) = match (file.before, file.after) {
-                (Some(_), Some(_)) => (Change::Changed, after.first(file.cluster)),
                 (Some(_), None) => {
                     let before = before.get_or_insert_with(|| Claimants::of(&states.owners, path));
-                    let waiting = states.owners.handing_over(file.cluster, path).map(|owner| Placing {
-                        key: owner.key,
-                        object: owner.object.clone().into(),
-                        cluster: file.cluster.into(),
-                    });
-                    (Change::Removed, waiting.or_else(|| before.first(file.cluster)))
+                    (Change::Removed, before.first(file.cluster))
                 }
+                (Some(_), Some(_)) => (Change::Changed, after.first(file.cluster)),
                 _ => (Change::Added, after.first(file.cluster)),
             };
             let key = owner.as_ref().map(|owner| owner.key);
@@ -227,7 +222,11 @@ pub fn plan_of(states: &Comparison<'_>, index: &ObjectIndex) -> Plan {
 }
 
 /// The workloads with an object for one path, asked about clusters in ascending order.
-struct Claimants<'a>(Vec<Claimant<'a>>);
+struct Claimants<'a> {
+    all: Vec<Claimant<'a>>,
+    /// The clusters where the ledger has the owner.
+    recorded: BTreeMap<&'a str, Owner<'a>>,
+}
 
 struct Claimant<'a> {
     key: &'a Key,
@@ -249,12 +248,15 @@ impl<'a> Claimants<'a> {
             object: claim.object.clone().into(),
             picks: claim.decision.cursor(),
         };
-        Claimants(owners.claims(path).map(claimant).collect())
+        Claimants { all: owners.claims(path).map(claimant).collect(), recorded: owners.recorded(path) }
     }
 
     /// Returns the first workload that picked the cluster.
     fn first(&mut self, cluster: &str) -> Option<Placing<'a>> {
-        self.0.iter_mut().find_map(|one| {
+        if let Some(Owner { key, object }) = self.recorded.get(cluster) {
+            return Some(Placing { key, object: (*object).clone().into(), cluster: cluster.into() });
+        }
+        self.all.iter_mut().find_map(|one| {
             let cluster = one.picks.pick(cluster)?.cluster.clone();
             Some(Placing { key: one.key, object: one.object.clone(), cluster })
         })

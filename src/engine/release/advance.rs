@@ -7,7 +7,7 @@ use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, Health, RecordFormat, Releases};
 use berth_base::model::rollout::Strategy;
-use berth_base::model::{ContentError, Contents, Decision, Digest, Key, Map, Timestamp, Workload};
+use berth_base::model::{ContentError, Contents, Decision, Digest, Key, Map, ObjectId, Timestamp, Workload};
 
 use super::answer::{self, Ailing, Answer};
 use super::course::{self, Course, Way};
@@ -29,6 +29,8 @@ pub(super) struct Advance {
     pub(super) needs_proof: bool,
     /// By cluster. One that is absent gets nothing and loses what it has.
     pub(super) fates: BTreeMap<String, Fate>,
+    /// The objects of earlier releases that some cluster gets.
+    pub(super) earlier_objects: BTreeSet<ObjectId>,
     /// The reports that were read, for the facts.
     pub(super) reports: BTreeMap<String, CopyReport>,
     pub(super) trace: Trace,
@@ -49,6 +51,14 @@ pub(super) enum Fate {
     Waits,
     /// Those that it has, though it is no longer picked.
     Leaves,
+}
+
+impl Advance {
+    /// Reports whether the decision names the objects of all releases that clusters have.
+    pub(super) fn keeps_objects(&self) -> bool {
+        let is_removing = self.releases.as_ref().is_some_and(|releases| !releases.removing.is_empty());
+        is_removing || self.fates.values().any(|fate| *fate != Fate::Desired)
+    }
 }
 
 /// A workload whose step is under way: looked at and asked, and not recorded yet.
@@ -94,7 +104,7 @@ pub(super) fn look<'a>(
     let mut is_lost = false;
     if let Some(target) = course.target.filter(|_| !course.goes_to_files()) {
         let picks = picks_of(desired, key, |_| true);
-        match again(&course.releases, target, given, &picks, contents) {
+        match again(&mut course, target, given, &picks, contents) {
             Ok(folders) => want(&mut sights, &folders),
             Err(fault) => {
                 is_lost = true;
@@ -186,7 +196,7 @@ impl Asked<'_> {
         self.settle_fates(&joins);
         if let Some(good) = good.filter(|_| !joins.is_empty()) {
             let picks = picks_of(desired, &key, |cluster| joins.contains(cluster));
-            match again(&self.course.releases, good, given, &picks, contents) {
+            match again(&mut self.course, good, given, &picks, contents) {
                 Ok(folders) => {
                     for (cluster, folder) in &folders {
                         let copies: CopySet = folder.iter().map(|(path, id)| (path.clone(), *id)).collect();
@@ -241,12 +251,22 @@ impl Asked<'_> {
         }
         let Answer { waits, notes, standing, .. } = self.answer;
         let trace = Trace { waits, notes, standing, next: next_change };
-        let Course { releases, diagnostics, .. } = self.course;
+        let Course { releases, earlier_objects, diagnostics, .. } = self.course;
         let is_recorded =
             releases.good.is_some() || !releases.told.is_empty() || self.course.target.is_some();
         let releases = is_recorded.then_some(releases);
         let (fates, reports) = (fates.into_iter().collect(), reports.into_iter().collect());
-        Advance { key, releases, needs_proof, fates, reports, trace, next_change, diagnostics }
+        Advance {
+            key,
+            releases,
+            needs_proof,
+            fates,
+            earlier_objects,
+            reports,
+            trace,
+            next_change,
+            diagnostics,
+        }
     }
 
     /// Says how far the rollout is, where clusters wait.
@@ -344,16 +364,29 @@ pub(super) fn stands(key: &Key, releases: &Releases, given: Given<'_>, desired: 
     let waits = desired.decisions.get(key).into_iter().flat_map(Decision::picked);
     fates.extend(waits.map(|pick| (pick.cluster.to_string(), Fate::Waits)));
     let served = given.current.decisions.get(key).into_iter().flat_map(|before| before.picks.iter());
-    for pick in served.filter(|pick| !pick.pending && given.fleet.clusters.contains_key(&*pick.cluster)) {
-        let is_picked = fates.contains_key(&*pick.cluster);
-        fates.insert(pick.cluster.to_string(), if is_picked { Fate::Stays } else { Fate::Leaves });
+    for pick in served.filter(|pick| !pick.pending) {
+        if let Some(fate) = fates.get_mut(&*pick.cluster) {
+            *fate = Fate::Stays;
+        } else if given.fleet.clusters.contains_key(&*pick.cluster) {
+            fates.insert(pick.cluster.to_string(), Fate::Leaves);
+        }
     }
     let name = WorkloadName::of(key);
     let report = |cluster: &String| Some((cluster.clone(), carried(&name, cluster, given)?));
     let reports = fates.keys().filter_map(report).collect();
     let (key, releases) = (key.clone(), Some(releases.clone()));
     let (trace, diagnostics) = (Trace::default(), Diagnostics::new());
-    Advance { key, releases, needs_proof: true, fates, reports, trace, next_change: None, diagnostics }
+    Advance {
+        key,
+        releases,
+        needs_proof: true,
+        fates,
+        earlier_objects: BTreeSet::new(),
+        reports,
+        trace,
+        next_change: None,
+        diagnostics,
+    }
 }
 
 /// Returns the report that the current facts hold on a workload's copies in a cluster.

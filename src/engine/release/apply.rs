@@ -6,22 +6,25 @@ use std::sync::Arc;
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, RecordFormat, Releases};
 use berth_base::model::{
-    ClusterStatus, ContentId, Decision, Folder, FolderEntry, Pick, PickDetails, Shared, differences,
+    ClusterStatus, ContentId, Decision, Folder, FolderEntry, Key, ObjectId, Pick, PickDetails, Shared,
+    differences,
 };
 use berth_base::text::shared_values::SharedValues;
 
 use super::advance::{Advance, Fate};
 use super::places::{CopySet, Places};
-use super::{Given, Released};
+use super::{Given, Released, contested};
 use crate::state::State;
+use crate::state::ledger::Place;
 
 const LEAVING: &str = "not picked any more; the removal waits for its turn";
 
 /// Applies all steps to the desired state.
 pub(super) fn apply(advances: Vec<Advance>, given: Given<'_>, state: &mut State) -> Released {
     let mut released = Released::default();
-    let folders = folders(&advances, given, state);
+    let (folders, contested) = folders(&advances, given, state);
     state.folders.extend(folders);
+    released.contested = contested;
     let unchanged: BTreeSet<WorkloadName> =
         advances.iter().filter(|advance| keeps_reports(advance, given)).map(name).collect();
     let mut reports: Vec<Report> = Vec::new();
@@ -42,8 +45,13 @@ pub(super) fn apply(advances: Vec<Advance>, given: Given<'_>, state: &mut State)
 /// A report on a workload from a cluster, for the facts.
 type Report = (String, WorkloadName, CopyReport);
 
-/// Returns the folders of the clusters that get something else than desired.
-fn folders(advances: &[Advance], given: Given<'_>, state: &State) -> Vec<(String, Folder)> {
+/// Returns the folders of the clusters that get something else than desired, and the owners of what several workloads
+/// name there.
+fn folders(
+    advances: &[Advance],
+    given: Given<'_>,
+    state: &State,
+) -> (Vec<(String, Folder)>, BTreeMap<Place, Key>) {
     let (current, desired) = (Places::of(given.current), Places::of(state));
     let mut changes: Vec<(&String, Change)> = Vec::new();
     for advance in advances {
@@ -55,17 +63,39 @@ fn folders(advances: &[Advance], given: Given<'_>, state: &State) -> Vec<(String
     let folder = |changes: &[(&String, Change)]| {
         let cluster = changes.first()?.0;
         let mut folder = wanted.get(cluster).cloned().unwrap_or_default();
-        match before.get(cluster).filter(|before| becomes(&folder, changes, before)) {
+        let changes = settle(changes, &folder);
+        match before.get(cluster).filter(|before| becomes(&folder, &changes, before)) {
             // The rest of berth sees at once that such a cluster is as before.
             Some(before) => folder = before.clone(),
-            None => changes.iter().for_each(|(_, change)| match change.content {
-                Some(content) => drop(folder.put(entries.of((change.path.clone(), content)))),
-                None => drop(folder.take(&change.path)),
+            None => changes.into_iter().for_each(|(path, content)| match content {
+                Some(content) => drop(folder.put(entries.of((path.clone(), content)))),
+                None => drop(folder.take(path)),
             }),
         }
         Some((cluster.clone(), folder))
     };
-    changes.chunk_by(|(one, _), (next, _)| one == next).filter_map(folder).collect()
+    let folders = changes.chunk_by(|(one, _), (next, _)| one == next).filter_map(folder).collect();
+    (folders, contested::find(advances, &current, &desired))
+}
+
+/// The contents of a folder's changed paths.
+type Settled<'c> = BTreeMap<&'c Arc<str>, Option<ContentId>>;
+
+/// Returns the changes that a cluster's desired folder gets. A copy that stays gives way to one that another workload has
+/// there in the end, unless that one's turn has still to come.
+fn settle<'c>(changes: &'c [(&String, Change)], folder: &Folder) -> Settled<'c> {
+    let own = changes.iter().filter(|(_, change)| change.is_desired);
+    let mut settled: Settled<'c> = own.map(|(_, change)| (&change.path, change.content)).collect();
+    for (_, change) in changes.iter().filter(|(_, change)| !change.is_desired) {
+        let is_free = match settled.get(&change.path) {
+            Some(content) => content.is_none(),
+            None => !folder.contains_key(&change.path),
+        };
+        if is_free {
+            settled.insert(&change.path, change.content);
+        }
+    }
+    settled
 }
 
 fn name(advance: &Advance) -> WorkloadName {
@@ -131,15 +161,17 @@ fn is_same_beside_copies(before: &ClusterStatus, now: &ClusterStatus) -> bool {
 }
 
 /// Reports whether these changes make one folder another one.
-fn becomes(folder: &Folder, changes: &[(&String, Change)], other: &Folder) -> bool {
-    changes.iter().all(|(_, change)| other.get(&change.path) == change.content.as_ref())
-        && differences(folder, other).all(|one| changes.iter().any(|(_, change)| change.path == *one.path))
+fn becomes(folder: &Folder, changes: &Settled<'_>, other: &Folder) -> bool {
+    changes.iter().all(|(path, content)| other.get(*path) == content.as_ref())
+        && differences(folder, other).all(|one| changes.contains_key(one.path))
 }
 
 /// A place in a cluster's folder whose content is not the desired one.
 struct Change {
     path: Arc<str>,
     content: Option<ContentId>,
+    /// The workload has a copy there in the end.
+    is_desired: bool,
 }
 
 fn changes_of<'a>(
@@ -149,7 +181,6 @@ fn changes_of<'a>(
 ) -> Vec<(&'a String, Change)> {
     let key = &advance.key;
     let (mut had, mut wanted) = (current.of_workload(key), desired.of_workload(key));
-    let mut folders = desired.state.folders.cursor();
     let mut changes = Vec::new();
     for (cluster, fate) in &advance.fates {
         let instead: CopySet = match fate {
@@ -164,15 +195,11 @@ fn changes_of<'a>(
         }
         let stays = |path: &Arc<str>| instead.iter().any(|(stays, _)| stays == path);
         let gone = own.iter().filter(|(path, _)| !stays(path));
-        changes.extend(gone.map(|(path, _)| (cluster, Change { path: path.clone(), content: None })));
-        let folder = folders.get(cluster);
+        let gone = gone.map(|(path, _)| Change { path: path.clone(), content: None, is_desired: true });
+        changes.extend(gone.map(|change| (cluster, change)));
         for (path, content) in instead {
-            // Another workload's copy is there already: it wins, as between any two.
-            let is_theirs = folder.is_some_and(|folder| folder.contains_key(&path))
-                && !own.iter().any(|(mine, _)| *mine == path);
-            if !is_theirs {
-                changes.push((cluster, Change { path, content: Some(content) }));
-            }
+            let is_desired = own.iter().any(|(mine, _)| *mine == path);
+            changes.push((cluster, Change { path, content: Some(content), is_desired }));
         }
     }
     changes
@@ -213,15 +240,15 @@ fn mark(advance: &Advance, given: Given<'_>, state: &mut State) {
         let same = before.map(|before| &before.picks).filter(|before| ***before == picks);
         decision.picks = same.cloned().unwrap_or_else(|| picks.into());
     }
-    let is_removing = advance.releases.as_ref().is_some_and(|releases| !releases.removing.is_empty());
-    if is_removing || advance.fates.values().any(|fate| !matches!(fate, Fate::Desired)) {
-        keep_objects(decision, before);
+    if advance.keeps_objects() {
+        keep_objects(decision, before, &advance.earlier_objects);
     }
 }
 
 /// Lets the decision name the objects of all releases that clusters have.
-fn keep_objects(decision: &mut Decision, before: Option<&Decision>) {
-    decision.objects.extend(before.into_iter().flat_map(|before| before.objects.iter().cloned()));
+fn keep_objects(decision: &mut Decision, before: Option<&Decision>, earlier: &BTreeSet<ObjectId>) {
+    let before = before.into_iter().flat_map(|before| &before.objects);
+    decision.objects.extend(before.chain(earlier).cloned());
     decision.objects.sort();
     decision.objects.dedup();
 }

@@ -1,13 +1,14 @@
 //! The course of one workload: its strategy, what people ordered, and the release that clusters go to.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::release::{Halt, RecordFormat, Releases};
 use berth_base::model::rollout::{Stage, Strategy};
 use berth_base::model::rollout_policy::OnFailure;
 use berth_base::model::staged::{Side, StageGate};
-use berth_base::model::{ContentId, Decision, Timestamp, Workload};
+use berth_base::model::{ContentId, Decision, ObjectId, Timestamp, Workload};
 
 use super::Given;
 use super::measure;
@@ -29,6 +30,8 @@ pub(super) struct Course<'f> {
     pub(super) is_measured: bool,
     /// The workload's inputs as the files have them.
     stored: ContentId,
+    /// The objects of earlier releases that some cluster goes back to, begins with or keeps.
+    pub(super) earlier_objects: BTreeSet<ObjectId>,
     /// The rules for the record.
     pub(super) format: RecordFormat,
     pub(super) diagnostics: Diagnostics,
@@ -60,6 +63,7 @@ pub(super) fn course<'f>(
     let anew = before.filter(|before| way == Way::Anew && before.taken_back).map(anew);
     let before = anew.as_ref().or(before);
     let mut course = Course {
+        earlier_objects: BTreeSet::new(),
         releases: match (&*strategy, before) {
             // What the files say is no release before a run takes it up.
             (Strategy::Runs, Some(before)) => before.clone(),

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::diag::Diagnostic;
-use berth_base::model::release::{RecordFormat, Releases};
+use berth_base::model::release::RecordFormat;
 use berth_base::model::{Contents, Decision, Folders, Key, Map, Pick, Shared, Workload};
 
 use super::course::Course;
@@ -48,7 +48,7 @@ pub(super) fn pin(
     }
     for (number, clusters) in by_release {
         let picks = picks_of(desired, &workload.key, |cluster| clusters.contains(cluster));
-        let found = again(&course.releases, number, given, &picks, contents);
+        let found = again(course, number, given, &picks, contents);
         if let Err(fault) = &found {
             course.diagnostics.push(lost(workload, number, fault));
         }
@@ -66,18 +66,22 @@ pub(super) fn pin(
     }
 }
 
-/// Renders a stored release for these picks; says in one line why not.
+/// Renders a stored release for these picks; says in one line why not. The course notes its objects.
 pub(super) fn again(
-    releases: &Releases,
+    course: &mut Course<'_>,
     number: u64,
     given: Given<'_>,
     picks: &Shared<Vec<Pick>>,
     contents: &mut dyn Contents,
 ) -> Result<Folders, String> {
+    let releases = &course.releases;
     let release = releases.get(number).ok_or_else(|| "its inputs are no longer kept".to_owned())?;
     let bytes = contents.get(release.inputs).map_err(|error| error.to_string())?;
     let workload = inputs::read(&bytes, &releases.key)?;
-    render::copies_of(given.fleet, &workload, picks, contents).map_err(|error| error.to_string())
+    let (folders, objects) =
+        render::copies_of(given.fleet, &workload, picks, contents).map_err(|error| error.to_string())?;
+    course.earlier_objects.extend(objects);
+    Ok(folders)
 }
 
 pub(super) fn lost(workload: &Workload, number: u64, fault: &str) -> Diagnostic {

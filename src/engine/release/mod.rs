@@ -17,6 +17,7 @@ mod advance;
 mod answer;
 mod apply;
 mod changes;
+mod contested;
 pub mod copies;
 mod course;
 mod earlier;
@@ -59,6 +60,7 @@ use berth_base::model::{
     cluster::WorkloadName,
 };
 
+use crate::state::ledger::Place;
 use crate::state::{Ledger, State};
 use labels::ClusterLabels;
 use places::Places;
@@ -79,6 +81,8 @@ pub struct Given<'a> {
 #[derive(Debug, Default)]
 pub struct Released {
     pub diagnostics: Diagnostics,
+    /// The owners of the places that several workloads name.
+    contested: BTreeMap<Place, Key>,
     /// The next moment at which a rollout goes on by itself.
     pub next_change: Option<Timestamp>,
     /// The reasons for those that wait.
@@ -104,10 +108,11 @@ pub fn release(
     desired: &mut State,
     contents: &mut dyn Contents,
 ) -> Result<Released, ContentError> {
-    let released = release_all(given, desired, contents)?;
+    let mut released = release_all(given, desired, contents)?;
     let last_releases = next_release::last_numbers(given, &desired.releases);
-    if !last_releases.is_empty() {
-        desired.ledger = Ledger { last_releases, ..Ledger::default() }.into();
+    let contested = std::mem::take(&mut released.contested);
+    if !last_releases.is_empty() || !contested.is_empty() {
+        desired.ledger = Ledger { last_releases, contested, ..Ledger::default() }.into();
     }
     Ok(released)
 }

@@ -1,6 +1,5 @@
 //! The copies that a workload has in each cluster of a state.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use berth_base::model::PickCursor;
@@ -16,24 +15,12 @@ pub(super) type CopySet = Vec<(Arc<str>, ContentId)>;
 #[derive(Debug)]
 pub(super) struct Places<'a> {
     pub(super) state: &'a State,
-    owners: PlaceOwners<'a>,
+    pub(super) owners: PlaceOwners<'a>,
 }
 
 impl<'a> Places<'a> {
     pub(super) fn of(state: &'a State) -> Places<'a> {
         Places { state, owners: PlaceOwners::of(state) }
-    }
-
-    /// Returns the copies of a workload that wait for the turn of another one, by cluster.
-    pub(super) fn handed_over_by(&self, key: &Key) -> BTreeMap<String, CopySet> {
-        let mut copies: BTreeMap<String, CopySet> = BTreeMap::new();
-        for (cluster, object) in self.owners.handed_over_by(key) {
-            let path = path::of_object(object);
-            let content = self.state.folders.get(*cluster).and_then(|folder| folder.get(path.as_str()));
-            let content = content.map(|content| (path.into(), *content));
-            copies.entry((*cluster).to_owned()).or_default().extend(content);
-        }
-        copies
     }
 
     /// Returns the places of one workload's objects.
@@ -74,7 +61,7 @@ impl WorkloadPlaces<'_> {
         let serves = pick.is_some_and(|pick| !pick.pending);
         let is_own = |(path, is_alone): &&(Arc<str>, bool)| match is_alone {
             true => serves,
-            false => self.owners.owns(self.key, cluster, path),
+            false => self.owners.uses(self.key, cluster, path),
         };
         let own = self.paths.iter().filter(is_own);
         own.filter_map(|(path, _)| folder.get(path).map(|id| (path.clone(), *id))).collect()

@@ -17,9 +17,6 @@ pub(super) struct Sight<'a> {
     pub(super) picked: bool,
     pub(super) serves: bool,
     pub(super) have: CopySet,
-    /// Its copies that wait for the turn of the workload that takes them over. Nothing is wanted of them any more, and
-    /// its member reports on them too.
-    pub(super) handed_over: CopySet,
     pub(super) want: CopySet,
     pub(super) report: Option<CopyReport>,
     /// Nobody reported on the copies; they were proven earlier.
@@ -55,7 +52,9 @@ pub(super) fn sights<'a>(
     let (mut had, mut wanted) = (current.of_workload(key), desired.of_workload(key));
     let mut clusters = given.fleet.clusters.cursor();
     let served = current.state.decisions.get(key).into_iter().flat_map(|before| before.picks.iter());
-    let served = served.filter(|pick| !pick.pending && clusters.get(&*pick.cluster).is_some());
+    let served = served.filter(|pick| !pick.pending);
+    // A decision in doubt keeps a cluster that has left the inventory. Any other one has lost it.
+    let mut is_there = |pick: &Pick| clusters.get(&*pick.cluster).is_some();
     let mut serves =
         |pick: &Pick| Sight { serves: true, have: had.copies(&pick.cluster), ..Sight::default() };
     // Both ascend by cluster.
@@ -63,7 +62,9 @@ pub(super) fn sights<'a>(
     let mut sights: Vec<(String, Sight<'a>)> = Vec::new();
     for pick in desired.state.decisions.get(key).into_iter().flat_map(Decision::picked) {
         while let Some(gone) = served.next_if(|served| served.cluster < pick.cluster) {
-            sights.push((gone.cluster.to_string(), serves(gone)));
+            if is_there(gone) {
+                sights.push((gone.cluster.to_string(), serves(gone)));
+            }
         }
         let sight =
             served.next_if(|served| served.cluster == pick.cluster).map(&mut serves).unwrap_or_default();
@@ -73,7 +74,8 @@ pub(super) fn sights<'a>(
             Sight { picked: true, want, group: pick.group.as_ref(), ..sight },
         ));
     }
-    sights.extend(served.map(|gone| (gone.cluster.to_string(), serves(gone))));
+    let rest = served.filter(|gone| is_there(gone));
+    sights.extend(rest.map(|gone| (gone.cluster.to_string(), serves(gone))));
     let mut sights: BTreeMap<String, Sight<'a>> = sights.into_iter().collect();
     for (cluster, since) in &releases.removing {
         if given.fleet.clusters.contains_key(cluster) && !is_silent(cluster, desired) {
@@ -82,9 +84,6 @@ pub(super) fn sights<'a>(
         }
     }
     let name = WorkloadName::of(key);
-    for (cluster, copies) in current.handed_over_by(key) {
-        sights.entry(cluster).and_modify(|sight| sight.handed_over = copies);
-    }
     let mut known: BTreeMap<CopySet, Digest> = BTreeMap::new();
     let (mut facts, mut statuses) = (given.current.facts.cursor(), given.statuses.cursor());
     for (cluster, sight) in &mut sights {
@@ -96,15 +95,14 @@ pub(super) fn sights<'a>(
         if reported.is_none() && earlier.is_none() {
             continue;
         }
-        let all: CopySet = sight.have.iter().chain(&sight.handed_over).cloned().collect();
-        if !known.contains_key(&all) {
-            let digest = copies::digest(all.iter().map(|(path, id)| (&**path, *id)));
-            known.insert(all.clone(), digest);
+        if !known.contains_key(&sight.have) {
+            let digest = copies::digest(sight.have.iter().map(|(path, id)| (&**path, *id)));
+            known.insert(sight.have.clone(), digest);
         }
         // A report from before the cluster got its copies is about the same copies at an earlier time.
         let from = sight.removing.or(releases.reports_from(cluster));
         let is_stale = |since: Timestamp| from.is_some_and(|from| since < from);
-        let have = known.get(&all);
+        let have = known.get(&sight.have);
         let counts = |report: &CopyReport, since| !is_stale(since) && have == Some(&report.digest);
         let dated =
             reported.map(|(report, at)| (report, report.since.or(at).unwrap_or(given.now).min(given.now)));

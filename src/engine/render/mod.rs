@@ -20,12 +20,13 @@ mod stored_cache;
 mod uncertain;
 mod warnings;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use berth_base::diag::Diagnostics;
 use berth_base::model::{
-    ContentError, ContentId, Contents, Decision, Fleet, FolderEntry, Folders, Key, Map, Pick, Shared,
-    Workload,
+    ContentError, ContentId, Contents, Decision, Fleet, FolderEntry, Folders, Key, Map, ObjectId, Pick,
+    Shared, Workload,
 };
 use berth_base::parallel;
 use berth_base::text::shared_values::SharedValues;
@@ -203,14 +204,14 @@ impl<'a, 'c> Rendering<'a, 'c> {
     }
 }
 
-/// Renders one workload alone. Copies that cannot be made are left out.
+/// Renders one workload alone, and returns its objects as well. Copies that cannot be made are left out.
 pub(crate) fn copies_of(
     fleet: &Fleet,
     workload: &Workload,
     picks: &Shared<Vec<Pick>>,
     contents: &mut dyn Contents,
-) -> Result<Folders, ContentError> {
-    let (mut folders, mut store) = (Folders::new(), Store::new(contents));
+) -> Result<(Folders, BTreeSet<ObjectId>), ContentError> {
+    let (mut folders, mut objects, mut store) = (Folders::new(), BTreeSet::new(), Store::new(contents));
     for claim in claims::of_workload(fleet, workload, picks) {
         let mut copies = Copies::new(fleet, &claim);
         for pick in claim.picks() {
@@ -219,8 +220,9 @@ pub(crate) fn copies_of(
             }
         }
         store.forget();
+        objects.insert(claim.id.into_owned());
     }
-    Ok(folders)
+    Ok((folders, objects))
 }
 
 /// Puts a copy into a folder. A cluster missing from the inventory keeps its folder too.

@@ -33,10 +33,17 @@ pub struct PlaceOwners<'a> {
     decisions: &'a Map<Key, Decision>,
     /// Made when it is asked for first.
     by_path: OnceCell<Claims>,
-    /// The places whose copies wait for the turn of the workload that takes them over, by path and cluster.
-    handed_over: BTreeMap<String, BTreeMap<&'a str, Owner<'a>>>,
-    /// The same, by the workload that put the copy there.
+    /// The places of which the decisions do not tell the owner, by path and cluster.
+    recorded: BTreeMap<String, BTreeMap<&'a str, Recorded<'a>>>,
+    /// The places whose copies wait for the turn of the workload that takes them over, by the one that put them there.
     handed_over_by: BTreeMap<&'a Key, Vec<(&'a str, &'a ObjectId)>>,
+}
+
+/// The owner of a place as the ledger has it.
+#[derive(Clone, Copy, Debug)]
+struct Recorded<'a> {
+    owner: Owner<'a>,
+    is_handed_over: bool,
 }
 
 /// The objects at each path: their workloads, and their places among the workloads' objects.
@@ -85,36 +92,41 @@ impl<'a> PlaceOwners<'a> {
     /// The owners in a state.
     pub fn of(state: &'a State) -> PlaceOwners<'a> {
         let mut owners = PlaceOwners::by(&state.decisions);
-        for ((cluster, object), key) in &state.ledger.handed_over {
-            let by_cluster = owners.handed_over.entry(path::of_object(object)).or_default();
-            by_cluster.insert(cluster, Owner { key, object });
-            owners.handed_over_by.entry(key).or_default().push((cluster, object));
+        for (places, is_handed_over) in [(&state.ledger.contested, false), (&state.ledger.handed_over, true)]
+        {
+            for ((cluster, object), key) in places {
+                let by_cluster = owners.recorded.entry(path::of_object(object)).or_default();
+                by_cluster.insert(cluster, Recorded { owner: Owner { key, object }, is_handed_over });
+                if is_handed_over {
+                    owners.handed_over_by.entry(key).or_default().push((cluster, object));
+                }
+            }
         }
         owners
     }
 
     /// The owners by decisions alone.
     pub fn by(decisions: &'a Map<Key, Decision>) -> PlaceOwners<'a> {
-        let (handed_over, handed_over_by) = (BTreeMap::new(), BTreeMap::new());
-        PlaceOwners { decisions, by_path: OnceCell::new(), handed_over, handed_over_by }
+        let (recorded, handed_over_by) = (BTreeMap::new(), BTreeMap::new());
+        PlaceOwners { decisions, by_path: OnceCell::new(), recorded, handed_over_by }
     }
 
-    /// The owners of these paths alone, by decisions. The index is one of the decisions.
+    /// The owners of these paths alone. The index is one of the state's decisions.
     pub fn at<'p>(
-        decisions: &'a Map<Key, Decision>,
+        state: &'a State,
         index: &ObjectIndex,
         paths: impl IntoIterator<Item = &'p str>,
     ) -> PlaceOwners<'a> {
         let paths: BTreeSet<&str> = paths.into_iter().collect();
         let by_path = claims(index.at(paths.iter().copied()), |path| paths.contains(path));
-        PlaceOwners { by_path: by_path.into(), ..PlaceOwners::by(decisions) }
+        PlaceOwners { by_path: by_path.into(), ..PlaceOwners::of(state) }
     }
 
     /// Returns the workloads that put the object there. A workload whose copy failed counts only where no
     /// other one has a copy.
     pub fn holders(&self, cluster: &str, path: &str) -> Vec<Owner<'a>> {
-        if let Some(owner) = self.handing_over(cluster, path) {
-            return vec![owner];
+        if let Some(recorded) = self.recorded_in(cluster, path) {
+            return vec![recorded.owner];
         }
         let served = self.claims(path).filter(|claim| claim.decision.serves(cluster));
         let (failed, sound): (Vec<_>, Vec<_>) = served.partition(|claim| claim.has_failed(cluster));
@@ -122,14 +134,14 @@ impl<'a> PlaceOwners<'a> {
         holders.into_iter().map(|claim| Owner { key: &claim.decision.key, object: claim.object }).collect()
     }
 
-    /// Returns the workload whose copy waits at a place for the turn of the one that takes it over.
-    pub fn handing_over(&self, cluster: &str, path: &str) -> Option<Owner<'a>> {
-        self.handed_over.get(path)?.get(cluster).copied()
+    /// Returns the owners that the ledger has for an object, by cluster.
+    pub fn recorded(&self, path: &str) -> BTreeMap<&'a str, Owner<'a>> {
+        let recorded = self.recorded.get(path).into_iter().flatten();
+        recorded.map(|(cluster, recorded)| (*cluster, recorded.owner)).collect()
     }
 
-    /// Returns the places where a workload's copies wait for the turn of another one.
-    pub fn handed_over_by(&self, key: &Key) -> &[(&'a str, &'a ObjectId)] {
-        self.handed_over_by.get(key).map(Vec::as_slice).unwrap_or_default()
+    fn recorded_in(&self, cluster: &str, path: &str) -> Option<Recorded<'a>> {
+        self.recorded.get(path)?.get(cluster).copied()
     }
 
     /// Reports whether a workload's copy is at a place.
@@ -137,10 +149,17 @@ impl<'a> PlaceOwners<'a> {
         self.holders(cluster, path).iter().any(|holder| holder.key == key)
     }
 
+    /// Reports whether a workload's copy is at a place as part of its release there, so that it does not only wait for
+    /// the turn of the workload that takes it over.
+    pub fn uses(&self, key: &Key, cluster: &str, path: &str) -> bool {
+        let is_handed_over = self.recorded_in(cluster, path).is_some_and(|recorded| recorded.is_handed_over);
+        !is_handed_over && self.owns(key, cluster, path)
+    }
+
     /// Reports whether no other workload has an object for a path.
     pub fn is_alone(&self, key: &Key, path: &str) -> bool {
         matches!(self.by_path().get(path).map(Vec::as_slice), Some([(only, _)]) if only == key)
-            && !self.handed_over.contains_key(path)
+            && !self.recorded.contains_key(path)
     }
 
     fn by_path(&self) -> &Claims {
@@ -157,15 +176,14 @@ impl<'a> PlaceOwners<'a> {
 
     /// Returns the places of one workload's copies that the state really holds.
     pub fn places(&self, key: &Key, state: &'a State) -> Vec<(&'a str, &'a ObjectId)> {
-        let mut places = self.handed_over_by(key).to_vec();
+        let mut places = self.handed_over_by.get(key).cloned().unwrap_or_default();
         let Some(decision) = state.decisions.get(key) else { return places };
         let objects: Vec<(&ObjectId, String)> =
             decision.objects.iter().map(|object| (object, path::of_object(object))).collect();
         for pick in &decision.picks {
             let Some(folder) = state.folders.get(&*pick.cluster) else { continue };
             for (object, path) in objects.iter().filter(|(_, path)| folder.contains_key(path.as_str())) {
-                let is_handed_over = self.handing_over(&pick.cluster, path).is_some();
-                if !is_handed_over && self.owns(key, &pick.cluster, path) {
+                if self.uses(key, &pick.cluster, path) {
                     places.push((&*pick.cluster, object));
                 }
             }

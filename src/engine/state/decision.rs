@@ -287,6 +287,20 @@ impl NameForm {
     }
 }
 
+/// Keys as names, for `#[serde(with)]`.
+pub(super) mod name_form {
+    use super::{Key, NameForm};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(key: &Key, serializer: S) -> Result<S::Ok, S::Error> {
+        NameForm::of_key(key).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Key, D::Error> {
+        NameForm::deserialize(deserializer).map(|name| name.key())
+    }
+}
+
 fn picked(picks: &[Pick]) -> Vec<PickedForm> {
     let mut alike: BTreeMap<_, Vec<&Pick>> = BTreeMap::new();
     // Most share their details with the one before them.

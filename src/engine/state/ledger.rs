@@ -3,6 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
+use super::decision::name_form;
 use berth_base::model::{Digest, Key, ObjectId, Timestamp};
 
 /// An object in a cluster. A cluster that a decision names for its consumers is a place too: the object is the
@@ -25,6 +28,9 @@ pub struct Ledger {
     /// The places that keep their copies until the turn of the workload that takes them over, each with the workload
     /// that put the copy there.
     pub handed_over: BTreeMap<Place, Key>,
+    /// The places that the decisions of several workloads name, though only this one has its copy there: another one has
+    /// still to take the object over, or has already handed it over.
+    pub contested: BTreeMap<Place, Key>,
     /// The approvals that commits gave and nothing has used yet.
     pub approvals: BTreeMap<Digest, GivenApproval>,
     /// The approvals that were used, each with the number of the publication that used it.
@@ -34,22 +40,28 @@ pub struct Ledger {
 }
 
 /// A place that somebody has, or had within the window, and nobody will have in the end.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Loss {
     /// The workload that had the place.
+    #[serde(with = "name_form")]
     pub owner: Key,
+    #[serde(flatten)]
     pub cause: Cause,
     /// The moment at which the loss was found or, once it is permitted, that of the permit. Limits count it from then on.
     pub since: Timestamp,
     /// The deadline at which the place is lost. `None` for a loss that waits for nothing but its turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Timestamp>,
+    #[serde(flatten)]
     pub stage: Stage,
     /// An approval or a rollback permitted the loss, so that it does not count against later ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exempt: bool,
 }
 
 /// The cause of a loss: the input without which the place would stay.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "cause", rename_all = "lowercase")]
 pub enum Cause {
     /// An edit, in this source commit.
     Edit {
@@ -61,7 +73,8 @@ pub enum Cause {
 }
 
 /// How far a loss is.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "stage", rename_all = "lowercase")]
 pub enum Stage {
     /// It waits for an approval.
     Held,
@@ -72,7 +85,7 @@ pub enum Stage {
 }
 
 /// An approval in the message of a source commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenApproval {
     pub commit: String,
     pub until: Timestamp,

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::ledger::{Cause, GivenApproval, Ledger, Loss, Place, Stage};
-use berth_base::model::{API_VERSION, Digest, Key, ObjectId, Timestamp};
+use super::decision::NameForm;
+use super::ledger::{GivenApproval, Ledger, Loss, Place};
+use berth_base::model::{API_VERSION, Digest, Key, ObjectId};
 use berth_base::yaml;
 
 const KIND: &str = "Ledger";
@@ -19,11 +20,14 @@ struct Form {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     losses: Vec<LossForm>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    handed_over: Vec<HandedOverForm>,
+    handed_over: Vec<OwnedForm>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    approvals: Vec<ApprovalForm>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    used: Vec<UsedForm>,
+    contested: Vec<OwnedForm>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    approvals: BTreeMap<Digest, GivenApproval>,
+    /// The number of the publication that used each approval.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    used: BTreeMap<Digest, u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     last_releases: Vec<LastReleaseForm>,
 }
@@ -31,117 +35,45 @@ struct Form {
 /// Losses that differ in their places alone.
 #[derive(Serialize, Deserialize)]
 struct LossForm {
-    owner: KeyForm,
-    stage: StageForm,
-    cause: CauseForm,
-    since: Timestamp,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    due: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    before: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    commit: Option<String>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    exempt: bool,
+    #[serde(flatten)]
+    loss: Loss,
     places: Vec<PlacesForm>,
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum StageForm {
-    Held,
-    Permitted,
-    Gone,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum CauseForm {
-    Edit,
-    Report,
-    Time,
-}
-
-#[derive(Serialize, Deserialize)]
-struct HandedOverForm {
-    owner: KeyForm,
+struct OwnedForm {
+    owner: NameForm,
     places: Vec<PlacesForm>,
 }
 
 /// One object in several clusters.
 #[derive(Serialize, Deserialize)]
 struct PlacesForm {
-    object: KeyForm,
+    object: NameForm,
     clusters: Vec<String>,
-}
-
-/// The identity of a workload or an object.
-#[derive(Serialize, Deserialize)]
-struct KeyForm {
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    group: String,
-    kind: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    namespace: String,
-    name: String,
-}
-
-#[derive(Serialize, Deserialize)]
-struct ApprovalForm {
-    digest: String,
-    commit: String,
-    until: Timestamp,
-}
-
-#[derive(Serialize, Deserialize)]
-struct UsedForm {
-    digest: String,
-    publication: u64,
 }
 
 #[derive(Serialize, Deserialize)]
 struct LastReleaseForm {
-    workload: KeyForm,
+    workload: NameForm,
     number: u64,
 }
 
 /// Returns the text of the file.
 pub fn write(ledger: &Ledger) -> String {
-    let mut losses: BTreeMap<&Loss, Vec<&Place>> = BTreeMap::new();
-    for (place, loss) in &ledger.losses {
-        losses.entry(loss).or_default().push(place);
-    }
-    let mut handed_over: BTreeMap<&Key, Vec<&Place>> = BTreeMap::new();
-    for (place, owner) in &ledger.handed_over {
-        handed_over.entry(owner).or_default().push(place);
-    }
-    let used =
-        ledger.used.iter().map(|(digest, seq)| UsedForm { digest: digest.to_string(), publication: *seq });
+    let Ledger { losses, handed_over, contested, approvals, used, last_releases } = ledger;
+    let losses = grouped(losses).into_iter();
     let form = Form {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
-        losses: losses.into_iter().map(|(loss, places)| loss_form(loss, &places)).collect(),
-        handed_over: handed_over
-            .into_iter()
-            .map(|(owner, places)| HandedOverForm {
-                owner: KeyForm::of_key(owner),
-                places: place_forms(&places),
-            })
-            .collect(),
-        approvals: ledger
-            .approvals
+        losses: losses.map(|(loss, places)| LossForm { loss: loss.clone(), places }).collect(),
+        handed_over: owned_forms(handed_over),
+        contested: owned_forms(contested),
+        approvals: approvals.clone(),
+        used: used.clone(),
+        last_releases: last_releases
             .iter()
-            .map(|(digest, given)| ApprovalForm {
-                digest: digest.to_string(),
-                commit: given.commit.clone(),
-                until: given.until,
-            })
-            .collect(),
-        used: used.collect(),
-        last_releases: ledger
-            .last_releases
-            .iter()
-            .map(|(key, number)| LastReleaseForm { workload: KeyForm::of_key(key), number: *number })
+            .map(|(key, number)| LastReleaseForm { workload: NameForm::of_key(key), number: *number })
             .collect(),
     };
     yaml::emit(&serde_json::to_value(form).expect("texts and numbers always are JSON"))
@@ -153,116 +85,56 @@ pub fn read(bytes: &[u8]) -> Result<Ledger, String> {
     if form.api_version != API_VERSION || form.kind != KIND {
         return Err(format!("it is no {KIND} of {API_VERSION}"));
     }
-    let mut ledger = Ledger::default();
-    for one in form.losses {
-        let loss = one.loss()?;
-        ledger.losses.extend(places(one.places).map(|place| (place, loss.clone())));
-    }
-    for one in form.handed_over {
+    let losses = form.losses.into_iter();
+    let losses = losses.flat_map(|one| places(one.places).map(move |place| (place, one.loss.clone())));
+    Ok(Ledger {
+        losses: losses.collect(),
+        handed_over: owned(form.handed_over),
+        contested: owned(form.contested),
+        approvals: form.approvals,
+        used: form.used,
+        last_releases: form.last_releases.into_iter().map(|one| (one.workload.key(), one.number)).collect(),
+    })
+}
+
+fn owned_forms(owners: &BTreeMap<Place, Key>) -> Vec<OwnedForm> {
+    let form = |(owner, places)| OwnedForm { owner: NameForm::of_key(owner), places };
+    grouped(owners).into_iter().map(form).collect()
+}
+
+fn owned(forms: Vec<OwnedForm>) -> BTreeMap<Place, Key> {
+    let of_owner = |one: OwnedForm| {
         let owner = one.owner.key();
-        ledger.handed_over.extend(places(one.places).map(|place| (place, owner.clone())));
-    }
-    for one in form.approvals {
-        let given = GivenApproval { commit: one.commit, until: one.until };
-        ledger.approvals.insert(digest(&one.digest)?, given);
-    }
-    for one in form.used {
-        ledger.used.insert(digest(&one.digest)?, one.publication);
-    }
-    ledger.last_releases =
-        form.last_releases.into_iter().map(|one| (one.workload.key(), one.number)).collect();
-    Ok(ledger)
-}
-
-fn digest(text: &str) -> Result<Digest, String> {
-    text.parse().map_err(|()| format!("`{text}` is no digest"))
-}
-
-fn loss_form(loss: &Loss, places: &[&Place]) -> LossForm {
-    let (cause, commit) = match &loss.cause {
-        Cause::Edit { commit } => (CauseForm::Edit, Some(commit.clone())),
-        Cause::Report => (CauseForm::Report, None),
-        Cause::Time => (CauseForm::Time, None),
+        places(one.places).map(move |place| (place, owner.clone()))
     };
-    let (stage, before) = match &loss.stage {
-        Stage::Held => (StageForm::Held, None),
-        Stage::Permitted => (StageForm::Permitted, None),
-        Stage::Gone { before } => (StageForm::Gone, Some(before.clone())),
-    };
-    let (owner, places) = (KeyForm::of_key(&loss.owner), place_forms(places));
-    LossForm {
-        owner,
-        stage,
-        cause,
-        since: loss.since,
-        due: loss.due,
-        before,
-        commit,
-        exempt: loss.exempt,
-        places,
-    }
+    forms.into_iter().flat_map(of_owner).collect()
 }
 
-fn place_forms(places: &[&Place]) -> Vec<PlacesForm> {
-    let mut by_object: BTreeMap<&ObjectId, Vec<String>> = BTreeMap::new();
-    for (cluster, object) in places {
-        by_object.entry(object).or_default().push(cluster.clone());
+/// Groups places of which the same is said.
+fn grouped<T: Ord>(places: &BTreeMap<Place, T>) -> BTreeMap<&T, Vec<PlacesForm>> {
+    let mut by_saying: BTreeMap<&T, BTreeMap<&ObjectId, Vec<String>>> = BTreeMap::new();
+    for ((cluster, object), saying) in places {
+        by_saying.entry(saying).or_default().entry(object).or_default().push(cluster.clone());
     }
-    let form = |(object, clusters)| PlacesForm { object: KeyForm::of_object(object), clusters };
-    by_object.into_iter().map(form).collect()
+    let forms = |objects: BTreeMap<&ObjectId, Vec<String>>| {
+        let form = |(object, clusters)| PlacesForm { object: NameForm::of(object), clusters };
+        objects.into_iter().map(form).collect()
+    };
+    by_saying.into_iter().map(|(saying, objects)| (saying, forms(objects))).collect()
 }
 
 fn places(forms: Vec<PlacesForm>) -> impl Iterator<Item = Place> {
     forms.into_iter().flat_map(|form| {
-        let object = form.object.object();
+        let object = form.object.id();
         form.clusters.into_iter().map(move |cluster| (cluster, object.clone()))
     })
-}
-
-impl LossForm {
-    fn loss(&self) -> Result<Loss, String> {
-        let cause = match (&self.cause, &self.commit) {
-            (CauseForm::Edit, Some(commit)) => Cause::Edit { commit: commit.clone() },
-            (CauseForm::Edit, None) => return Err("an edit needs its `commit`".to_owned()),
-            (CauseForm::Report, _) => Cause::Report,
-            (CauseForm::Time, _) => Cause::Time,
-        };
-        let stage = match (&self.stage, &self.before) {
-            (StageForm::Held, _) => Stage::Held,
-            (StageForm::Permitted, _) => Stage::Permitted,
-            (StageForm::Gone, Some(before)) => Stage::Gone { before: before.clone() },
-            (StageForm::Gone, None) => return Err("what is gone needs the commit `before`".to_owned()),
-        };
-        let owner = self.owner.key();
-        Ok(Loss { owner, cause, since: self.since, due: self.due, stage, exempt: self.exempt })
-    }
-}
-
-impl KeyForm {
-    fn of_key(key: &Key) -> KeyForm {
-        let [group, kind, namespace, name] =
-            [&key.group, &key.kind, &key.namespace, &key.name].map(|it| it.to_string());
-        KeyForm { group, kind, namespace, name }
-    }
-
-    fn of_object(object: &ObjectId) -> KeyForm {
-        let [group, kind, namespace, name] =
-            [&object.group, &object.kind, &object.namespace, &object.name].map(|it| it.to_string());
-        KeyForm { group, kind, namespace, name }
-    }
-
-    fn key(&self) -> Key {
-        Key::new(&self.group, &self.kind, &self.namespace, &self.name)
-    }
-
-    fn object(&self) -> ObjectId {
-        ObjectId::new(&self.group, &self.kind, &self.namespace, &self.name)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::ledger::{Cause, Stage};
+    use berth_base::model::Timestamp;
 
     fn loss(stage: Stage, cause: Cause) -> Loss {
         let owner = Key::new("types.kubefed.io", "FederatedConfigMap", "shop", "web");

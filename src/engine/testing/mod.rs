@@ -1,7 +1,15 @@
-//! For tests: nodes that are read from the YAML of a value, numbers by chance, and random histories of a fleet.
+//! For tests: nodes that are read from the YAML of a value, numbers by chance, what a gate looks up, and random histories
+//! of a fleet.
 
+pub mod dice;
 mod tests;
 
+use std::sync::Arc;
+
+pub use dice::Dice;
+
+use crate::gate::{PastState, Wanted};
+use crate::state::State;
 use berth_base::yaml::{self, Limits, Node};
 use serde_json::Value as Json;
 
@@ -12,25 +20,11 @@ pub fn node(json: &Json) -> Node {
     read.documents.pop().expect("a document").root
 }
 
-/// A source of numbers that gives the same ones for the same seed.
-#[derive(Clone, Debug)]
-pub struct Dice(pub u64);
-
-impl Dice {
-    pub fn roll(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) % below.max(1) as u64) as usize
-    }
-
-    pub fn one_in(&mut self, many: usize) -> bool {
-        self.roll(many) == 0
-    }
-
-    pub fn pick<'a, T>(&mut self, mut from: impl ExactSizeIterator<Item = &'a T>) -> Option<&'a T> {
-        let at = self.roll(from.len());
-        from.nth(at)
-    }
+/// The parts of a state that a gate wants.
+pub fn past_state(state: &State, seq: u64, wanted: &Wanted<'_>) -> PastState {
+    let decisions = wanted.workloads.iter().filter_map(|key| state.decisions.get(*key)).cloned().collect();
+    let folders = state.folders.iter().filter(|(cluster, _)| wanted.clusters.contains(cluster.as_str()));
+    let folders =
+        folders.map(|(cluster, folder)| (cluster.clone(), Arc::new(folder.keys().cloned().collect())));
+    PastState { seq, decisions, folders: folders.collect() }
 }

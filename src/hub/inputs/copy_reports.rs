@@ -10,10 +10,13 @@ use std::rc::Rc;
 use crate::publish::CurrentState;
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::CopyReport;
-use berth_base::model::{ClusterStatus, ContentId, Fleet, Folder, Map, ObjectId, Pick, Shared, Timestamp};
+use berth_base::model::{
+    ClusterStatus, ContentId, Decision, Fleet, Folder, Key, Map, ObjectId, Pick, Shared, Timestamp, path,
+};
 use berth_engine::release;
 use berth_engine::release::copies::ObjectPaths;
 use berth_engine::release::verdict::Account;
+use berth_engine::state::Ledger;
 use berth_git::{Entry, EntryKind, Repo, TreeId};
 
 /// The namespaces' folders that are remembered while reports on other trees are read. Most members that are behind
@@ -101,8 +104,10 @@ fn verdicts(
             continue;
         }
         // A copy that is there although the cluster lost this workload's belongs to another one.
-        let is_theirs =
-            |path: &str| one.is_leaving(cluster) && published.is_some_and(|now| now.contains_key(path));
+        let is_theirs = |path: &str| {
+            one.has_of_others(cluster, path)
+                || one.is_leaving(cluster) && published.is_some_and(|now| now.contains_key(path))
+        };
         let copies = paths.copies(|path| folder.content_at(path).filter(|_| !is_theirs(path)));
         let verdict = match copies.is_empty() {
             true if one.is_leaving(cluster) => account.verdict_on_removal(&one.objects),
@@ -121,13 +126,16 @@ struct Asking {
     picks: Shared<Vec<Pick>>,
     /// The clusters that have lost its copies, and whose members may still have them.
     removing: BTreeSet<String>,
+    /// The places of its objects where the copy is another workload's, as clusters and paths.
+    of_others: BTreeSet<(String, String)>,
 }
 
 /// They ask for the same verdicts.
 impl PartialEq for Asking {
     fn eq(&self, other: &Asking) -> bool {
         let clusters = |one: &Asking| one.picks.iter().map(|pick| pick.cluster.clone()).collect::<Vec<_>>();
-        (&self.name, &self.objects, &self.removing) == (&other.name, &other.objects, &other.removing)
+        (&self.name, &self.objects) == (&other.name, &other.objects)
+            && (&self.removing, &self.of_others) == (&other.removing, &other.of_others)
             && (self.picks.is_same(&other.picks) || clusters(self) == clusters(other))
     }
 }
@@ -140,9 +148,14 @@ impl Asking {
     fn is_leaving(&self, cluster: &str) -> bool {
         self.removing.contains(cluster)
     }
+
+    fn has_of_others(&self, cluster: &str, path: &str) -> bool {
+        !self.of_others.is_empty() && self.of_others.contains(&(cluster.to_owned(), path.to_owned()))
+    }
 }
 
 fn asking(fleet: &Fleet, current: &CurrentState) -> Vec<Asking> {
+    let recorded = recorded(&current.state.ledger);
     let asking = release::observed(fleet).filter_map(|observed| {
         let key = &observed.workload.key;
         let decision = current.state.decisions.get(key)?;
@@ -152,9 +165,33 @@ fn asking(fleet: &Fleet, current: &CurrentState) -> Vec<Asking> {
             objects: decision.objects.clone(),
             picks: decision.picks.clone(),
             removing: removing.into_iter().flatten().collect(),
+            of_others: of_others(&recorded, decision),
         })
     });
     asking.collect()
+}
+
+/// The clusters where the ledger says whose a copy is, by object, each with the workload whose release it is part of.
+type Recorded<'l> = BTreeMap<&'l ObjectId, Vec<(&'l str, Option<&'l Key>)>>;
+
+fn recorded(ledger: &Ledger) -> Recorded<'_> {
+    let contested = ledger.contested.iter().map(|(place, owner)| (place, Some(owner)));
+    let handed_over = ledger.handed_over.keys().map(|place| (place, None));
+    let mut recorded = Recorded::new();
+    for ((cluster, object), user) in contested.chain(handed_over) {
+        recorded.entry(object).or_default().push((cluster, user));
+    }
+    recorded
+}
+
+/// Returns the places of a decision's objects where the copy is no part of its release.
+fn of_others(recorded: &Recorded<'_>, decision: &Decision) -> BTreeSet<(String, String)> {
+    let places = decision.objects.iter().filter_map(|object| Some((object, recorded.get(object)?)));
+    let of_others = places.flat_map(|(object, clusters)| {
+        let others = clusters.iter().filter(|(_, user)| *user != Some(&decision.key));
+        others.map(move |(cluster, _)| ((*cluster).to_owned(), path::of_object(object)))
+    });
+    of_others.collect()
 }
 
 /// The folder that a member says it applied.

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use super::approvals::Approvals;
 use super::error::InputError;
 use super::gate_inputs::{Basis, Step};
-use super::past_removals;
+use super::past_states::PastStates;
 use crate::publish::{prune_permits, rollback};
 use berth_base::diag::Diagnostics;
-use berth_base::model::{Decision, Digest, Key, Map, Timestamp};
-use berth_engine::gate::{self, HeldRecord, Outlook, PastPublication, Question, Span, Verdict};
+use berth_base::model::{Decision, Digest, Key, Map};
+use berth_engine::gate::{self, HeldRecord, Outlook, PastState, Question, Span, Verdict, Wanted};
 use berth_git::protocol::trailers::{ALLOW_PRUNE, GATE, HELD, PROCESSED, ROLLBACK, RULES, USED_APPROVAL};
 use berth_git::{CommitId, Repo};
 
@@ -38,7 +38,8 @@ pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, InputEr
         Some(outlook) => outlook(AHEAD.after(step.now))?,
         None => Outlook::default(),
     };
-    let lookup = Lookups { repo, step, basis, rollback: std::cell::Cell::new(None) };
+    let past_states = PastStates::of(repo);
+    let mut lookup = Lookups { repo, step, basis, past_states, rollback: None };
     let before = Basis::of_trailers(&rendered.trailers);
     let mut verdict = gate::judge(
         &Question {
@@ -55,12 +56,11 @@ pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, InputEr
             outlook: &outlook,
             in_files: &approvals.in_files(),
             in_messages: &approvals.in_messages,
-            together: step.together,
-            is_followed: step.is_followed,
+            fleet: step.fleet,
         },
-        &lookup,
+        &mut lookup,
     )?;
-    let rollback = lookup.rollback.get().filter(|_| verdict.is_rollback);
+    let rollback = lookup.rollback.filter(|_| verdict.is_rollback);
     for held in &mut verdict.held {
         let expired = approvals.expired.get(&held.digest).or_else(|| approvals.expired.get(&held.all));
         held.expired = expired.copied();
@@ -77,22 +77,23 @@ struct Lookups<'a> {
     repo: &'a Repo,
     step: &'a Step<'a>,
     basis: &'a Basis,
+    past_states: PastStates<'a>,
     /// The earlier publication of the desired state, once it was found.
-    rollback: std::cell::Cell<Option<CommitId>>,
+    rollback: Option<CommitId>,
 }
 
-impl gate::Lookup for Lookups<'_> {
+impl gate::Lookup for &mut Lookups<'_> {
     type Error = InputError;
 
-    fn edit_alone(&self) -> Result<Vec<Map<Key, Decision>>, InputError> {
+    fn edit_alone(&mut self) -> Result<Vec<Map<Key, Decision>>, InputError> {
         Ok((self.step.edit_alone)())
     }
 
-    fn pasts(&self, since: Timestamp, clusters: &BTreeSet<&str>) -> Result<Vec<PastPublication>, InputError> {
-        past_removals::pasts(self.repo, &self.step.states.current.ledger, since, clusters)
+    fn state_before(&mut self, commit: &str, wanted: &Wanted<'_>) -> Result<Option<PastState>, InputError> {
+        self.past_states.read(commit, wanted)
     }
 
-    fn is_rollback(&self) -> Result<bool, InputError> {
+    fn is_rollback(&mut self) -> Result<bool, InputError> {
         let (step, limits) = (self.step, &self.basis.limits);
         let since = limits.rollback_window.before(step.now);
         let found = rollback::in_force_before(
@@ -102,7 +103,7 @@ impl gate::Lookup for Lookups<'_> {
             limits.rollback,
             Some(since),
         )?;
-        self.rollback.set(found);
+        self.rollback = found;
         Ok(found.is_some())
     }
 }

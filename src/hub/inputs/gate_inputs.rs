@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::error::InputError;
 use crate::publish::{CurrentState, Processed, Trailers};
-use berth_base::model::{Approval, Decision, Key, LabelKeys, Map, Timestamp};
+use berth_base::model::{Approval, Decision, Fleet, Key, LabelKeys, Map, Timestamp};
 use berth_engine::gate::{Limits, Outlook};
 use berth_engine::policy_tests::Failed;
 use berth_engine::state::{Comparison, State};
@@ -44,10 +44,7 @@ pub struct Step<'a> {
     /// Looks ahead to a moment for the deadlines of the source, and of the one before it.
     /// Asked only where there may be any.
     pub outlook: Option<&'a dyn Fn(Timestamp) -> Result<Outlook, InputError>>,
-    /// Returns what goes as one with a workload or a placement.
-    pub together: &'a dyn Fn(&Key) -> Vec<Key>,
-    /// Reports whether workloads follow a placement.
-    pub is_followed: &'a dyn Fn(&Key) -> bool,
+    pub fleet: &'a Fleet,
 }
 
 impl std::fmt::Debug for Step<'_> {

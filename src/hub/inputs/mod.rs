@@ -15,7 +15,7 @@ pub mod gate_inputs;
 pub(crate) mod hearing;
 mod hypothetical;
 mod last_good;
-mod past_removals;
+mod past_states;
 mod policy_tests;
 mod silence;
 mod unpublished_contents;

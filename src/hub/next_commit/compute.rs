@@ -1,7 +1,5 @@
 //! The computation of a step, which proofs repeat.
 
-use std::cell::OnceCell;
-use std::collections::BTreeSet;
 use std::mem;
 
 use crate::inputs::gate::{self, Gated};
@@ -11,14 +9,11 @@ use crate::publish::rollout_steps::{self, RolloutStep};
 use crate::publish::{self, CurrentState, PublishError, Published, Stamp, Summary, Trailers};
 use berth_base::diag::Diagnostics;
 use berth_base::model::release::RecordFormat;
-use berth_base::model::{
-    ClusterStatus, ContentError, DecisionFormat, Fleet, Key, Map, Placement, Shared, Source, Timestamp,
-};
+use berth_base::model::{ClusterStatus, ContentError, DecisionFormat, Map, Shared, Timestamp};
 use berth_engine::gate::{Deadline, Held, Outlook, Verdict, without_gate};
 use berth_engine::pipeline::Built;
 use berth_engine::plan::{Plan, plan_of};
 use berth_engine::policy_tests::failing_workloads;
-use berth_engine::release::policy::Orders;
 use berth_engine::state::{Comparison, State};
 use berth_git::{CommitId, GitContents, GitError, Identity, Repo};
 
@@ -208,10 +203,6 @@ impl Unjudged<'_> {
             return Ok(Gated { verdict, ..Gated::default() });
         };
         let edit_alone = || inputs.edit_alone(&built.desired.facts, rendered.trailers.now);
-        let followed: OnceCell<BTreeSet<Key>> = OnceCell::new();
-        let is_followed =
-            |key: &Key| followed.get_or_init(|| followed_placements(&built.fleet)).contains(key);
-        let together = |key: &Key| self.together(key);
         let edited = basis.since != Some(given.source);
         let outlook = |until| self.outlook(&basis, until);
         let findings = inputs.holding_findings(built, edited);
@@ -226,26 +217,9 @@ impl Unjudged<'_> {
             rendered,
             edit_alone: &edit_alone,
             outlook: built.next_change.map(|_| &outlook as &dyn Fn(Timestamp) -> _),
-            together: &together,
-            is_followed: &is_followed,
+            fleet: &built.fleet,
         };
         Ok(gate::ask(repo, &step, &basis)?)
-    }
-
-    /// Returns what is held with a workload: the workloads of its rollout policy, and the placements that it follows, where
-    /// their decisions lose clusters. Others may read these decisions, and remove what they have there.
-    fn together(&self, key: &Key) -> Vec<Key> {
-        let Unjudged { built, states, .. } = *self;
-        let of_policy = Orders::of(&built.fleet, key).together().into_iter().flatten().cloned();
-        let loses = |placement: &&Placement| {
-            let [before, after] =
-                [states.current, states.next].map(|state| state.decisions.get(&placement.key));
-            before.is_some_and(|before| {
-                before.picked().any(|pick| !after.is_some_and(|after| after.has(&pick.cluster)))
-            })
-        };
-        let followed = placements_of(&built.fleet, key).filter(loses).map(|placement| placement.key.clone());
-        of_policy.chain(followed).collect()
     }
 
     /// Returns the deadlines to come, and for a new source also those of the source before it.
@@ -264,21 +238,6 @@ impl Unjudged<'_> {
         };
         Ok(Outlook { with_change, without_change })
     }
-}
-
-/// Returns the placements that workloads follow.
-fn followed_placements(fleet: &Fleet) -> BTreeSet<Key> {
-    let follows = fleet.placements.values().flat_map(|follower| placements_of(fleet, &follower.key));
-    follows.map(|placement| placement.key.clone()).collect()
-}
-
-/// Returns the placements that a workload follows.
-fn placements_of<'f>(fleet: &'f Fleet, key: &Key) -> impl Iterator<Item = &'f Placement> {
-    let follow = fleet.placements.get(key).and_then(|follower| match &follower.source {
-        Source::Follows(follow) => Some(follow),
-        Source::Own(_) => None,
-    });
-    follow.into_iter().flat_map(|follow| &follow.placements).filter_map(|wanted| fleet.find(wanted))
 }
 
 /// Returns the newest format of a state's records of releases.

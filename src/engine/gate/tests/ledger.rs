@@ -2,6 +2,10 @@
 
 use super::*;
 use crate::state::ledger::{Cause, GivenApproval};
+use berth_base::diag::Pos;
+use berth_base::model::Workload;
+use berth_base::model::rollout::Strategy;
+use berth_base::model::rollout_policy::{RolloutPolicy, WorkloadPattern};
 
 const NINE: [&str; 9] = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
 
@@ -98,13 +102,32 @@ fn a_held_edit_is_in_nobodys_budget() {
     assert!(!case.previous.folders["i"].contains_key("shop/ConfigMap_more.yaml"), "the failover goes on");
 }
 
+/// A policy puts these workloads together.
+fn go_together(fleet: &mut Fleet, names: &[&str]) {
+    for name in names {
+        let workload = Workload {
+            key: key(name),
+            origin: Pos::default(),
+            templates: Vec::new(),
+            overrides: Vec::new().into(),
+            replicas: None,
+            frozen: false,
+            strategy: Strategy::AtOnce,
+        };
+        fleet.workloads.insert(key(name), workload.into());
+    }
+    let workloads = Some(vec![WorkloadPattern::any()]);
+    let policy = RolloutPolicy { key: key("pair"), workloads, together: true, ..RolloutPolicy::default() };
+    fleet.rollout_policies.insert(policy.key.clone(), policy.into());
+}
+
 #[test]
 fn workloads_that_go_together_are_held_and_approved_as_one() {
     let pair = |clusters: &[&str], content: u8| {
         state(&NINE, &[("api", &[("ConfigMap api", content)], &NINE), ("web", MAP, clusters)])
     };
     let mut case = Case::of(pair(&NINE, 1), pair(&NINE[..1], 2));
-    case.together = BTreeSet::from([key("api"), key("web")]);
+    go_together(&mut case.fleet, &["api", "web"]);
     let held = case.judge().held;
     assert_eq!(held.iter().map(|held| &*held.key.name).collect::<Vec<_>>(), ["api", "web"]);
     assert_eq!(case.published(), case.previous);

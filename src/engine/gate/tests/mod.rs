@@ -8,12 +8,11 @@ mod properties;
 mod window;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use super::window::{Taken, WorkloadPlaces};
 use super::*;
 use crate::state::{Comparison, State};
-use berth_base::model::{ContentId, Decision, Folder, Map, ObjectId, Pick, Timestamp, path};
+use crate::testing::past_state;
+use berth_base::model::{ContentId, Decision, Fleet, Folder, Map, ObjectId, Pick, Timestamp, path};
 
 /// A workload: its name, its objects as `Kind name` with their content, its clusters.
 type Given<'a> = (&'a str, &'a [(&'a str, u8)], &'a [&'a str]);
@@ -69,7 +68,7 @@ struct Case {
     is_rollback: bool,
     outlook: Outlook,
     approvals: BTreeSet<Digest>,
-    together: BTreeSet<Key>,
+    fleet: Fleet,
     failing: BTreeMap<Key, BTreeMap<String, String>>,
     now: Timestamp,
     /// The states that were published before, by number.
@@ -89,7 +88,7 @@ impl Case {
             is_rollback: false,
             outlook: Outlook::default(),
             approvals: BTreeSet::new(),
-            together: BTreeSet::new(),
+            fleet: Fleet::default(),
             failing: BTreeMap::new(),
             now: Timestamp::UNIX_EPOCH,
             history: Vec::new(),
@@ -97,10 +96,6 @@ impl Case {
     }
 
     fn judge(&self) -> Verdict {
-        let together = |key: &Key| match self.together.contains(key) {
-            true => self.together.iter().cloned().collect(),
-            false => Vec::new(),
-        };
         let question = Question {
             states: &Comparison::of(&self.previous, &self.next),
             step: self.step.as_ref().unwrap_or(&self.next),
@@ -115,8 +110,7 @@ impl Case {
             outlook: &self.outlook,
             in_files: &self.approvals,
             in_messages: &BTreeMap::new(),
-            together: &together,
-            is_followed: &|_| false,
+            fleet: &self.fleet,
         };
         judge(&question, self).unwrap_or_else(|never| match never {})
     }
@@ -139,36 +133,19 @@ impl Case {
     }
 }
 
-impl Lookup for Case {
+impl Lookup for &Case {
     type Error = std::convert::Infallible;
 
-    fn edit_alone(&self) -> Result<Vec<Map<Key, Decision>>, Self::Error> {
+    fn edit_alone(&mut self) -> Result<Vec<Map<Key, Decision>>, Self::Error> {
         Ok(self.edit_alone.clone())
     }
 
-    fn pasts(&self, since: Timestamp, _: &BTreeSet<&str>) -> Result<Vec<PastPublication>, Self::Error> {
-        let mut pasts: BTreeMap<usize, PastPublication> = BTreeMap::new();
-        for (place, loss) in &self.previous.ledger.losses {
-            let Stage::Gone { before } = &loss.stage else { continue };
-            if loss.since <= since {
-                continue;
-            }
-            let number: usize = before.parse().expect("a number");
-            let state = &self.history[number];
-            let past = pasts.entry(number).or_default();
-            let decision = &state.decisions[&loss.owner];
-            let clusters = decision.picks.iter().map(|pick| pick.cluster.to_string()).collect();
-            let paths = decision.objects.iter().map(|object| path::of_object(object).into()).collect();
-            past.had.insert(loss.owner.clone(), WorkloadPlaces { clusters, paths });
-            past.took.push(Taken { place: place.clone(), cause: loss.cause.clone(), exempt: loss.exempt });
-            let folders = state.folders.iter();
-            let paths = |folder: &Folder| Arc::new(folder.keys().cloned().collect());
-            past.folders = folders.map(|(cluster, folder)| (cluster.clone(), paths(folder))).collect();
-        }
-        Ok(pasts.into_values().rev().collect())
+    fn state_before(&mut self, number: &str, wanted: &Wanted<'_>) -> Result<Option<PastState>, Self::Error> {
+        let seq: u64 = number.parse().expect("a number");
+        Ok(Some(past_state(&self.history[seq as usize], seq, wanted)))
     }
 
-    fn is_rollback(&self) -> Result<bool, Self::Error> {
+    fn is_rollback(&mut self) -> Result<bool, Self::Error> {
         Ok(self.is_rollback)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use crate::testing::Dice;
+use super::Dice;
 
 /// The system whose objects describe a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +26,15 @@ pub(super) struct Work {
     pub(super) by_claim: bool,
     /// The seconds for which it stays on a drained cluster; without them, for ever.
     pub(super) stays: Option<i64>,
+    /// Only the decision, which others read.
+    pub(super) is_bare: bool,
 }
 
 /// An order of people about rollouts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Order {
     Paused(String),
+    Frozen(String),
     Together(String, String),
     After(String, String),
     Pinned(String, usize),
@@ -48,6 +51,8 @@ pub(super) struct Fleet {
     pub(super) broken: BTreeSet<String>,
     /// The workloads that a second file describes, with other clusters.
     pub(super) copied: BTreeSet<String>,
+    /// The clusters that a second file describes, with another label.
+    pub(super) relabelled: BTreeSet<usize>,
 }
 
 pub(super) fn name_of(cluster: usize) -> String {
@@ -121,7 +126,14 @@ impl Work {
             "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\n\
              metadata: {{name: {name}, namespace: shop}}\nspec:\n  \
              tolerations: [{{key: drain, operator: Exists{stays}}}]\n  predicates:\n  - requiredClusterSelector:\n      \
-             labelSelector: {{matchExpressions: [{{key: name, operator: In, values: [{names}]}}]}}{claim}\n---\n\
+             labelSelector: {{matchExpressions: [{{key: name, operator: In, values: [{names}]}}]}}{claim}\n"
+        );
+        if self.is_bare {
+            return text;
+        }
+        let _ = write!(
+            text,
+            "---\n\
              apiVersion: work.open-cluster-management.io/v1alpha1\nkind: ManifestWorkReplicaSet\n\
              metadata: {{name: {name}, namespace: shop}}\nspec:\n  \
              placementRefs: [{{name: {name}, rolloutStrategy: {pace}}}]\n  manifestWorkTemplate:\n    workload:\n      \
@@ -156,8 +168,8 @@ impl Fleet {
         let more =
             if dialect == Dialect::Ocm && dice.one_in(3) { vec![format!("{name}-more")] } else { Vec::new() };
         let maps = [name.to_owned()].into_iter().chain(more).map(|map| (map, 0)).collect();
-        let work =
-            Work { dialect, maps, clusters, is_slow: dice.one_in(2), by_claim: dice.one_in(3), stays: None };
+        let (is_slow, by_claim, is_bare) = (dice.one_in(2), dice.one_in(3), dice.one_in(8));
+        let work = Work { dialect, maps, clusters, is_slow, by_claim, stays: None, is_bare };
         self.works.insert(name.to_owned(), work);
     }
 
@@ -183,6 +195,10 @@ impl Fleet {
                  metadata: {{name: {name}, labels: {{name: {name}}}}}\nspec:\n  hubAcceptsClient: true\n{}",
                 taint.unwrap_or_default()
             );
+            if self.relabelled.contains(cluster) {
+                let other = text.replacen(&format!("{{name: {name}}}"), "{name: another}", 1);
+                files.insert(format!("drafts/clusters/{name}.yaml"), other);
+            }
             files.insert(format!("clusters/{name}.yaml"), text);
         }
         for (name, work) in &self.works {
@@ -217,6 +233,10 @@ impl Fleet {
             Order::Paused(name) => {
                 format!("  workloads: [{}]\n  paused: {{reason: later}}\n", exactly(name)?)
             }
+            Order::Frozen(name) => {
+                let nights = "freeze: [{schedule: 0 18 * * *, for: 12h, reason: nights}]";
+                format!("  workloads: [{}]\n  {nights}\n", exactly(name)?)
+            }
             Order::Together(one, other) => {
                 format!("  workloads: [{}, {}]\n  together: true\n", exactly(one)?, exactly(other)?)
             }
@@ -242,7 +262,7 @@ impl Fleet {
         let Some(name) = self.any(dice) else {
             return self.add("a", dice);
         };
-        match dice.roll(24) {
+        match dice.roll(25) {
             0..=4 => self.place(&name, dice),
             5..=7 => self.works.get_mut(&name).into_iter().for_each(|work| {
                 work.maps.values_mut().for_each(|value| *value += 1);
@@ -274,6 +294,10 @@ impl Fleet {
             21 => {
                 let cluster = dice.roll(14);
                 toggle(&mut self.clusters, cluster);
+            }
+            22 => {
+                let cluster = dice.pick(self.clusters.iter()).copied();
+                cluster.into_iter().for_each(|cluster| toggle(&mut self.relabelled, cluster));
             }
             _ => self.give_order(name, dice),
         }
@@ -338,8 +362,9 @@ impl Fleet {
             return;
         }
         let other = self.any(dice).filter(|other| *other != name);
-        let order = match (dice.roll(4), other) {
+        let order = match (dice.roll(5), other) {
             (0, _) => Order::Paused(name),
+            (4, _) => Order::Frozen(name),
             (1, _) => Order::Pinned(name, dice.roll(6)),
             (2, Some(other)) => Order::Together(name, other),
             (_, Some(other)) => Order::After(name, other),
@@ -353,6 +378,7 @@ impl Fleet {
         self.orders.retain(|order| matches!(order, Order::Together(..)));
         self.broken.clear();
         self.copied.clear();
+        self.relabelled.clear();
         // KubeFleet counts the clusters that a placement names, there or not.
         let Fleet { works, clusters, .. } = self;
         works.values_mut().for_each(|work| work.clusters.retain(|cluster| clusters.contains(cluster)));

@@ -2,20 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::sync::Arc;
 
-use berth_base::model::{ClusterStatus, Decision, Key, Map, Shared, Timestamp, path};
+use berth_base::model::{ClusterStatus, Decision, Key, Map, Shared};
 use berth_base::source::{SourceFile, SourceTree};
 
-use super::{History, published};
-use crate::gate::window::{Taken, WorkloadPlaces};
-use crate::gate::{Lookup, Outlook, PastPublication, Question, Span, Verdict, judge, without_gate};
+use super::fleet::{Fleet, Order};
+use super::{History, Past, published};
+use crate::gate::{Lookup, Outlook, PastState, Question, Span, Verdict, Wanted, judge, without_gate};
 use crate::hypothetical;
 use crate::load::{self, Loaded};
 use crate::pipeline::{Built, Inputs};
-use crate::release::policy::Orders;
 use crate::state::Comparison;
-use crate::state::ledger::Stage;
+use crate::testing::past_state;
 
 /// A pass, with all that it looked at.
 pub(super) struct Pass<'h> {
@@ -25,6 +23,8 @@ pub(super) struct Pass<'h> {
     pub(super) tree: SourceTree,
     pub(super) statuses: &'h Map<String, Shared<ClusterStatus>>,
     pub(super) is_edited: bool,
+    /// The same pass over the files without strategies and orders to wait, where somebody edited some.
+    pub(super) at_once: Option<Box<Pass<'h>>>,
 }
 
 impl Pass<'_> {
@@ -37,10 +37,6 @@ impl Pass<'_> {
         let outlook = match self.is_edited {
             true => self.outlook(),
             false => Outlook::default(),
-        };
-        let together = |key: &Key| {
-            let together = Orders::of(&self.built.fleet, key).together();
-            together.into_iter().flatten().cloned().collect()
         };
         let question = Question {
             states: &Comparison::of(&history.state, &self.built.desired),
@@ -56,8 +52,7 @@ impl Pass<'_> {
             outlook: &outlook,
             in_files: &BTreeSet::new(),
             in_messages: &history.in_messages,
-            together: &together,
-            is_followed: &|_| true,
+            fleet: &self.built.fleet,
         };
         judge(&question, self).unwrap_or_else(|never| match never {})
     }
@@ -84,44 +79,35 @@ impl Pass<'_> {
     }
 }
 
-impl Lookup for Pass<'_> {
+impl Lookup for &Pass<'_> {
     type Error = Infallible;
 
-    fn edit_alone(&self) -> Result<Vec<Map<Key, Decision>>, Infallible> {
+    fn edit_alone(&mut self) -> Result<Vec<Map<Key, Decision>>, Infallible> {
         let facts = &self.built.desired.facts;
         Ok(self
             .with_inputs(|inputs| hypothetical::edit_alone(&self.loaded, inputs, facts, self.history.then)))
     }
 
-    fn pasts(&self, since: Timestamp, _: &BTreeSet<&str>) -> Result<Vec<PastPublication>, Infallible> {
-        let mut pasts: BTreeMap<usize, PastPublication> = BTreeMap::new();
-        for (place, loss) in &self.history.state.ledger.losses {
-            let Stage::Gone { before } = &loss.stage else { continue };
-            if loss.since <= since {
-                continue;
-            }
-            let number: usize = before.parse().expect("a number");
-            // The current state is the one after the last of those before it.
-            let state = self.history.before.get(number).unwrap_or(&self.history.state);
-            let past = pasts.entry(number).or_default();
-            if let Some(decision) = state.decisions.get(&loss.owner) {
-                let serving = decision.picks.iter().filter(|pick| !pick.pending && !pick.held);
-                let clusters = serving.map(|pick| pick.cluster.to_string()).collect();
-                let paths = decision.objects.iter().map(|object| path::of_object(object).into()).collect();
-                past.had.insert(loss.owner.clone(), WorkloadPlaces { clusters, paths });
-            }
-            past.took.push(Taken { place: place.clone(), cause: loss.cause.clone(), exempt: loss.exempt });
-            let folders = state.folders.iter().map(|(cluster, folder)| {
-                (cluster.clone(), Arc::new(folder.keys().cloned().collect::<BTreeSet<_>>()))
-            });
-            past.folders = folders.collect();
-        }
-        Ok(pasts.into_values().rev().collect())
+    fn state_before(&mut self, number: &str, wanted: &Wanted<'_>) -> Result<Option<PastState>, Infallible> {
+        let seq: usize = number.parse().expect("a number");
+        // The current state is the one after the last of those before it.
+        let state = self.history.before.get(seq).map_or(&self.history.state, |past| &past.state);
+        Ok(Some(past_state(state, seq as u64, wanted)))
     }
 
-    fn is_rollback(&self) -> Result<bool, Infallible> {
+    fn is_rollback(&mut self) -> Result<bool, Infallible> {
         let desired = published(&self.built.desired);
         let mut earlier = self.history.before.iter().rev().take(self.history.limits.rollback);
-        Ok(earlier.any(|state| state.decisions == desired.decisions && state.folders == desired.folders))
+        Ok(earlier.any(|Past { state, .. }| {
+            state.decisions == desired.decisions && state.folders == desired.folders
+        }))
     }
+}
+
+/// The same fleet, where nothing waits for its turn.
+pub(super) fn at_once(fleet: &Fleet) -> Fleet {
+    let mut fleet = fleet.clone();
+    fleet.works.values_mut().for_each(|work| work.is_slow = false);
+    fleet.orders.retain(|order| matches!(order, Order::Together(..) | Order::Pinned(..)));
+    fleet
 }

@@ -2,57 +2,94 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_base::model::{Key, path};
+use berth_base::model::{Key, ObjectId, path};
 
 use super::pass::Pass;
 use crate::gate::Verdict;
 use crate::state::ledger::{Place, Stage};
-use crate::state::{Comparison, State};
+use crate::state::{Comparison, PlaceOwners, State, placement_decision};
 
 pub(super) fn hold(pass: &Pass<'_>, verdict: &Verdict) {
     if pass.history.processed.is_none() {
         return;
     }
+    everything_has_an_owner(pass, &verdict.state);
     nothing_goes_without_a_permit(pass, verdict);
     units_stay_together(pass, verdict);
     held_workloads_stay(pass, verdict);
     limits_hold(pass, verdict);
+    stages_change_when_and_never_whether(pass, verdict);
+}
+
+/// Each copy belongs to a workload, so that its end is a loss.
+fn everything_has_an_owner(pass: &Pass<'_>, state: &State) {
+    let owners = PlaceOwners::of(state);
+    for (cluster, folder) in &state.folders {
+        for path in folder.keys() {
+            pass.history.is_true(!owners.holders(cluster, path).is_empty(), || {
+                format!("{path} in {cluster} belongs to no workload: {:?}", state.ledger)
+            });
+        }
+    }
 }
 
 /// Each place that is lost was permitted: by the pass that found its loss, or by an earlier one.
 fn nothing_goes_without_a_permit(pass: &Pass<'_>, verdict: &Verdict) {
     let (history, before) = (pass.history, &pass.history.state);
     let states = Comparison::of(before, &verdict.state);
-    for file in states.removed() {
-        for owner in states.owners.holders(file.cluster, file.path) {
-            let place = (file.cluster.to_owned(), owner.object.clone());
-            let record = verdict.state.ledger.losses.get(&place);
-            let known = before.ledger.losses.get(&place).filter(|loss| loss.is_pending());
-            // A loss that was permitted before the window counts against nothing any more when it is carried out.
-            let day = history.limits.window.before(history.moment());
-            let is_old = known.is_some_and(|known| known.stage == Stage::Permitted && known.since <= day);
-            let is_gone = record.is_some_and(|record| matches!(record.stage, Stage::Gone { .. }));
-            history.is_true(is_gone || is_old, || {
-                format!("{place:?} went, and the ledger does not say so: {known:?}, {record:?}")
-            });
-            let is_new = record.is_some_and(|record| record.since == history.moment());
-            let is_approved = record.is_some_and(|record| record.exempt);
-            let is_permitted = match known {
-                // Another edit, or a report, can make another change of a held one.
-                Some(known) => {
-                    known.stage == Stage::Permitted
-                        || is_approved
-                        || pass.is_edited
-                        || !known.cause.is_edit()
-                        || held(before, &known.owner) != held_or_gone(pass, verdict, &known.owner)
-                }
-                None => is_new || passed_its_deadline(pass, &place),
-            };
-            history.is_true(is_permitted, || {
-                format!("{place:?} went though it was held: {known:?}, {record:?}")
-            });
-        }
+    let gone = states.removed().flat_map(|file| {
+        let owners = states.owners.holders(file.cluster, file.path).into_iter();
+        owners.map(move |owner| (file.cluster.to_owned(), owner.object.clone()))
+    });
+    for place in gone.chain(unnamed(pass, &verdict.state)) {
+        let record = verdict.state.ledger.losses.get(&place);
+        let known = before.ledger.losses.get(&place).filter(|loss| loss.is_pending());
+        // A loss that was permitted before the window counts against nothing any more when it is carried out.
+        let day = history.limits.window.before(history.moment());
+        let is_old = known.is_some_and(|known| known.stage == Stage::Permitted && known.since <= day);
+        let is_gone = record.is_some_and(|record| matches!(record.stage, Stage::Gone { .. }));
+        history.is_true(is_gone || is_old, || {
+            format!("{place:?} went, and the ledger does not say so: {known:?}, {record:?}")
+        });
+        let is_new = record.is_some_and(|record| record.since == history.moment());
+        let is_approved = record.is_some_and(|record| record.exempt);
+        let is_permitted = match known {
+            // Another edit, or a report, can make another change of a held one.
+            Some(known) => {
+                known.stage == Stage::Permitted
+                    || is_approved
+                    || pass.is_edited
+                    || !known.cause.is_edit()
+                    || held(before, &known.owner) != held_or_gone(pass, verdict, &known.owner)
+            }
+            None => is_new || passed_its_deadline(pass, &place),
+        };
+        history.is_true(is_permitted, || {
+            let now = &verdict.state.ledger.losses;
+            format!("{place:?} went though it was held: {now:?} after {:?}", before.ledger.losses)
+        });
     }
+}
+
+/// The clusters that decisions without workloads no longer name: whoever reads these takes away there what it has.
+fn unnamed(pass: &Pass<'_>, after: &State) -> Vec<Place> {
+    let is_followed = |key: &Key| {
+        let work =
+            Key::new("work.open-cluster-management.io", "ManifestWorkReplicaSet", &key.namespace, &key.name);
+        [&pass.history.state, after].iter().any(|state| state.decisions.contains_key(&work))
+    };
+    let bare =
+        pass.history.state.decisions.values().filter(|decision| {
+            placement_decision::is_placement(&decision.key) && !is_followed(&decision.key)
+        });
+    let lost = bare.flat_map(|decision| {
+        let key = &decision.key;
+        let object = ObjectId::new(&key.group, &key.kind, &key.namespace, &key.name);
+        let names = |cluster: &str| after.decisions.get(key).is_some_and(|after| after.has(cluster));
+        let gone = decision.picked().filter(move |pick| !names(&pick.cluster));
+        gone.map(move |pick| (pick.cluster.to_string(), object.clone()))
+    });
+    lost.collect()
 }
 
 fn passed_its_deadline(pass: &Pass<'_>, (cluster, _): &Place) -> bool {
@@ -92,50 +129,94 @@ fn held_workloads_stay(pass: &Pass<'_>, verdict: &Verdict) {
 /// are called, however often they are edited. Judged by the states that were published, not by what the gate wrote down.
 fn limits_hold(pass: &Pass<'_>, verdict: &Verdict) {
     let history = pass.history;
-    let mut had: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (cluster, folder) in &history.state.folders {
-        for path in folder.keys() {
-            had.entry(path.to_string()).or_default().insert(cluster.clone());
-        }
+    if Comparison::of(&history.state, &verdict.state).removed().next().is_none() {
+        return;
     }
-    for (path, clusters) in had {
-        let has = |cluster: &String| {
-            verdict.state.folders.get(cluster).is_some_and(|folder| folder.contains_key(path.as_str()))
-        };
-        let goes: Vec<&String> = clusters.iter().filter(|cluster| !has(cluster)).collect();
-        // What a permit of some days ago carries out now was judged then.
-        let is_counted = |cluster: &&&String| {
-            let record = verdict
-                .state
-                .ledger
-                .losses
-                .iter()
-                .find(|((other, object), _)| other == **cluster && path::of_object(object) == path);
-            record.is_some_and(|(_, loss)| !loss.exempt && loss.since == history.moment())
-        };
-        let counted = goes.iter().filter(is_counted).count();
-        if goes.iter().any(|cluster| others_stay(pass, verdict, cluster, &path)) {
-            continue;
+    let day = history.limits.window.before(history.moment());
+    let all: Vec<&State> = history.before.iter().map(|past| &past.state).chain([&history.state]).collect();
+    // Only what shrank and has not come back counts: what grew first ran in more places when it shrank.
+    let is_back = |cluster: &str, path: &str| {
+        history.state.folders.get(cluster).is_some_and(|folder| folder.contains_key(path))
+    };
+    let shrinks = |pair: &&[&State]| {
+        Comparison::of(pair[0], pair[1]).removed().any(|file| !is_back(file.cluster, file.path))
+    };
+    let lately = history.before.iter().rev().take_while(|past| past.until > day).count();
+    let pasts = all.windows(2).rev().take(lately).filter(shrinks).map(|pair| pair[0]);
+    for before in std::iter::once(&history.state).chain(pasts.filter(|state| !state.decisions.is_empty())) {
+        let mut had: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (cluster, folder) in &before.folders {
+            for path in folder.keys() {
+                had.entry(path).or_default().insert(cluster);
+            }
         }
-        let stays_somewhere = verdict.state.folders.values().any(|folder| folder.contains_key(path.as_str()));
-        let is_move = clusters.len() == 1 && stays_somewhere;
-        let is_most = counted > 2 && counted * 2 > clusters.len();
-        let is_all = counted == clusters.len() && !is_move;
-        history.is_true(!is_most && !is_all, || {
-            format!(
-                "{path} left {counted} of {} clusters at once: {:?}",
-                clusters.len(),
-                verdict.state.ledger
-            )
-        });
+        for (path, clusters) in had {
+            limit_holds(pass, verdict, before, path, &clusters);
+        }
     }
 }
 
+fn limit_holds(pass: &Pass<'_>, verdict: &Verdict, before: &State, path: &str, had: &BTreeSet<&str>) {
+    let (history, after) = (pass.history, &verdict.state);
+    // What comes back when its turn comes is not lost.
+    let has = |cluster: &str| {
+        let folders = [after, &pass.built.desired].map(|state| state.folders.get(cluster));
+        folders.into_iter().flatten().any(|folder| folder.contains_key(path))
+    };
+    let loss_in = |cluster: &str| {
+        let mut losses = after.ledger.losses.iter();
+        losses.find(|((other, object), _)| other == cluster && path::of_object(object) == path)
+    };
+    let is_exempt = |cluster: &&&str| loss_in(cluster).is_some_and(|(_, loss)| loss.exempt);
+    let counting: Vec<&str> =
+        had.iter().filter(|cluster| has(cluster) || !is_exempt(cluster)).copied().collect();
+    // Losses that were permitted before the window were judged then.
+    let is_lately = |cluster: &&str| {
+        let day = history.limits.window.before(history.moment());
+        loss_in(cluster).is_some_and(|(_, loss)| loss.since > day)
+    };
+    let gone: Vec<&str> =
+        counting.iter().copied().filter(|cluster| !has(cluster)).filter(is_lately).collect();
+    let lost_now = |cluster: &&str| {
+        let folder = history.state.folders.get(*cluster);
+        folder.is_some_and(|folder| folder.contains_key(path))
+    };
+    if !gone.iter().any(lost_now) || gone.iter().any(|cluster| others_stay(before, cluster, path)) {
+        return;
+    }
+    let stays_somewhere = after.folders.values().any(|folder| folder.contains_key(path));
+    let is_move = counting.len() == 1 && stays_somewhere;
+    let is_most = gone.len() > 2 && gone.len() * 2 > counting.len();
+    let is_all = gone.len() == counting.len() && !is_move;
+    history.is_true(!is_most && !is_all, || {
+        format!("{path} left {gone:?} of {counting:?} within a day: {:?}", after.ledger)
+    });
+}
+
+/// The same edit loses the same places, held or permitted, where nothing waits for its turn.
+fn stages_change_when_and_never_whether(pass: &Pass<'_>, verdict: &Verdict) {
+    let Some(at_once) = &pass.at_once else { return };
+    let lost = |state: &State| {
+        // All that somebody has now and nobody has in the end.
+        let states = Comparison::of(&pass.history.state, &pass.built.desired);
+        let places = states.removed().flat_map(|file| {
+            let owners = states.owners.holders(file.cluster, file.path).into_iter();
+            owners.map(|owner| (file.cluster.to_owned(), owner.object.clone())).collect::<Vec<_>>()
+        });
+        let is_held =
+            |place: &Place| state.ledger.losses.get(place).is_some_and(|loss| loss.stage == Stage::Held);
+        places.map(|place| (is_held(&place), place)).collect::<BTreeSet<_>>()
+    };
+    let other = at_once.verdict();
+    pass.history.is_true(lost(&verdict.state) == lost(&other.state), || {
+        format!("{:?} is lost in steps, and {:?} at once", lost(&verdict.state), lost(&other.state))
+    });
+}
+
 /// Reports whether the workload of an object keeps another one in the cluster.
-fn others_stay(pass: &Pass<'_>, verdict: &Verdict, cluster: &str, path: &str) -> bool {
-    let states = Comparison::of(&pass.history.state, &verdict.state);
-    states.owners.holders(cluster, path).iter().any(|owner| {
-        let decision = states.current.decisions.get(owner.key);
+fn others_stay(state: &State, cluster: &str, path: &str) -> bool {
+    PlaceOwners::of(state).holders(cluster, path).iter().any(|owner| {
+        let decision = state.decisions.get(owner.key);
         decision.is_some_and(|decision| decision.objects.len() > 1)
     })
 }
