@@ -28,6 +28,9 @@ const START: i64 = 1_767_225_600;
 /// The window in which removals add up, in seconds.
 const DAY: i64 = 24 * 3_600;
 
+/// The publications of all histories.
+static PUBLICATIONS: AtomicU64 = AtomicU64::new(0);
+
 /// A promise that does not hold, with an example.
 type Broken = BTreeMap<&'static str, String>;
 
@@ -210,6 +213,8 @@ impl History {
         if run(&["verify", "--repo", self.repo.arg()]).code != 0 {
             self.breaks("is proven", String::new);
         }
+        let count = self.repo.git(&["rev-list", "--count", RENDERED]);
+        PUBLICATIONS.fetch_add(count.parse().expect("a number"), Ordering::Relaxed);
         self.broken
     }
 
@@ -404,5 +409,6 @@ fn no_history_through_the_hub_breaks_a_promise() {
     for (promise, (seeds, example)) in &broken {
         eprintln!("{promise}: broken in {} of {count} histories, as in {}: {example}", seeds.len(), seeds[0]);
     }
+    eprintln!("{} publications in {count} histories", PUBLICATIONS.load(Ordering::Relaxed));
     assert!(broken.is_empty());
 }

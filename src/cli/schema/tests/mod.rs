@@ -46,7 +46,12 @@ struct Judge {
 }
 
 /// All kinds. To find their fields takes long, so that the tests share them.
-static JUDGES: LazyLock<Vec<Judge>> = LazyLock::new(|| kinds().into_iter().map(Judge::of).collect());
+static JUDGES: LazyLock<Vec<Judge>> = LazyLock::new(|| {
+    std::thread::scope(|scope| {
+        let all: Vec<_> = kinds().into_iter().map(|kind| scope.spawn(|| Judge::of(kind))).collect();
+        all.into_iter().map(|one| one.join().expect("no reader panics")).collect()
+    })
+});
 
 impl Judge {
     fn of(kind: Kind) -> Judge {
