@@ -21,7 +21,7 @@ use berth_engine::state::State;
 use berth_git::{CommitId, GitContents, Repo};
 use berth_hub::daemon::{Cache, Settings, pass, pass_with_cache};
 use berth_hub::publish::{Stamp, Summary, draft, point};
-use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput};
 use fleet::{Dialect, Shape};
 
 fn shapes() -> [(&'static str, Shape); 4] {
@@ -156,5 +156,9 @@ fn one_edit(c: &mut Criterion) {
     }
 }
 
-criterion_group!(name = benches; config = size::criterion(); targets = stages, one_edit);
-criterion_main!(benches);
+fn main() {
+    let mut criterion = size::criterion();
+    stages(&mut criterion);
+    one_edit(&mut criterion);
+    criterion.final_summary();
+}

@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use berth_base::model::placement::Share;
 use berth_engine::decide::divide::planner::{Contender, Request, plan};
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput};
 
 const PREFERENCES: usize = 10_000;
 const CLUSTERS: usize = 100;
@@ -79,5 +79,9 @@ fn growth(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(name = benches; config = size::criterion(); targets = fleet, growth);
-criterion_main!(benches);
+fn main() {
+    let mut criterion = size::criterion();
+    fleet(&mut criterion);
+    growth(&mut criterion);
+    criterion.final_summary();
+}

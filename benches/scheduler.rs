@@ -11,7 +11,7 @@ use berth_base::model::{Fleet, Map, Shared, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::decide::decide;
 use berth_engine::load::{self, History};
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, Throughput};
 
 /// Placements, and fleets by their number of clusters.
 fn sizes() -> (usize, Vec<usize>) {
@@ -87,5 +87,8 @@ fn scheduler(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(name = benches; config = size::criterion(); targets = scheduler);
-criterion_main!(benches);
+fn main() {
+    let mut criterion = size::criterion();
+    scheduler(&mut criterion);
+    criterion.final_summary();
+}

@@ -17,7 +17,7 @@ pub fn is_quick() -> bool {
     std::env::args().any(|argument| argument == "quick")
 }
 
-/// The settings of criterion, which would take the word for the name of a bench.
+/// The settings of criterion. `criterion_main!` would read the arguments once more, and take the word for the name of a bench.
 pub fn criterion() -> Criterion {
     if is_quick() {
         let (warm_up, measurement) = (Duration::from_millis(100), Duration::from_millis(500));
