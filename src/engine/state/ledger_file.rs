@@ -110,17 +110,17 @@ fn owned(forms: Vec<OwnedForm>) -> BTreeMap<Place, Key> {
     forms.into_iter().flat_map(of_owner).collect()
 }
 
-/// Groups places of which the same is said.
+/// Groups the places of one loss, or of one owner.
 fn grouped<T: Ord>(places: &BTreeMap<Place, T>) -> BTreeMap<&T, Vec<PlacesForm>> {
-    let mut by_saying: BTreeMap<&T, BTreeMap<&ObjectId, Vec<String>>> = BTreeMap::new();
-    for ((cluster, object), saying) in places {
-        by_saying.entry(saying).or_default().entry(object).or_default().push(cluster.clone());
+    let mut by_value: BTreeMap<&T, BTreeMap<&ObjectId, Vec<String>>> = BTreeMap::new();
+    for ((cluster, object), value) in places {
+        by_value.entry(value).or_default().entry(object).or_default().push(cluster.clone());
     }
     let forms = |objects: BTreeMap<&ObjectId, Vec<String>>| {
         let form = |(object, clusters)| PlacesForm { object: NameForm::of(object), clusters };
         objects.into_iter().map(form).collect()
     };
-    by_saying.into_iter().map(|(saying, objects)| (saying, forms(objects))).collect()
+    by_value.into_iter().map(|(value, objects)| (value, forms(objects))).collect()
 }
 
 fn places(forms: Vec<PlacesForm>) -> impl Iterator<Item = Place> {

@@ -71,7 +71,7 @@ fn nothing_goes_without_a_permit(pass: &Pass<'_>, verdict: &Verdict) {
     }
 }
 
-/// The clusters that decisions without workloads no longer name: whoever reads these takes away there what it has.
+/// The clusters that decisions without workloads no longer name: the readers of a decision remove there what they have.
 fn unnamed(pass: &Pass<'_>, after: &State) -> Vec<Place> {
     let is_followed = |key: &Key| {
         let work =
