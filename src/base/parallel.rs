@@ -1,8 +1,13 @@
 //! Independent work on all processors.
 
 use std::num::NonZero;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+
+/// The processors that this process may use. To ask for them reads several files.
+static PROCESSORS: LazyLock<usize> =
+    LazyLock::new(|| thread::available_parallelism().map_or(1, NonZero::get));
 
 /// Small items that a thread takes at a time.
 const BATCH: usize = 32;
@@ -18,8 +23,7 @@ pub fn map_large<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -
 }
 
 fn in_batches<T: Sync, R: Send>(batch: usize, items: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let processors = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = processors.min(items.len().div_ceil(batch));
+    let threads = PROCESSORS.min(items.len().div_ceil(batch));
     if threads < 2 {
         return items.iter().map(make).collect();
     }

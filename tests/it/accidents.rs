@@ -228,7 +228,7 @@ fn an_object_that_moves_between_slow_workloads_belongs_to_one_of_them_at_any_tim
     let bb = work_set("bb", ONE_BY_ONE, &[("bb", "one"), ("web", "two")]);
     rollouts.edit(&[("aa.yaml", &aa), ("bb.yaml", &bb)]);
     let ledger = || rollouts.repo.files(RENDERED)["ledger/ledger.yaml"].clone();
-    assert!(ledger().contains("contested:"), "{}", ledger());
+    assert!(ledger().contains("owners:"), "{}", ledger());
     reaches_all_and_is_never_missing(&rollouts);
     rollouts.succeed(&NAMES);
     rollouts.publish();

@@ -10,18 +10,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::losses::{self, ByWorkload, Losses};
 use super::question::Question;
 use super::verdict::Why;
-use super::window::{self, PastPublication, Since};
+use super::window::{Share, Window};
 use crate::state::ledger::{Loss, Place, Stage};
 use crate::state::{PlaceOwners, State};
 use berth_base::model::{Key, ObjectId, path};
 
 pub(super) type Reasons = BTreeMap<Key, Vec<Why>>;
 
-pub(super) fn reasons(question: &Question<'_>, lost: &ByWorkload, pasts: &[PastPublication<'_>]) -> Reasons {
-    let since = window::since(pasts);
+pub(super) fn reasons(question: &Question<'_>, lost: &ByWorkload, window: &Window<'_>) -> Reasons {
     let after = after(question.desired(), lost);
     let heirs = PlaceOwners::of(question.desired());
-    let case = Case { question, since: &since, pasts, after: &after, heirs: &heirs, lost };
+    let case = Case { question, window, after: &after, heirs: &heirs, lost };
     let mut reasons = Reasons::new();
     for (key, losses) in lost.iter().filter(|(_, losses)| !losses.unpermitted().is_empty()) {
         let found = [clusters(&case, key, losses), risky(question, losses)];
@@ -45,8 +44,7 @@ pub(super) fn reasons(question: &Question<'_>, lost: &ByWorkload, pasts: &[PastP
 #[derive(Clone, Copy)]
 struct Case<'c> {
     question: &'c Question<'c>,
-    since: &'c [Since<'c>],
-    pasts: &'c [PastPublication<'c>],
+    window: &'c Window<'c>,
     /// The desired state, without what deadlines take.
     after: &'c State,
     heirs: &'c PlaceOwners<'c>,
@@ -73,7 +71,7 @@ fn clusters(case: &Case<'_>, key: &Key, losses: &Losses) -> Option<Why> {
     let (mut has, mut paths) = (BTreeMap::<String, usize>::new(), BTreeSet::new());
     for (cluster, object) in losses::places_of(&question.states.owners, key, current) {
         let place = (cluster.to_owned(), object);
-        if current.ledger.handed_over.contains_key(&place) && !losses.0.contains_key(&place) {
+        if current.ledger.is_handed_over(&place) && !losses.0.contains_key(&place) {
             continue;
         }
         let path = path::of_object(&place.1);
@@ -107,7 +105,7 @@ fn clusters(case: &Case<'_>, key: &Key, losses: &Losses) -> Option<Why> {
     if exceeded(lost, of) {
         return Some(Why::Clusters { lost, of, lately: 0 });
     }
-    let mut earlier = case.since.iter().filter_map(|since| since.clusters(&paths, case.after));
+    let mut earlier = case.window.clusters(&paths, case.after);
     let (total, of) = earlier.find(|(total, of)| exceeded(*total, *of))?;
     Some(Why::Clusters { lost: total, of, lately: total.saturating_sub(lost) })
 }
@@ -129,9 +127,6 @@ fn risky(question: &Question<'_>, losses: &Losses) -> Option<Why> {
     (!question.limits.allow_risky).then(|| Why::Risky { object: risky.clone() })
 }
 
-/// Objects lost, and objects there were.
-type Share = (usize, usize);
-
 /// Holds every workload that removes objects from a cluster with too many losses. The free number does not
 /// apply to a cluster that leaves the inventory.
 fn objects(case: &Case<'_>, reasons: &mut Reasons) {
@@ -148,9 +143,8 @@ fn objects(case: &Case<'_>, reasons: &mut Reasons) {
     let now: BTreeMap<&str, Share> =
         by_cluster.into_iter().map(|(cluster, objects)| (cluster, (objects.len(), of(cluster)))).collect();
     let mut full = full(question, &now);
-    for since in case.since {
-        // Losses now and since then together.
-        let mut shares = since.objects(case.after);
+    // Losses now and since then together.
+    for mut shares in case.window.objects(case.after) {
         for (cluster, share) in &now {
             shares.entry(cluster).or_insert(*share);
         }
@@ -223,7 +217,7 @@ fn evictions(case: &Case<'_>, reasons: &mut Reasons) {
         losing.insert(cluster);
     }
     // The budget is one of each window, so that what exceeds it today may go tomorrow.
-    let taken = window::taken_without_edit(case.pasts, question.limits.window.before(question.now));
+    let taken = case.window.taken_without_edit(question.limits.window.before(question.now));
     for (cluster, _) in taken.filter(|place| !losses::has(question.desired(), place)) {
         losing.insert(cluster);
     }

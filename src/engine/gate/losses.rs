@@ -186,7 +186,8 @@ fn in_their_course(question: &Question<'_>) -> Vec<(Place, Key)> {
             continue;
         }
         for owner in states.owners.holders(file.cluster, file.path) {
-            if after.owns(owner.key, file.cluster, file.path) {
+            let is_its_own = states.owners.uses(owner.key, file.cluster, file.path);
+            if is_its_own && after.owns(owner.key, file.cluster, file.path) {
                 lost.push(((file.cluster.to_owned(), owner.object.clone()), owner.key.clone()));
             }
         }

@@ -33,7 +33,7 @@ pub mod window;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::state::State;
-use crate::state::ledger::{Ledger, Loss, Place, Places, Stage};
+use crate::state::ledger::{CopyOwner, Ledger, Loss, Place, Places, Stage};
 use berth_base::model::{Digest, Key};
 
 pub use deadlines::{Deadline, Outlook};
@@ -49,7 +49,6 @@ use apart::Apart;
 use deadlines::Due;
 use limit_checks::Reasons;
 use losses::ByWorkload;
-use published_state::Owners;
 
 /// Judges the change from the current state to the desired one.
 pub fn judge<L: Lookup>(question: &Question<'_>, mut lookup: L) -> Result<Verdict, L::Error> {
@@ -59,15 +58,15 @@ pub fn judge<L: Lookup>(question: &Question<'_>, mut lookup: L) -> Result<Verdic
     let mut reasons = Reasons::new();
     let mut is_rollback = false;
     if needs_permit(&lost) || !question.failing.is_empty() {
-        let pasts = window::look_up(question, &lost, &mut lookup)?;
-        reasons = limit_checks::reasons(question, &lost, &pasts);
+        let window = window::look_up(question, &lost, &mut lookup)?;
+        reasons = limit_checks::reasons(question, &lost, &window);
         if may_go_back(question, &lost, &reasons) && lookup.is_rollback()? {
             is_rollback = true;
             let edited = lost.values_mut().flat_map(|losses| losses.0.values_mut());
             for loss in edited.filter(|loss| loss.stage == Stage::Held && loss.cause.is_edit()) {
                 (loss.stage, loss.exempt) = (Stage::Permitted, true);
             }
-            reasons = limit_checks::reasons(question, &lost, &pasts);
+            reasons = limit_checks::reasons(question, &lost, &window);
         }
     }
     let judged = Judged::of(question, &lost, &reasons);
@@ -227,7 +226,7 @@ impl<'j> Judged<'j> {
     fn ledger(
         &self,
         losses: BTreeMap<Place, Loss>,
-        owners: Owners,
+        owners: BTreeMap<Place, CopyOwner>,
         used_now: &BTreeSet<Digest>,
         state: &State,
     ) -> Ledger {
@@ -241,8 +240,7 @@ impl<'j> Judged<'j> {
         let mut last_releases = before.last_releases.clone();
         last_releases.extend(question.step.ledger.last_releases.clone());
         last_releases.retain(|key, _| !state.releases.contains_key(key));
-        let Owners { handed_over, contested } = owners;
-        Ledger { losses, handed_over, contested, approvals, used, last_releases }
+        Ledger { losses, owners, approvals, used, last_releases }
     }
 
     /// Puts the ledger into the state. What has become too old is forgotten with the next change, and is no reason for one.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::apart::Apart;
 use super::losses;
 use super::question::Question;
-use crate::state::ledger::{Loss, Place, Places};
+use crate::state::ledger::{CopyOwner, Loss, Place, Places};
 use crate::state::{Comparison, Owner, PlaceOwners, State};
 use berth_base::model::{ContentId, Key, ObjectId, Pick, PickDetails, path};
 
@@ -19,8 +19,7 @@ const HELD: &str = "not picked any more; the removal waits for an approval";
 pub fn without_gate(current: &State, step: &State) -> State {
     let mut ledger = (*current.ledger).clone();
     ledger.losses.retain(|place, loss| !loss.is_pending() || losses::has(step, place));
-    ledger.handed_over.clear();
-    ledger.contested.clone_from(&step.ledger.contested);
+    ledger.owners.clone_from(&step.ledger.owners);
     ledger.last_releases.extend(step.ledger.last_releases.clone());
     ledger.last_releases.retain(|key, _| !step.releases.contains_key(key));
     State { ledger: ledger.into(), ..step.clone() }
@@ -103,13 +102,6 @@ fn keep(states: &Comparison<'_>, key: &Key, places: &Places, state: &mut State) 
     }
 }
 
-/// The owners of copies that decisions do not tell, as the ledger has them.
-#[derive(Debug, Default)]
-pub(super) struct Owners {
-    pub(super) handed_over: BTreeMap<Place, Key>,
-    pub(super) contested: BTreeMap<Place, Key>,
-}
-
 /// Keeps each copy that the step lacks and that another workload has in the end, until that one puts its own there.
 /// Returns whose copies are, where the decisions do not tell. What is `lost` has no heir.
 pub(super) fn hand_over(
@@ -117,19 +109,19 @@ pub(super) fn hand_over(
     held: &BTreeSet<&Key>,
     lost: &BTreeMap<Place, Loss>,
     state: &mut State,
-) -> Owners {
+) -> BTreeMap<Place, CopyOwner> {
     let (states, desired) = (question.states, question.desired());
-    let mut owners = Owners::default();
+    let mut owners = BTreeMap::new();
     for file in Comparison::of(states.current, state).removed() {
         let has_heir = desired.folders.get(file.cluster).is_some_and(|folder| folder.contains_key(file.path));
         if let Some(owner) = states.owners.holders(file.cluster, file.path).first().filter(|_| has_heir) {
             let place = (file.cluster.to_owned(), owner.object.clone());
             if lost.get(&place).is_none_or(|loss| loss.due.is_some()) {
-                owners.handed_over.insert(place, owner.key.clone());
+                owners.insert(place, CopyOwner::until_handed_over(owner.key.clone()));
             }
         }
     }
-    for (cluster, object) in owners.handed_over.keys() {
+    for (cluster, object) in owners.keys() {
         put_copy_back(states, cluster, &path::of_object(object), state);
     }
     find_contested(question, held, state, &mut owners);
@@ -138,16 +130,17 @@ pub(super) fn hand_over(
 
 /// Finds whose the copies are at places that held workloads, or the ledgers of the current state and of the step, speak
 /// of: the step's owner has what the step gives, unless it is held, and everything else is whose it was.
-fn find_contested(question: &Question<'_>, held: &BTreeSet<&Key>, state: &State, owners: &mut Owners) {
+fn find_contested(
+    question: &Question<'_>,
+    held: &BTreeSet<&Key>,
+    state: &State,
+    owners: &mut BTreeMap<Place, CopyOwner>,
+) {
     let (states, step) = (question.states, question.step);
     let after = PlaceOwners::of(step);
-    let recorded =
-        [&states.current.ledger.handed_over, &states.current.ledger.contested, &step.ledger.contested];
-    let mut places: BTreeSet<(&str, &ObjectId)> = recorded
-        .into_iter()
-        .flat_map(BTreeMap::keys)
-        .map(|(cluster, object)| (cluster.as_str(), object))
-        .collect();
+    let recorded = [states.current, step].into_iter().flat_map(|state| state.ledger.owners.keys());
+    let mut places: BTreeSet<(&str, &ObjectId)> =
+        recorded.map(|(cluster, object)| (cluster.as_str(), object)).collect();
     for key in held {
         places.extend(after.places(key, step));
         places.extend(states.owners.places(key, states.current));
@@ -156,7 +149,7 @@ fn find_contested(question: &Question<'_>, held: &BTreeSet<&Key>, state: &State,
     for (cluster, object) in places {
         let (place, path) = ((cluster.to_owned(), object.clone()), path::of_object(object));
         let copy = content(state, &place);
-        if copy.is_none() || owners.handed_over.contains_key(&place) {
+        if copy.is_none() || owners.contains_key(&place) {
             continue;
         }
         let mut has = match copy == content(step, &place) {
@@ -169,10 +162,10 @@ fn find_contested(question: &Question<'_>, held: &BTreeSet<&Key>, state: &State,
         }
         let named = named.holders(cluster, &path);
         let is_named = |owner: &Owner<'_>| named.iter().any(|one| one.key == owner.key);
-        match has.as_slice() {
-            [only] if !is_named(only) => drop(owners.handed_over.insert(place, only.key.clone())),
-            [only] if named.len() > 1 => drop(owners.contested.insert(place, only.key.clone())),
-            _ => {}
+        if let [only] = has.as_slice()
+            && (named.len() > 1 || !is_named(only))
+        {
+            owners.insert(place, CopyOwner { workload: only.key.clone(), is_handed_over: !is_named(only) });
         }
     }
 }

@@ -33,12 +33,25 @@ pub struct PastState {
     pub folders: BTreeMap<String, Paths>,
 }
 
-/// A publication of the window that carried out losses, with the state right before it.
+/// The publications of the window that carried out losses.
 #[derive(Debug)]
-pub(super) struct PastPublication<'l> {
+pub(super) struct Window<'l> {
+    /// Newest first.
+    publications: Vec<PastPublication<'l>>,
+    /// The paths that an approval or a rollback removed, by cluster, each with the number of the last publication before
+    /// its removal.
+    exempt: BTreeMap<&'l str, BTreeMap<String, u64>>,
+}
+
+/// What a publication carried out, with the state right before it.
+#[derive(Debug)]
+struct PastPublication<'l> {
     before: PastState,
     took: Vec<(&'l Place, &'l Loss)>,
 }
+
+/// So many that are lost, and how many there were.
+pub(super) type Share = (usize, usize);
 
 /// Returns the moment since which losses count. Where something is held, the window reaches back from the moment at which
 /// that was found: nothing goes by waiting.
@@ -47,77 +60,66 @@ pub(super) fn begin<'l>(question: &Question<'_>, losses: impl Iterator<Item = &'
     question.limits.window.before(found.fold(question.now, |one, other| one.min(other)))
 }
 
-/// Looks up the publications that carried out losses of the window, newest first.
+/// Looks up the publications that carried out losses of the window.
 pub(super) fn look_up<'q, L: Lookup>(
     question: &Question<'q>,
     lost: &ByWorkload,
     lookup: &mut L,
-) -> Result<Vec<PastPublication<'q>>, L::Error> {
+) -> Result<Window<'q>, L::Error> {
     let since = begin(question, lost.values().flat_map(|losses| losses.0.values()));
-    let mut publications: BTreeMap<&str, Vec<(&Place, &Loss)>> = BTreeMap::new();
+    let mut taken: BTreeMap<&str, Vec<(&Place, &Loss)>> = BTreeMap::new();
     for (place, loss) in question.ledger().losses.iter().filter(|(_, loss)| loss.since > since) {
         if let Stage::Gone { before } = &loss.stage {
-            publications.entry(before).or_default().push((place, loss));
+            taken.entry(before).or_default().push((place, loss));
         }
     }
     let losing = lost.values().flat_map(|losses| losses.0.keys());
-    let lost_then = publications.values().flatten().map(|(place, _)| *place);
+    let lost_then = taken.values().flatten().map(|(place, _)| *place);
     let clusters: BTreeSet<&str> = losing.chain(lost_then).map(|(cluster, _)| cluster.as_str()).collect();
-    let mut pasts = Vec::new();
-    for (commit, took) in publications {
+    let mut publications = Vec::new();
+    for (commit, took) in taken {
         let workloads = took.iter().map(|(_, loss)| &loss.owner).collect();
         // A shallow clone may lack it: then its losses count no more.
         let before = lookup.state_before(commit, &Wanted { workloads, clusters: &clusters })?;
-        pasts.extend(before.map(|before| PastPublication { before, took }));
+        publications.extend(before.map(|before| PastPublication { before, took }));
     }
-    pasts.sort_by_key(|past| Reverse(past.before.seq));
-    Ok(pasts)
-}
-
-/// The state before one publication, compared with the desired one.
-#[derive(Debug)]
-pub(super) struct Since<'a> {
-    past: &'a PastState,
-    /// Places, as clusters and paths, removed since then with an approval or by a rollback.
-    exempt: BTreeSet<(&'a str, String)>,
-}
-
-/// The states before each publication of the window, newest first.
-pub(super) fn since<'a>(pasts: &'a [PastPublication<'_>]) -> Vec<Since<'a>> {
-    let mut exempt = BTreeSet::new();
-    let mut all = Vec::new();
-    for past in pasts {
-        let taken = past.took.iter().filter(|(_, loss)| loss.exempt);
-        exempt.extend(taken.map(|((cluster, object), _)| (cluster.as_str(), path::of_object(object))));
-        all.push(Since { past: &past.before, exempt: exempt.clone() });
+    publications.sort_by_key(|past| Reverse(past.before.seq));
+    let mut exempt: BTreeMap<&str, BTreeMap<String, u64>> = BTreeMap::new();
+    for past in &publications {
+        for ((cluster, object), _) in past.took.iter().filter(|(_, loss)| loss.exempt) {
+            let seq = exempt.entry(cluster).or_default().entry(path::of_object(object)).or_default();
+            *seq = past.before.seq.max(*seq);
+        }
     }
-    all
+    Ok(Window { publications, exempt })
 }
 
-/// Returns the places that statuses or time took since a moment, and that count.
-pub(super) fn taken_without_edit<'a>(
-    pasts: &'a [PastPublication<'_>],
-    since: Timestamp,
-) -> impl Iterator<Item = &'a Place> {
-    let taken = pasts.iter().flat_map(|past| &past.took);
-    let counts = move |loss: &Loss| !loss.exempt && !loss.cause.is_edit() && loss.since > since;
-    taken.filter(move |(_, loss)| counts(loss)).map(|(place, _)| *place)
-}
+impl Window<'_> {
+    /// Returns the places that statuses or time took since a moment, and that count.
+    pub(super) fn taken_without_edit(&self, since: Timestamp) -> impl Iterator<Item = &Place> {
+        let taken = self.publications.iter().flat_map(|past| &past.took);
+        let counts = move |loss: &Loss| !loss.exempt && !loss.cause.is_edit() && loss.since > since;
+        taken.filter(move |(_, loss)| counts(loss)).map(|(place, _)| *place)
+    }
 
-impl<'a> Since<'a> {
-    /// Returns how many clusters of that time lose all copies of what a workload has, and how many there were; `None`
-    /// if it lost nothing in that publication. Its objects count, whatever the workload was called then.
-    pub(super) fn clusters(&self, paths: &BTreeSet<String>, desired: &State) -> Option<(usize, usize)> {
+    /// Returns for each publication how many clusters of that time lose all copies of what a workload has, if it lost
+    /// something in that publication. Its objects count, whatever the workload was called then.
+    pub(super) fn clusters(&self, paths: &BTreeSet<String>, desired: &State) -> impl Iterator<Item = Share> {
+        self.publications.iter().filter_map(|past| self.clusters_since(&past.before, paths, desired))
+    }
+
+    fn clusters_since(&self, past: &PastState, paths: &BTreeSet<String>, desired: &State) -> Option<Share> {
         let (mut lost, mut of) = (BTreeSet::new(), BTreeSet::new());
         let mut took_some = false;
-        for had in &self.past.decisions {
+        for had in &past.decisions {
             let objects = had.objects.iter().map(path::of_object);
             let common: Vec<String> = objects.filter(|path| paths.contains(path)).collect();
             took_some |= !common.is_empty();
             // A removal that was held then is no loss of something that the workload had.
             for pick in had.picks.iter().filter(|pick| !pick.pending && !pick.held) {
                 let cluster = &*pick.cluster;
-                let mut counting = common.iter().filter(|path| !self.is_exempt(cluster, path)).peekable();
+                let mut counting =
+                    common.iter().filter(|path| !self.is_exempt(past, cluster, path)).peekable();
                 if counting.peek().is_none() {
                     continue;
                 }
@@ -131,23 +133,31 @@ impl<'a> Since<'a> {
         took_some.then_some((lost.len(), of.len()))
     }
 
-    /// The objects that each cluster had then and would not have any more, and how many it had.
-    pub(super) fn objects(&self, desired: &State) -> BTreeMap<&'a str, (usize, usize)> {
-        let of_cluster = |(cluster, paths): (&'a String, &'a Paths)| {
+    /// Returns for each publication the objects that each cluster had then and would not have any more.
+    pub(super) fn objects(&self, desired: &State) -> impl Iterator<Item = BTreeMap<&str, Share>> {
+        // A publication changes few folders, and all others are those of the publication before.
+        let mut known: BTreeMap<(&str, *const BTreeSet<Arc<str>>), Share> = BTreeMap::new();
+        let mut of_folder = move |past: &PastState, cluster, paths: &Paths| {
             let folder = desired.folders.get(cluster);
-            let counting = paths.iter().filter(|path| !self.is_exempt(cluster, path));
-            let (mut lost, mut of) = (0, 0);
-            for path in counting {
-                of += 1;
-                lost += usize::from(!holds(folder, path));
+            let share = known.entry((cluster, Arc::as_ptr(paths)));
+            let (mut lost, mut of) = *share
+                .or_insert_with(|| (paths.iter().filter(|path| !holds(folder, path)).count(), paths.len()));
+            let exempt = self.exempt.get(cluster).into_iter().flat_map(BTreeMap::keys).map(String::as_str);
+            for path in exempt.filter(|path| paths.contains(*path) && self.is_exempt(past, cluster, path)) {
+                of -= 1;
+                lost -= usize::from(!holds(folder, path));
             }
-            (cluster.as_str(), (lost, of))
+            (cluster, (lost, of))
         };
-        self.past.folders.iter().map(of_cluster).collect()
+        self.publications.iter().map(move |PastPublication { before, .. }| {
+            before.folders.iter().map(|(cluster, paths)| of_folder(before, cluster.as_str(), paths)).collect()
+        })
     }
 
-    fn is_exempt(&self, cluster: &str, path: &str) -> bool {
-        !self.exempt.is_empty() && self.exempt.contains(&(cluster, path.to_owned()))
+    /// Reports whether an approval or a rollback has removed a place since then.
+    fn is_exempt(&self, past: &PastState, cluster: &str, path: &str) -> bool {
+        let last = self.exempt.get(cluster).and_then(|paths| paths.get(path));
+        last.is_some_and(|last| *last >= past.seq)
     }
 }
 

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, RecordFormat, Releases};
 use berth_base::model::{
-    ClusterStatus, ContentId, Decision, Folder, FolderEntry, Key, ObjectId, Pick, PickDetails, Shared,
-    differences,
+    ClusterStatus, ContentId, Decision, Folder, FolderEntry, ObjectId, Pick, PickDetails, Shared, differences,
 };
 use berth_base::text::shared_values::SharedValues;
 
@@ -15,16 +14,16 @@ use super::advance::{Advance, Fate};
 use super::places::{CopySet, Places};
 use super::{Given, Released, contested};
 use crate::state::State;
-use crate::state::ledger::Place;
+use crate::state::ledger::{CopyOwner, Place};
 
 const LEAVING: &str = "not picked any more; the removal waits for its turn";
 
 /// Applies all steps to the desired state.
 pub(super) fn apply(advances: Vec<Advance>, given: Given<'_>, state: &mut State) -> Released {
     let mut released = Released::default();
-    let (folders, contested) = folders(&advances, given, state);
+    let (folders, owners) = folders(&advances, given, state);
     state.folders.extend(folders);
-    released.contested = contested;
+    released.owners = owners;
     let unchanged: BTreeSet<WorkloadName> =
         advances.iter().filter(|advance| keeps_reports(advance, given)).map(name).collect();
     let mut reports: Vec<Report> = Vec::new();
@@ -51,7 +50,7 @@ fn folders(
     advances: &[Advance],
     given: Given<'_>,
     state: &State,
-) -> (Vec<(String, Folder)>, BTreeMap<Place, Key>) {
+) -> (Vec<(String, Folder)>, BTreeMap<Place, CopyOwner>) {
     let (current, desired) = (Places::of(given.current), Places::of(state));
     let mut changes: Vec<(&String, Change)> = Vec::new();
     for advance in advances {

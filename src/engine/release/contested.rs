@@ -7,10 +7,14 @@ use berth_base::model::{Key, ObjectId, path};
 
 use super::advance::{Advance, Fate};
 use super::places::Places;
-use crate::state::ledger::Place;
+use crate::state::ledger::{CopyOwner, Place};
 
 /// Returns these places, each with the workload whose copy is there. `desired` has the decisions without any marks.
-pub(super) fn find(advances: &[Advance], current: &Places<'_>, desired: &Places<'_>) -> BTreeMap<Place, Key> {
+pub(super) fn find(
+    advances: &[Advance],
+    current: &Places<'_>,
+    desired: &Places<'_>,
+) -> BTreeMap<Place, CopyOwner> {
     let fates = advances.iter().map(|advance| (&advance.key, &advance.fates)).collect();
     let copies = Copies { current, desired, fates };
     let mut found = BTreeMap::new();
@@ -25,7 +29,8 @@ pub(super) fn find(advances: &[Advance], current: &Places<'_>, desired: &Places<
             for (cluster, _) in serves.filter(|(cluster, _)| !copies.is_there(&advance.key, cluster, &path)) {
                 let mut owners = others.iter().filter(|other| copies.is_there(other, cluster, &path));
                 if let (Some(owner), None) = (owners.next(), owners.next()) {
-                    found.insert((cluster.clone(), object.clone()), (*owner).clone());
+                    let owner = CopyOwner::by_release((*owner).clone());
+                    found.insert((cluster.clone(), object.clone()), owner);
                 }
             }
         }

@@ -60,7 +60,7 @@ use berth_base::model::{
     cluster::WorkloadName,
 };
 
-use crate::state::ledger::Place;
+use crate::state::ledger::{CopyOwner, Place};
 use crate::state::{Ledger, State};
 use labels::ClusterLabels;
 use places::Places;
@@ -82,7 +82,7 @@ pub struct Given<'a> {
 pub struct Released {
     pub diagnostics: Diagnostics,
     /// The owners of the places that several workloads name.
-    contested: BTreeMap<Place, Key>,
+    owners: BTreeMap<Place, CopyOwner>,
     /// The next moment at which a rollout goes on by itself.
     pub next_change: Option<Timestamp>,
     /// The reasons for those that wait.
@@ -110,9 +110,9 @@ pub fn release(
 ) -> Result<Released, ContentError> {
     let mut released = release_all(given, desired, contents)?;
     let last_releases = next_release::last_numbers(given, &desired.releases);
-    let contested = std::mem::take(&mut released.contested);
-    if !last_releases.is_empty() || !contested.is_empty() {
-        desired.ledger = Ledger { last_releases, contested, ..Ledger::default() }.into();
+    let owners = std::mem::take(&mut released.owners);
+    if !last_releases.is_empty() || !owners.is_empty() {
+        desired.ledger = Ledger { last_releases, owners, ..Ledger::default() }.into();
     }
     Ok(released)
 }

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::ledger::CopyOwner;
 use super::{ObjectIndex, State};
 use berth_base::model::{ContentId, Decision, Folder, Key, Map, ObjectId, differences, path};
 
@@ -34,16 +35,9 @@ pub struct PlaceOwners<'a> {
     /// Made when it is asked for first.
     by_path: OnceCell<Claims>,
     /// The places of which the decisions do not tell the owner, by path and cluster.
-    recorded: BTreeMap<String, BTreeMap<&'a str, Recorded<'a>>>,
+    recorded: BTreeMap<String, BTreeMap<&'a str, (&'a ObjectId, &'a CopyOwner)>>,
     /// The places whose copies wait for the turn of the workload that takes them over, by the one that put them there.
     handed_over_by: BTreeMap<&'a Key, Vec<(&'a str, &'a ObjectId)>>,
-}
-
-/// The owner of a place as the ledger has it.
-#[derive(Clone, Copy, Debug)]
-struct Recorded<'a> {
-    owner: Owner<'a>,
-    is_handed_over: bool,
 }
 
 /// The objects at each path: their workloads, and their places among the workloads' objects.
@@ -92,14 +86,10 @@ impl<'a> PlaceOwners<'a> {
     /// The owners in a state.
     pub fn of(state: &'a State) -> PlaceOwners<'a> {
         let mut owners = PlaceOwners::by(&state.decisions);
-        for (places, is_handed_over) in [(&state.ledger.contested, false), (&state.ledger.handed_over, true)]
-        {
-            for ((cluster, object), key) in places {
-                let by_cluster = owners.recorded.entry(path::of_object(object)).or_default();
-                by_cluster.insert(cluster, Recorded { owner: Owner { key, object }, is_handed_over });
-                if is_handed_over {
-                    owners.handed_over_by.entry(key).or_default().push((cluster, object));
-                }
+        for ((cluster, object), owner) in &state.ledger.owners {
+            owners.recorded.entry(path::of_object(object)).or_default().insert(cluster, (object, owner));
+            if owner.is_handed_over {
+                owners.handed_over_by.entry(&owner.workload).or_default().push((cluster, object));
             }
         }
         owners
@@ -126,7 +116,7 @@ impl<'a> PlaceOwners<'a> {
     /// other one has a copy.
     pub fn holders(&self, cluster: &str, path: &str) -> Vec<Owner<'a>> {
         if let Some(recorded) = self.recorded_in(cluster, path) {
-            return vec![recorded.owner];
+            return vec![Owner::of(recorded)];
         }
         let served = self.claims(path).filter(|claim| claim.decision.serves(cluster));
         let (failed, sound): (Vec<_>, Vec<_>) = served.partition(|claim| claim.has_failed(cluster));
@@ -137,10 +127,10 @@ impl<'a> PlaceOwners<'a> {
     /// Returns the owners that the ledger has for an object, by cluster.
     pub fn recorded(&self, path: &str) -> BTreeMap<&'a str, Owner<'a>> {
         let recorded = self.recorded.get(path).into_iter().flatten();
-        recorded.map(|(cluster, recorded)| (*cluster, recorded.owner)).collect()
+        recorded.map(|(cluster, recorded)| (*cluster, Owner::of(*recorded))).collect()
     }
 
-    fn recorded_in(&self, cluster: &str, path: &str) -> Option<Recorded<'a>> {
+    fn recorded_in(&self, cluster: &str, path: &str) -> Option<(&'a ObjectId, &'a CopyOwner)> {
         self.recorded.get(path)?.get(cluster).copied()
     }
 
@@ -152,7 +142,7 @@ impl<'a> PlaceOwners<'a> {
     /// Reports whether a workload's copy is at a place as part of its release there, so that it does not only wait for
     /// the turn of the workload that takes it over.
     pub fn uses(&self, key: &Key, cluster: &str, path: &str) -> bool {
-        let is_handed_over = self.recorded_in(cluster, path).is_some_and(|recorded| recorded.is_handed_over);
+        let is_handed_over = self.recorded_in(cluster, path).is_some_and(|(_, owner)| owner.is_handed_over);
         !is_handed_over && self.owns(key, cluster, path)
     }
 
@@ -206,6 +196,12 @@ fn claims<'d>(
         }
     }
     claims
+}
+
+impl<'a> Owner<'a> {
+    fn of((object, owner): (&'a ObjectId, &'a CopyOwner)) -> Owner<'a> {
+        Owner { key: &owner.workload, object }
+    }
 }
 
 impl Claim<'_> {

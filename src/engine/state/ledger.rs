@@ -25,12 +25,8 @@ const MOST_USED: usize = 5_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     pub losses: BTreeMap<Place, Loss>,
-    /// The places that keep their copies until the turn of the workload that takes them over, each with the workload
-    /// that put the copy there.
-    pub handed_over: BTreeMap<Place, Key>,
-    /// The places that the decisions of several workloads name, though only this one has its copy there: another one has
-    /// still to take the object over, or has already handed it over.
-    pub contested: BTreeMap<Place, Key>,
+    /// The owners of copies, where the decisions do not tell them.
+    pub owners: BTreeMap<Place, CopyOwner>,
     /// The approvals that commits gave and nothing has used yet.
     pub approvals: BTreeMap<Digest, GivenApproval>,
     /// The approvals that were used, each with the number of the publication that used it.
@@ -84,6 +80,18 @@ pub enum Stage {
     Gone { before: String },
 }
 
+/// The workload whose copy is at a place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CopyOwner {
+    #[serde(rename = "owner", with = "name_form")]
+    pub workload: Key,
+    /// The copy is no part of the workload's release any more: it only waits for the turn of the workload that takes the
+    /// object over. Otherwise the decisions of several workloads name the object, and only this one has its copy there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_handed_over: bool,
+}
+
 /// An approval in the message of a source commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenApproval {
@@ -105,6 +113,18 @@ impl Loss {
     }
 }
 
+impl CopyOwner {
+    /// The owner of a copy that is part of the workload's release.
+    pub fn by_release(workload: Key) -> CopyOwner {
+        CopyOwner { workload, is_handed_over: false }
+    }
+
+    /// The owner of a copy that waits for the workload that takes the object over.
+    pub fn until_handed_over(workload: Key) -> CopyOwner {
+        CopyOwner { workload, is_handed_over: true }
+    }
+}
+
 impl Ledger {
     /// Returns the losses that are still to come.
     pub fn pending(&self) -> impl Iterator<Item = (&Place, &Loss)> {
@@ -118,6 +138,11 @@ impl Ledger {
         self.approvals.retain(|_, approval| approval.until > now);
         keep_last(&mut self.approvals, MOST_APPROVALS, |approval| approval.until);
         keep_last(&mut self.used, MOST_USED, |seq| *seq);
+    }
+
+    /// Reports whether the copy at a place only waits for the workload that takes the object over.
+    pub fn is_handed_over(&self, place: &Place) -> bool {
+        self.owners.get(place).is_some_and(|owner| owner.is_handed_over)
     }
 
     pub fn is_empty(&self) -> bool {

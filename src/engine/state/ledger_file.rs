@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::decision::NameForm;
-use super::ledger::{GivenApproval, Ledger, Loss, Place};
-use berth_base::model::{API_VERSION, Digest, Key, ObjectId};
+use super::ledger::{CopyOwner, GivenApproval, Ledger, Loss, Place};
+use berth_base::model::{API_VERSION, Digest, ObjectId};
 use berth_base::yaml;
 
 const KIND: &str = "Ledger";
@@ -18,11 +18,9 @@ struct Form {
     api_version: String,
     kind: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    losses: Vec<LossForm>,
+    losses: Vec<GroupForm<Loss>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    handed_over: Vec<OwnedForm>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    contested: Vec<OwnedForm>,
+    owners: Vec<GroupForm<CopyOwner>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     approvals: BTreeMap<Digest, GivenApproval>,
     /// The number of the publication that used each approval.
@@ -32,17 +30,11 @@ struct Form {
     last_releases: Vec<LastReleaseForm>,
 }
 
-/// Losses that differ in their places alone.
+/// The places of which the ledger says the same.
 #[derive(Serialize, Deserialize)]
-struct LossForm {
+struct GroupForm<T> {
     #[serde(flatten)]
-    loss: Loss,
-    places: Vec<PlacesForm>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct OwnedForm {
-    owner: NameForm,
+    value: T,
     places: Vec<PlacesForm>,
 }
 
@@ -61,14 +53,12 @@ struct LastReleaseForm {
 
 /// Returns the text of the file.
 pub fn write(ledger: &Ledger) -> String {
-    let Ledger { losses, handed_over, contested, approvals, used, last_releases } = ledger;
-    let losses = grouped(losses).into_iter();
+    let Ledger { losses, owners, approvals, used, last_releases } = ledger;
     let form = Form {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
-        losses: losses.map(|(loss, places)| LossForm { loss: loss.clone(), places }).collect(),
-        handed_over: owned_forms(handed_over),
-        contested: owned_forms(contested),
+        losses: grouped(losses),
+        owners: grouped(owners),
         approvals: approvals.clone(),
         used: used.clone(),
         last_releases: last_releases
@@ -85,56 +75,45 @@ pub fn read(bytes: &[u8]) -> Result<Ledger, String> {
     if form.api_version != API_VERSION || form.kind != KIND {
         return Err(format!("it is no {KIND} of {API_VERSION}"));
     }
-    let losses = form.losses.into_iter();
-    let losses = losses.flat_map(|one| places(one.places).map(move |place| (place, one.loss.clone())));
     Ok(Ledger {
-        losses: losses.collect(),
-        handed_over: owned(form.handed_over),
-        contested: owned(form.contested),
+        losses: ungrouped(form.losses),
+        owners: ungrouped(form.owners),
         approvals: form.approvals,
         used: form.used,
         last_releases: form.last_releases.into_iter().map(|one| (one.workload.key(), one.number)).collect(),
     })
 }
 
-fn owned_forms(owners: &BTreeMap<Place, Key>) -> Vec<OwnedForm> {
-    let form = |(owner, places)| OwnedForm { owner: NameForm::of_key(owner), places };
-    grouped(owners).into_iter().map(form).collect()
-}
-
-fn owned(forms: Vec<OwnedForm>) -> BTreeMap<Place, Key> {
-    let of_owner = |one: OwnedForm| {
-        let owner = one.owner.key();
-        places(one.places).map(move |place| (place, owner.clone()))
-    };
-    forms.into_iter().flat_map(of_owner).collect()
-}
-
-/// Groups the places of one loss, or of one owner.
-fn grouped<T: Ord>(places: &BTreeMap<Place, T>) -> BTreeMap<&T, Vec<PlacesForm>> {
+/// Groups the places by what the ledger says of them.
+fn grouped<T: Clone + Ord>(places: &BTreeMap<Place, T>) -> Vec<GroupForm<T>> {
     let mut by_value: BTreeMap<&T, BTreeMap<&ObjectId, Vec<String>>> = BTreeMap::new();
     for ((cluster, object), value) in places {
         by_value.entry(value).or_default().entry(object).or_default().push(cluster.clone());
     }
-    let forms = |objects: BTreeMap<&ObjectId, Vec<String>>| {
-        let form = |(object, clusters)| PlacesForm { object: NameForm::of(object), clusters };
-        objects.into_iter().map(form).collect()
+    let places = |(object, clusters)| PlacesForm { object: NameForm::of(object), clusters };
+    let group = |(value, objects): (&T, BTreeMap<_, _>)| GroupForm {
+        value: value.clone(),
+        places: objects.into_iter().map(places).collect(),
     };
-    by_value.into_iter().map(|(value, objects)| (value, forms(objects))).collect()
+    by_value.into_iter().map(group).collect()
 }
 
-fn places(forms: Vec<PlacesForm>) -> impl Iterator<Item = Place> {
-    forms.into_iter().flat_map(|form| {
-        let object = form.object.id();
-        form.clusters.into_iter().map(move |cluster| (cluster, object.clone()))
-    })
+fn ungrouped<T: Clone>(groups: Vec<GroupForm<T>>) -> BTreeMap<Place, T> {
+    let mut by_place = BTreeMap::new();
+    for GroupForm { value, places } in groups {
+        for PlacesForm { object, clusters } in places {
+            let object = object.id();
+            by_place.extend(clusters.into_iter().map(|cluster| ((cluster, object.clone()), value.clone())));
+        }
+    }
+    by_place
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::state::ledger::{Cause, Stage};
-    use berth_base::model::Timestamp;
+    use berth_base::model::{Key, Timestamp};
 
     fn loss(stage: Stage, cause: Cause) -> Loss {
         let owner = Key::new("types.kubefed.io", "FederatedConfigMap", "shop", "web");
@@ -160,7 +139,8 @@ mod tests {
                 .losses
                 .insert((format!("d{number}"), ObjectId::new("apps", "Deployment", "shop", "yes")), other);
         }
-        ledger.handed_over.insert(("e".to_owned(), web), held.owner.clone());
+        ledger.owners.insert(("e".to_owned(), web.clone()), CopyOwner::until_handed_over(held.owner.clone()));
+        ledger.owners.insert(("f".to_owned(), web), CopyOwner::by_release(held.owner.clone()));
         let digest = Digest([7; 16]);
         let given = GivenApproval { commit: "abc".to_owned(), until: Timestamp::UNIX_EPOCH };
         ledger.approvals.insert(digest, given);

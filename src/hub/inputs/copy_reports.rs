@@ -175,10 +175,9 @@ fn asking(fleet: &Fleet, current: &CurrentState) -> Vec<Asking> {
 type Recorded<'l> = BTreeMap<&'l ObjectId, Vec<(&'l str, Option<&'l Key>)>>;
 
 fn recorded(ledger: &Ledger) -> Recorded<'_> {
-    let contested = ledger.contested.iter().map(|(place, owner)| (place, Some(owner)));
-    let handed_over = ledger.handed_over.keys().map(|place| (place, None));
     let mut recorded = Recorded::new();
-    for ((cluster, object), user) in contested.chain(handed_over) {
+    for ((cluster, object), owner) in &ledger.owners {
+        let user = Some(&owner.workload).filter(|_| !owner.is_handed_over);
         recorded.entry(object).or_default().push((cluster, user));
     }
     recorded

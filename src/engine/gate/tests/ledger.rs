@@ -1,7 +1,7 @@
 //! One loss, one cause, one permit: what the ledger remembers from pass to pass.
 
 use super::*;
-use crate::state::ledger::{Cause, GivenApproval};
+use crate::state::ledger::{Cause, CopyOwner, GivenApproval};
 use berth_base::diag::Pos;
 use berth_base::model::Workload;
 use berth_base::model::rollout::Strategy;
@@ -56,14 +56,27 @@ fn an_object_that_moves_keeps_its_copy_until_the_turn_of_its_heir() {
         let verdict = case.publish();
         assert!(verdict.held.is_empty());
         assert!(case.previous.folders.values().all(|folder| folder.len() == 1), "{turns} turns");
-        assert_eq!(case.previous.ledger.handed_over.len(), NINE.len() - turns);
-        assert!(case.previous.ledger.handed_over.values().all(|owner| *owner == key("web")));
+        assert_eq!(case.previous.ledger.owners.len(), NINE.len() - turns);
+        let web = CopyOwner::until_handed_over(key("web"));
+        assert!(case.previous.ledger.owners.values().all(|owner| *owner == web));
         case.is_edited = false;
     }
     case.step = None;
     case.publish();
-    assert!(case.previous.ledger.handed_over.is_empty());
+    assert!(case.previous.ledger.owners.is_empty());
     assert_eq!(case.previous.folders, case.next.folders);
+}
+
+#[test]
+fn a_workload_that_comes_back_before_it_has_handed_over_keeps_its_copies() {
+    let mut case = Case::of(on(&NINE), state(&NINE, &[("heir", MAP, &NINE)]));
+    case.step = Some(state(&NINE, &[("heir", MAP, &[])]));
+    case.publish();
+    // It starts anew, and no cluster has its turn yet.
+    (case.next, case.step) = (on(&NINE), Some(on(&[])));
+    assert_eq!(case.held(), []);
+    case.publish();
+    assert!(case.previous.folders.values().all(|folder| folder.len() == 1));
 }
 
 #[test]

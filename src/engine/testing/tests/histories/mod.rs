@@ -351,7 +351,7 @@ impl History {
             )
         });
         let ledger = &self.state.ledger;
-        let rest = ledger.pending().count() + ledger.handed_over.len() + ledger.contested.len();
+        let rest = ledger.pending().count() + ledger.owners.len();
         self.is_true(rest == 0, || format!("the ledger has not come to rest: {:?}", self.state.ledger));
     }
 }
