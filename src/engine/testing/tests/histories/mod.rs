@@ -15,20 +15,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use berth_base::model::cluster::WorkloadName;
-use berth_base::model::release::{CopyReport, Health};
-use berth_base::model::{ClusterStatus, ContentId, Digest, Key, Map, Shared, Timestamp};
+use berth_base::model::release::{CopyReport, Health, RecordFormat};
+use berth_base::model::{ClusterStatus, ContentId, DecisionFormat, Digest, Key, Map, Shared, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};
 
 use crate::gate::{Limits, Span, Verdict};
 use crate::load::{self, History as Forms};
-use crate::pipeline::{self, Inputs, PipelineCache};
+use crate::pipeline::{self, Inputs};
 use crate::release::copies;
 use crate::render::MemoryContents;
 use crate::state::ledger::GivenApproval;
-use crate::state::{PlaceOwners, State, ledger_file};
+use crate::state::{PlaceOwners, State};
 use crate::testing::Dice;
 use fleet::{Fleet, name_of};
-use pass::{Pass, at_once};
+use pass::{Memory, Pass, at_once, differences, published};
 
 /// The first moment.
 const START: i64 = 1_767_225_600;
@@ -50,8 +50,7 @@ struct History {
     /// The states before, by number.
     before: Vec<Past>,
     contents: MemoryContents,
-    /// All that a daemon remembers, until it is started again.
-    remembered: Option<PipelineCache>,
+    memory: Memory,
     statuses: Map<String, Shared<ClusterStatus>>,
     /// The clusters whose members report that they are not fit.
     unfit: BTreeSet<usize>,
@@ -78,7 +77,7 @@ impl History {
             state: State::default(),
             before: Vec::new(),
             contents: MemoryContents::default(),
-            remembered: None,
+            memory: Memory::default(),
             statuses: Map::new(),
             unfit: BTreeSet::new(),
             silent: BTreeMap::new(),
@@ -107,21 +106,23 @@ impl History {
         &'h self,
         fleet: &Fleet,
         statuses: &'h Map<String, Shared<ClusterStatus>>,
-        remembered: Option<&PipelineCache>,
+        memory: &mut Memory,
         contents: &mut MemoryContents,
-    ) -> (Pass<'h>, PipelineCache) {
+    ) -> Pass<'h> {
         let files = fleet.files().into_iter();
         let files = files.map(|(path, text)| SourceFile::new(path, text.into_bytes())).collect();
         let tree = SourceTree { files, ..SourceTree::default() };
         let is_edited = self.processed != Some(self.edits);
-        let (loaded, built, remembered) = self.with_forms(|forms| {
-            let loaded = load::load(&tree, forms);
-            let inputs = self.inputs(&tree, forms, statuses);
-            let (built, remembered) = pipeline::build_loaded(loaded.clone(), inputs, remembered, contents)
+        let (loaded, built) = self.with_forms(|forms| {
+            let loaded = load::load_with_cache(&tree, forms, &mut memory.parsed);
+            memory.parsed.forget_unused();
+            let (inputs, last) = (self.inputs(&tree, forms, statuses), memory.built.take());
+            let (built, next) = pipeline::build_loaded(loaded.clone(), inputs, last.as_ref(), contents)
                 .unwrap_or_else(|error| panic!("{error}"));
-            (loaded, built, remembered)
+            memory.built = Some(next);
+            (loaded, built)
         });
-        (Pass { history: self, loaded, built, tree, statuses, is_edited, at_once: None }, remembered)
+        Pass { history: self, loaded, built, tree, statuses, is_edited, at_once: None }
     }
 
     fn inputs<'i>(
@@ -136,19 +137,19 @@ impl History {
             current: &self.state,
             statuses,
             now: self.moment(),
-            format: Default::default(),
-            decision_format: Default::default(),
+            format: RecordFormat::NEWEST,
+            decision_format: DecisionFormat::NEWEST,
         }
     }
 
     /// One pass, which publishes what the gate gives. Holds its promises.
     fn pass(&mut self) -> Verdict {
         let mut contents = std::mem::take(&mut self.contents);
-        let remembered = self.remembered.as_ref();
-        let (mut pass, remembered) = self.look(&self.fleet, &self.statuses, remembered, &mut contents);
+        let (mut memory, fresh) = (std::mem::take(&mut self.memory), Memory::default);
+        let mut pass = self.look(&self.fleet, &self.statuses, &mut memory, &mut contents);
         if pass.is_edited {
-            let (at_once, _) = self.look(&at_once(&self.fleet), &self.statuses, None, &mut contents);
-            pass.at_once = Some(at_once.into());
+            let at_once = at_once(&self.fleet);
+            pass.at_once = Some(self.look(&at_once, &self.statuses, &mut fresh(), &mut contents).into());
         }
         let verdict = pass.verdict();
         let kept: Vec<_> = pass
@@ -164,13 +165,14 @@ impl History {
         let is_proven = state != self.state || self.before.len().is_multiple_of(4);
         if self.processed.is_some() && is_proven {
             // A proof remembers nothing, and knows the reports from the facts alone.
-            let proof = self.look(&self.fleet, &verdict.state.facts, None, &mut contents).0.verdict();
-            self.is_true(published(&proof.state) == state, || {
-                "the proof of a pass gives another state".to_owned()
+            let facts = &verdict.state.facts;
+            let proof = self.look(&self.fleet, facts, &mut fresh(), &mut contents).verdict();
+            let proven = published(&proof.state);
+            self.is_true(proven == state, || {
+                format!("the proof of a pass gives another state: {:?}", differences(&proven, &state))
             });
         }
-        self.contents = contents;
-        self.remembered = Some(remembered);
+        (self.contents, self.memory) = (contents, memory);
         self.forms = forms.into_iter().chain(kept).collect();
         if state != self.state {
             let before = std::mem::replace(&mut self.state, state);
@@ -254,7 +256,7 @@ impl History {
         let clusters: Vec<usize> = self.fleet.clusters.iter().copied().collect();
         match self.dice.roll(13) {
             // The daemon starts again.
-            12 => self.remembered = None,
+            12 => self.memory = Memory::default(),
             0..=3 => {
                 let now = self.moment().to_string();
                 self.fleet.edit(&mut self.dice, &now);
@@ -339,7 +341,7 @@ impl History {
         let held: Vec<Key> = last.into_iter().flat_map(|last| last.held).map(|held| held.key).collect();
         self.is_true(held.is_empty(), || format!("{held:?} held for ever"));
         let mut contents = self.contents.clone();
-        let built = self.look(&self.fleet, &self.statuses, None, &mut contents).0.built;
+        let built = self.look(&self.fleet, &self.statuses, &mut Memory::default(), &mut contents).built;
         let desired = published(&built.desired);
         self.is_true(desired.folders == self.state.folders, || {
             let waits: Vec<_> =
@@ -354,16 +356,6 @@ impl History {
         let rest = ledger.pending().count() + ledger.owners.len();
         self.is_true(rest == 0, || format!("the ledger has not come to rest: {:?}", self.state.ledger));
     }
-}
-
-/// A state as the branch has it.
-fn published(state: &State) -> State {
-    let mut state = state.clone();
-    state.folders.retain(|_, folder| !folder.is_empty());
-    let text = ledger_file::write(&state.ledger);
-    let read = ledger_file::read(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    assert!(read == *state.ledger, "a ledger reads back as another one:\n{text}");
-    state
 }
 
 /// Runs many histories on all processors.

@@ -7,13 +7,20 @@ use berth_base::model::{ClusterStatus, Decision, Key, Map, Shared};
 use berth_base::source::{SourceFile, SourceTree};
 
 use super::fleet::{Fleet, Order};
-use super::{History, Past, published};
+use super::{History, Past};
 use crate::gate::{Lookup, Outlook, PastState, Question, Span, Verdict, Wanted, judge, without_gate};
 use crate::hypothetical;
-use crate::load::{self, Loaded};
-use crate::pipeline::{Built, Inputs};
-use crate::state::Comparison;
+use crate::load::{self, FileCache, Loaded};
+use crate::pipeline::{Built, Inputs, PipelineCache};
+use crate::state::{Comparison, State, ledger_file};
 use crate::testing::past_state;
+
+/// All that a daemon remembers.
+#[derive(Default)]
+pub(super) struct Memory {
+    pub(super) parsed: FileCache,
+    pub(super) built: Option<PipelineCache>,
+}
 
 /// A pass, with all that it looked at.
 pub(super) struct Pass<'h> {
@@ -110,4 +117,30 @@ pub(super) fn at_once(fleet: &Fleet) -> Fleet {
     fleet.works.values_mut().for_each(|work| work.is_slow = false);
     fleet.orders.retain(|order| matches!(order, Order::Together(..) | Order::Pinned(..)));
     fleet
+}
+
+/// A state as the branch has it.
+pub(super) fn published(state: &State) -> State {
+    let mut state = state.clone();
+    state.folders.retain(|_, folder| !folder.is_empty());
+    let text = ledger_file::write(&state.ledger);
+    let read = ledger_file::read(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert!(read == *state.ledger, "a ledger reads back as another one:\n{text}");
+    state
+}
+
+/// The parts that are not the same in two states.
+pub(super) fn differences(one: &State, other: &State) -> Vec<String> {
+    let files = crate::plan::plan(one, other);
+    let mut found = vec![format!("{files:?}")];
+    let decisions = one.decisions.changes(&other.decisions);
+    found.extend(decisions.map(|change| format!("{:?} {:?}", change.before, change.after)));
+    let releases = one.releases.changes(&other.releases);
+    found.extend(releases.map(|change| format!("{:?} {:?}", change.before, change.after)));
+    let facts = one.facts.changes(&other.facts);
+    found.extend(facts.map(|change| format!("{:?} {:?}", change.before, change.after)));
+    if one.ledger != other.ledger {
+        found.push(format!("{:?} {:?}", one.ledger, other.ledger));
+    }
+    found
 }
