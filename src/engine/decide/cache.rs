@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::concern::Moved;
-use super::pass::looks_back;
+use super::pass::{looks_back, reads_load};
 use super::policy_reads::{self, Reads};
 use berth_base::diag::Diagnostic;
 use berth_base::model::fleet::Doubt;
@@ -130,9 +130,15 @@ impl DecisionCache {
         let previous = inputs.previous.changes(&now.previous).filter(|one| !stands(one.key));
         keys.extend(previous.map(|one| one.key.clone()));
         let mut read_alike = rollouts_read_alike(&inputs.fleet, fleet);
+        let mut balances = false;
         for change in inputs.fleet.placements.changes_by(&fleet.placements, Shared::is_same) {
             keys.insert(change.key.clone());
             read_alike &= reads(change.before) == reads(change.after);
+            balances |= change.after.is_some_and(|placement| reads_load(placement));
+        }
+        // From the first decision that reads the load on, those that were not published count as decided.
+        if balances && !inputs.fleet.placements.values().any(|placement| reads_load(placement)) {
+            return None;
         }
         moved.add_placements(now, results, &mut keys);
         keys.extend(following(fleet, &keys));

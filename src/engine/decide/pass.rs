@@ -72,8 +72,7 @@ impl<'f, 't> Pass<'f, 't> {
         table: &'t Table<'t>,
         format: DecisionFormat,
     ) -> Pass<'f, 't> {
-        let policies = fleet.placements.values().filter_map(|placement| placement.own_policy());
-        let balances = policies.flat_map(|policy| &policy.scorers).any(|one| one.rule == ScoreRule::Balance);
+        let balances = fleet.placements.values().any(|placement| reads_load(placement));
         Pass {
             fleet,
             previous,
@@ -364,6 +363,12 @@ impl<'f, 't> Pass<'f, 't> {
         });
         Result { decision, said, is_new, is_old: false, is_unsettled: false, flips, trace }
     }
+}
+
+/// Reports whether a placement's decision reads how many others pick each cluster.
+pub(super) fn reads_load(placement: &Placement) -> bool {
+    let scorers = placement.own_policy().into_iter().flat_map(|policy| &policy.scorers);
+    scorers.into_iter().any(|scorer| scorer.rule == ScoreRule::Balance)
 }
 
 /// Reports whether a policy reads the current picks of its own placement.

@@ -8,7 +8,10 @@ use super::setup::*;
 use crate::decide::{DecisionCache, StoredDecisions, decide, decide_after};
 use crate::state::{State, decision_differences};
 use berth_base::codec::file::{File, to_bytes};
-use berth_base::model::{Cluster, ClusterStatus, Decision, DecisionFormat, Fleet, Key, Map, Policy, Shared};
+use berth_base::model::placement::{Rule, ScoreRule, Selection};
+use berth_base::model::{
+    Cluster, ClusterStatus, Decision, DecisionFormat, Fleet, Key, Map, Policy, Shared, Timestamp,
+};
 
 /// A change between two passes.
 #[derive(Clone, Debug)]
@@ -184,6 +187,29 @@ fn a_decision_that_was_held_gives_way_where_the_one_in_force_holds_again() -> Re
     world.decide(cache.as_ref())?;
     assert_eq!(world.is_current[&key("p-0")].digest, older);
     Ok(())
+}
+
+#[test]
+fn the_first_decision_that_reads_the_load_counts_decisions_that_were_not_published() {
+    let on = |name: &str| policy(vec![Rule::Named(names(&[name]))]);
+    let clusters = ["c-0", "c-1"].map(|name| cluster(name, &[]));
+    let one = |name: &str| fleet(clusters.to_vec(), vec![placement("p-0", on(name))]);
+    let decide = |cache: Option<&DecisionCache>, fleet: Fleet, current: &Map<Key, Decision>| {
+        let now = Timestamp::UNIX_EPOCH;
+        decide_after(cache, &fleet.into(), current, &Map::new(), now, DecisionFormat::NEWEST)
+    };
+    let current = decide(None, one("c-0"), &Map::new()).0.decisions;
+    let (_, cache) = decide(None, one("c-1"), &current);
+    let balanced = Policy {
+        scorers: vec![scorer(ScoreRule::Balance)],
+        selection: Selection::First(1),
+        ..policy(Vec::new())
+    };
+    let mut both = one("c-1");
+    both.placements.insert(key("p-1"), placement("p-1", balanced).into());
+    let warm = decide(cache.as_ref(), both.clone(), &current).0.decisions;
+    assert!(warm[&key("p-1")].has("c-0"));
+    assert_eq!(warm, decide(None, both, &current).0.decisions);
 }
 
 proptest! {

@@ -1,8 +1,8 @@
 //! The promises of each pass, whatever came before it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use berth_base::model::{Key, ObjectId, path};
+use berth_base::model::{Folder, Key, ObjectId, path};
 
 use super::pass::Pass;
 use crate::gate::Verdict;
@@ -129,7 +129,8 @@ fn held_workloads_stay(pass: &Pass<'_>, verdict: &Verdict) {
 /// are called, however often they are edited. Judged by the states that were published, not by what the gate wrote down.
 fn limits_hold(pass: &Pass<'_>, verdict: &Verdict) {
     let history = pass.history;
-    if Comparison::of(&history.state, &verdict.state).removed().next().is_none() {
+    let removed = Comparison::of(&history.state, &verdict.state);
+    if removed.removed().next().is_none() {
         return;
     }
     let day = history.limits.window.before(history.moment());
@@ -138,20 +139,19 @@ fn limits_hold(pass: &Pass<'_>, verdict: &Verdict) {
     let is_back = |cluster: &str, path: &str| {
         history.state.folders.get(cluster).is_some_and(|folder| folder.contains_key(path))
     };
-    let shrinks = |pair: &&[&State]| {
-        Comparison::of(pair[0], pair[1]).removed().any(|file| !is_back(file.cluster, file.path))
+    let lost = |pair: &[&State]| -> BTreeSet<String> {
+        let states = Comparison::of(pair[0], pair[1]);
+        let gone = states.removed().filter(|file| !is_back(file.cluster, file.path));
+        gone.map(|file| file.path.to_string()).collect()
     };
     let lately = history.before.iter().rev().take_while(|past| past.until > day).count();
-    let pasts = all.windows(2).rev().take(lately).filter(shrinks).map(|pair| pair[0]);
-    for before in std::iter::once(&history.state).chain(pasts.filter(|state| !state.decisions.is_empty())) {
-        let mut had: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for (cluster, folder) in &before.folders {
-            for path in folder.keys() {
-                had.entry(path).or_default().insert(cluster);
-            }
-        }
-        for (path, clusters) in had {
-            limit_holds(pass, verdict, before, path, &clusters);
+    let pasts = all.windows(2).rev().take(lately).map(|pair| (pair[0], lost(pair)));
+    let now = (&history.state, removed.removed().map(|file| file.path.to_string()).collect());
+    for (before, lost) in std::iter::once(now).chain(pasts.filter(|(state, _)| !state.decisions.is_empty())) {
+        for path in &lost {
+            let has = |(_, folder): &(&String, &Folder)| folder.contains_key(path.as_str());
+            let had = before.folders.iter().filter(has).map(|(cluster, _)| cluster.as_str()).collect();
+            limit_holds(pass, verdict, before, path, &had);
         }
     }
 }
@@ -167,16 +167,19 @@ fn limit_holds(pass: &Pass<'_>, verdict: &Verdict, before: &State, path: &str, h
         let mut losses = after.ledger.losses.iter();
         losses.find(|((other, object), _)| other == cluster && path::of_object(object) == path)
     };
-    let is_exempt = |cluster: &&&str| loss_in(cluster).is_some_and(|(_, loss)| loss.exempt);
-    let counting: Vec<&str> =
-        had.iter().filter(|cluster| has(cluster) || !is_exempt(cluster)).copied().collect();
+    let is_gone = |cluster: &&&str| !has(cluster) && loss_in(cluster).is_none_or(|(_, loss)| !loss.exempt);
     // Losses that were permitted before the window were judged then.
     let is_lately = |cluster: &&str| {
         let day = history.limits.window.before(history.moment());
         loss_in(cluster).is_some_and(|(_, loss)| loss.since > day)
     };
-    let gone: Vec<&str> =
-        counting.iter().copied().filter(|cluster| !has(cluster)).filter(is_lately).collect();
+    let gone: Vec<&str> = had.iter().filter(is_gone).copied().filter(is_lately).collect();
+    // What was approved later was there when the others were judged.
+    let last = gone.iter().filter_map(|cluster| Some(loss_in(cluster)?.1.since)).max();
+    let was_there =
+        |cluster: &&&str| loss_in(cluster).is_none_or(|(_, loss)| !loss.exempt || Some(loss.since) > last);
+    let counting: Vec<&str> =
+        had.iter().filter(|cluster| has(cluster) || was_there(cluster)).copied().collect();
     let lost_now = |cluster: &&str| {
         let folder = history.state.folders.get(*cluster);
         folder.is_some_and(|folder| folder.contains_key(path))
