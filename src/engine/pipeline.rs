@@ -45,7 +45,7 @@ impl std::fmt::Debug for Inputs<'_> {
 #[derive(Debug)]
 pub struct Built {
     pub fleet: Shared<Fleet>,
-    /// The state that the fleet should have in the end, when all waves are done.
+    /// The state that the fleet should have in the end, when all waves are done and nothing is pinned.
     pub desired: State,
     /// The first step towards it.
     pub state: State,
@@ -54,6 +54,21 @@ pub struct Built {
     pub next_change: Option<Timestamp>,
     /// The reasons of rollouts, by workload.
     pub rollouts: BTreeMap<Key, release::Trace>,
+}
+
+impl Built {
+    /// Returns the state to which this leads: the desired one, but for clusters with a pin.
+    pub fn end(&self) -> State {
+        let mut end = self.desired.clone();
+        self.keep_pins(&mut end);
+        end
+    }
+
+    /// Puts what pinned clusters have after the first step into a state.
+    pub fn keep_pins(&self, end: &mut State) {
+        let labels = ClusterLabels::of(&self.fleet, &self.state.facts);
+        release::pins::keep(&self.fleet, &labels, &self.state, end);
+    }
 }
 
 /// Loads the tree and decides, without rendering.

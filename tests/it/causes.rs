@@ -245,7 +245,7 @@ fn planned(repo: &Repo) -> Causes {
         cache: BuildCache::default(),
     };
     let (mut step, _) = rehearse(&git, start).unwrap();
-    step.inputs.causes(&git, &step.built.state).unwrap()
+    step.inputs.causes(&git, &step.built.state, |built| built.state.clone()).unwrap()
 }
 
 fn write(repo: &Repo, files: &Files) {

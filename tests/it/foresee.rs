@@ -185,7 +185,7 @@ fn branches_that_do_not_meet_do_what_each_does_alone() {
         branch(&repo, name, &format!("apps/{name}.yaml"), Some(text));
     }
     let ran = run(&["plan", "--repo", repo.arg(), "--head", "one", "--with", "two,three"]).expect(0);
-    assert!(ran.out.starts_with("9 objects added in 3 of 3 clusters\n"), "{}", ran.out);
+    assert!(ran.out.starts_with("9 objects added in 3 of 3 clusters, all at once\n"), "{}", ran.out);
     assert!(ran.out.contains("`one`, `two` and `three` together do what each does alone"), "{}", ran.out);
 }
 

@@ -46,6 +46,7 @@ mod doctor_at_gitea;
 mod drift;
 mod edges;
 mod editors;
+mod ends;
 mod explaining;
 mod failover;
 #[cfg(unix)]

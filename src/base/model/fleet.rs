@@ -6,7 +6,7 @@ use super::approval::Approval;
 use super::cluster::Cluster;
 use super::key::Key;
 use super::map::Map;
-use super::placement::Placement;
+use super::placement::{Placement, Source};
 use super::placement_ref::PlacementRef;
 use super::rollout_policy::{PolicyName, RolloutPolicy, WorkloadPattern};
 use super::selector::Labels;
@@ -52,6 +52,20 @@ impl Fleet {
         let same =
             *key.kind == *wanted.kind && *key.namespace == *wanted.namespace && *key.name == *wanted.name;
         same.then_some(placement)
+    }
+
+    /// Returns the placements that a workload follows.
+    pub fn followed_by(&self, workload: &Key) -> impl Iterator<Item = &Placement> {
+        let follow = self.placements.get(workload).and_then(|follower| match &follower.source {
+            Source::Follows(follow) => Some(follow),
+            Source::Own(_) => None,
+        });
+        follow.into_iter().flat_map(|follow| &follow.placements).filter_map(|wanted| self.find(wanted))
+    }
+
+    /// Returns the placements that some workload follows.
+    pub fn followed(&self) -> BTreeSet<&Key> {
+        self.placements.keys().flat_map(|key| self.followed_by(key)).map(|placement| &placement.key).collect()
     }
 }
 

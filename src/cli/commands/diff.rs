@@ -19,7 +19,7 @@ use berth_base::model::{Cluster, Fleet, Shared};
 use berth_base::text::counted;
 use berth_engine::causes::Causes;
 use berth_engine::consequences::folding::{ToFold, fold};
-use berth_engine::plan::plan;
+use berth_engine::plan::{Plan, plan};
 use berth_git::{CommitId, CommitInfo, Repo};
 use berth_hub::inputs::{PolicyReport, current_state};
 use berth_hub::publish::CurrentState;
@@ -82,7 +82,9 @@ pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
         None => Reasons::default(),
     };
     let causes = match &mut inputs {
-        Some(inputs) => ui.watching("tracing causes", || inputs.causes(&repo, &after.state))?,
+        Some(inputs) => {
+            ui.watching("tracing causes", || inputs.causes(&repo, &after.state, |built| built.state.clone()))?
+        }
         None => Causes::default(),
     };
     let mut folded = fold(ToFold {
@@ -104,6 +106,9 @@ pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
     let report = PlanReport {
         words: &words,
         published: &changes,
+        now: None,
+        earlier: &Plan::default(),
+        staying: &[],
         wanted: &changes,
         folded: &folded,
         causes: &causes,

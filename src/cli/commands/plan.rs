@@ -1,6 +1,7 @@
 //! `berth plan`: what a change does, removals first.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
@@ -13,13 +14,15 @@ use super::rehearsal::{Change as MergedChange, Revision};
 use super::together::combine;
 use super::ui::Ui;
 use berth_base::model::ContentId;
+use berth_base::text::counted;
 use berth_git::Repo;
 use berth_hub::inputs::LocatedState;
 
 /// Show what a change does to every cluster
 ///
-/// Shows the step from the current state that `berth run` would make once the head was merged into the source
-/// branch. With --base, the step from the state that the base gives, once the head was merged into the base.
+/// Shows where the change leads from the current state once the head was merged into the source branch: all that differs
+/// when every rollout is done, in how many steps, and what comes with the first. With --base, the same from the state
+/// that the base gives, once the head was merged into the base.
 /// Nothing is written. Files that the two sides changed in ways that do not go together end with 1, a state or a
 /// history that is missing in this clone with 6, and a state that `run` would not go on from with 5. Equal
 /// changes are shown once, with the workloads and clusters they are for; JSON and YAML have every object. A plan
@@ -49,7 +52,7 @@ pub(crate) struct PlanArgs {
     /// separated by commas
     #[arg(long, value_name = "BRANCH", value_delimiter = ',', conflicts_with = "no_merge")]
     with: Vec<String>,
-    /// Show each object's difference
+    /// Show each object's difference in the end
     #[arg(long)]
     diff: bool,
     /// Fail where there is any of these, separated by commas
@@ -135,13 +138,22 @@ fn gather(args: &PlanArgs, repo: &Repo, ui: &Ui) -> Result<Asked, CommandError> 
     })
 }
 
-/// The difference of each object, and equal differences once.
+/// The difference of each object, and equal differences once, with the clusters that get them later.
 fn differences(planned: &Planned, repo: &Repo, ui: &Ui) -> Result<String, CommandError> {
     let read = |id: Option<ContentId>| id.map(|id| repo.blob(id)).transpose();
-    let (mut text, mut told) = (String::new(), BTreeSet::new());
+    let mut clusters: BTreeMap<_, (usize, usize)> = BTreeMap::new();
     for change in planned.wanted.changes() {
-        if told.insert((&change.path, change.before, change.after)) {
+        let (all, later) = clusters.entry((&change.path, change.before, change.after)).or_default();
+        *all += 1;
+        *later += usize::from(planned.is_later(change));
+    }
+    let mut text = String::new();
+    for change in planned.wanted.changes() {
+        if let Some((all, later)) = clusters.remove(&(&change.path, change.before, change.after)) {
             text.push_str(&object_diff(change, read(change.before)?, read(change.after)?, ui));
+            if later > 0 {
+                let _ = writeln!(text, "({later} of {} later)", counted(all, "cluster"));
+            }
         }
     }
     Ok(text)
@@ -150,11 +162,21 @@ fn differences(planned: &Planned, repo: &Repo, ui: &Ui) -> Result<String, Comman
 /// The plan for programs.
 fn plan_json(planned: &Planned, asked: &Asked, report: &PlanReport<'_>) -> Json {
     let mut form = report_json(report, &planned.reasons);
+    mark_later(&mut form["workloads"], planned);
     form["state"] = current_json(&asked.located);
     form["base"] = asked.base.as_ref().map_or(Json::Null, revision_json);
     form["head"] = change_json(&asked.change, &asked.subject);
     form["moment"] = json!(planned.step.inputs.now.to_string());
     form
+}
+
+/// Marks the changes that do not come with the first step.
+fn mark_later(workloads: &mut Json, planned: &Planned) {
+    let forms = workloads.as_array_mut().into_iter().flatten();
+    let forms = forms.filter_map(|workload| workload["changes"].as_array_mut()).flatten();
+    for (form, change) in forms.zip(planned.wanted.workloads.values().flatten()) {
+        form["later"] = json!(planned.is_later(change));
+    }
 }
 
 /// The state that a plan goes on from, for programs.

@@ -26,7 +26,9 @@ use berth_engine::causes::Causes;
 use berth_engine::consequences::folded::FoldedPlan;
 use berth_engine::consequences::folding::{ToFold, fold};
 use berth_engine::gate::Held;
-use berth_engine::plan::{Plan, plan};
+use berth_engine::pipeline::Built;
+use berth_engine::plan::{ObjectChange, Plan, plan};
+use berth_engine::state::State;
 use berth_git::{CommitId, Repo};
 use berth_hub::daemon::PassError;
 use berth_hub::inputs::{LocatedState, current_state};
@@ -55,9 +57,9 @@ pub(crate) enum FailOn {
     Warnings,
     /// Removals that would be held for approval, or anything that `run` would refuse; the exit code is 5
     Held,
-    /// Removed objects; the exit code is 3
+    /// Objects or decisions that are removed in the end, also by deadlines; the exit code is 3
     Removals,
-    /// Any change; the exit code is 3
+    /// Any change in the end; the exit code is 3
     #[value(alias = "any")]
     Changes,
 }
@@ -166,14 +168,23 @@ impl Asked {
 
 /// The effect of the change.
 pub(crate) struct Planned {
-    /// All changes, with those that are held.
+    /// The state that this leads to, with what is held, and all that changes until then.
+    end: State,
     pub wanted: Plan,
+    /// The part that comes about, but for what earlier edits lead to.
+    published: Plan,
+    /// The first step of that part.
+    now: Plan,
+    /// The changes that earlier edits lead to.
+    earlier: Plan,
+    /// The workloads whose files are broken.
+    staying: Vec<Key>,
     folded: FoldedPlan,
     /// The edits, reports or time behind each change.
     causes: Causes,
     pub reasons: Reasons,
     pub step: NextCommit,
-    /// The rollouts that the change begins.
+    /// The rollouts that the change begins, or orders otherwise.
     rollouts: Vec<Rollout>,
     /// The reasons why `run` would publish nothing.
     pub refused: Vec<CommandError>,
@@ -200,11 +211,8 @@ impl Planned {
             diagnostics.extend(uncommitted(repo)?);
         }
         diagnostics.extend(refused_by_hubs(repo, asked.since(), step.inputs.tree())?);
-        // The step's own plan leaves out what is held.
-        let wanted = match step.held.is_empty() {
-            true => step.plan.clone(),
-            false => plan(&step.inputs.current, &step.built.state),
-        };
+        let end = step.built.end();
+        let wanted = plan(&step.inputs.current, &end);
         let workloads = &step.built.fleet.workloads;
         let touched =
             wanted.workloads.keys().filter_map(|key| workloads.get(key)).map(|workload| &**workload);
@@ -219,11 +227,31 @@ impl Planned {
         diagnostics.extend(step.policy.note.clone());
         diagnostics.sort();
         let reasons = Reasons::of(&wanted, &step);
-        let causes = ui.watching("tracing causes", || step.inputs.causes(repo, &step.built.state))?;
+        let causes = ui.watching("tracing causes", || step.inputs.causes(repo, &end, Built::end))?;
+        let is_own = |key: &Key, cluster: &str| !causes.is_earlier(key, cluster);
+        // What is held is told apart.
+        let without_held = plan(&step.inputs.current, &step.end);
+        let (published, now) = (without_held.only(is_own), step.plan.only(is_own));
+        let earlier = without_held.only(|key, cluster| causes.is_earlier(key, cluster));
+        let staying = staying(&step);
         let folded = FoldedPlan::default();
-        let rollouts = rollouts::begun(&step.inputs.current, &step.built, step.inputs.now);
-        let mut planned =
-            Planned { wanted, folded, causes, reasons, step, rollouts, refused, is_untrusted, diagnostics };
+        let rollouts = rollouts::of(&step.inputs.current, &step.built, &causes, step.inputs.now);
+        let mut planned = Planned {
+            end,
+            wanted,
+            published,
+            now,
+            earlier,
+            staying,
+            folded,
+            causes,
+            reasons,
+            step,
+            rollouts,
+            refused,
+            is_untrusted,
+            diagnostics,
+        };
         planned.folded = planned.fold(repo, &planned.wanted);
         Ok(planned)
     }
@@ -235,7 +263,7 @@ impl Planned {
         fold(ToFold {
             wanted: changes,
             before: &step.inputs.current,
-            after: &step.built.state,
+            after: &self.end,
             fleet: &step.built.fleet,
             causes,
             read: &mut |id| read_object(repo, id),
@@ -244,10 +272,19 @@ impl Planned {
         })
     }
 
+    /// Reports whether a cluster gets a change later than with the first step.
+    pub fn is_later(&self, change: &ObjectChange) -> bool {
+        let folder = |state: &State| state.folders.get(&*change.cluster)?.get(&change.path).copied();
+        folder(&self.step.built.state) != folder(&self.end)
+    }
+
     pub fn report<'a>(&'a self, words: &'a str) -> PlanReport<'a> {
         PlanReport {
             words,
-            published: &self.step.plan,
+            published: &self.published,
+            now: Some(&self.now),
+            earlier: &self.earlier,
+            staying: &self.staying,
             wanted: &self.wanted,
             folded: &self.folded,
             causes: &self.causes,
@@ -264,18 +301,23 @@ impl Planned {
 
     /// The code to end with.
     pub fn exit(&self, fail_on: &[FailOn]) -> Exit {
-        let counts = self.step.plan.counts();
+        let counts = self.published.counts();
+        let placements = &self.published.placements;
         let is_held = !self.step.held.is_empty();
         let policy = self.step.policy.diagnostics();
         let all = || self.diagnostics.iter().chain(policy.iter());
         let has_warnings = all().any(|one| one.severity == Severity::Warning);
+        // A cluster that a decision no longer names is one in which its readers remove what they have.
+        let loses = placements.values().any(|change| !change.lost.is_empty());
+        let removes = counts.removed > 0 || loses || !self.step.deadlines.is_empty();
         let fails = |what: &FailOn| match what {
             FailOn::Errors => None,
             FailOn::Warnings => has_warnings.then_some(Exit::Faulty),
             FailOn::Held => (is_held || !self.refused.is_empty()).then_some(Exit::Held),
-            FailOn::Removals => (counts.removed > 0 || is_held).then_some(Exit::Different),
+            FailOn::Removals => (removes || is_held).then_some(Exit::Different),
             FailOn::Changes => {
-                (counts.added + counts.changed + counts.removed > 0 || is_held).then_some(Exit::Different)
+                let changes = removes || counts.added + counts.changed > 0 || !placements.is_empty();
+                (changes || is_held).then_some(Exit::Different)
             }
         };
         let untrusted = if self.is_untrusted { Exit::Held } else { Exit::Done };
@@ -283,6 +325,14 @@ impl Planned {
         let faulty = exit_for(&self.diagnostics).worst(exit_for(&policy));
         exits.fold(faulty.worst(untrusted), Exit::worst)
     }
+}
+
+/// Returns the workloads that keep their last good form, since their files are broken.
+fn staying(step: &NextCommit) -> Vec<Key> {
+    let kept = &step.built.desired.kept;
+    let workloads = step.built.fleet.workloads.values();
+    let staying = workloads.filter(|workload| kept.contains_key(&*workload.origin.file));
+    staying.map(|workload| workload.key.clone()).collect()
 }
 
 /// Reads a rendered object.

@@ -13,7 +13,7 @@ use berth_base::model::{Contents as _, path};
 use berth_base::text::counted;
 use berth_engine::pipeline::Built;
 use berth_engine::render::{self, OverriddenCopy};
-use berth_engine::state;
+use berth_engine::state::{State, decision_file, layout};
 use berth_hub::inputs::{PassInputs, UnpublishedContents};
 
 /// Write every cluster's manifests to a folder
@@ -27,6 +27,9 @@ pub(crate) struct RenderArgs {
     /// Folder to write: an empty one, or that of an earlier render
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Write what clusters get with the next step, in place of what they have when all rollouts are done
+    #[arg(long)]
+    step: bool,
     /// Comment at the top of each manifest which override touched which path
     #[arg(long)]
     annotate: bool,
@@ -37,12 +40,13 @@ pub(crate) fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
     let mut contents = UnpublishedContents::keeping(&inputs)?;
     let built = ui.watching("rendering objects", || inputs.build(&mut contents))?;
     ui.diagnostics(&built.diagnostics);
-    let notes = if args.annotate { Notes::of(&inputs, &built) } else { Notes::default() };
+    let state = &if args.step { built.state.clone() } else { built.end() };
+    let notes = if args.annotate { Notes::of(&inputs, &built, state) } else { Notes::default() };
     prepare(&args.out)?;
-    let objects = built.state.folders.values().map(|folder| folder.len()).sum();
+    let objects = state.folders.values().map(|folder| folder.len()).sum();
     ui.watching("writing objects", || {
         ui.progress().begin_of("writing objects", objects);
-        for (cluster, folder) in &built.state.folders {
+        for (cluster, folder) in &state.folders {
             let folder_path = args.out.join("clusters").join(path::encode(cluster));
             create_folder(&folder_path)?;
             for (file, id) in folder {
@@ -53,15 +57,15 @@ pub(crate) fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
         }
         Ok::<(), CommandError>(())
     })?;
-    for (key, decision) in &built.state.decisions {
-        let text = state::decision_file::write_decision(decision);
+    for (key, decision) in &state.decisions {
+        let text = decision_file::write_decision(decision);
         write(&args.out.join("decisions").join(path::of_key(key)), text.as_bytes())?;
     }
-    write(&args.out.join(state::layout::MARKER), state::layout::marker(built.state.format).as_bytes())?;
+    write(&args.out.join(layout::MARKER), layout::marker(state.format).as_bytes())?;
     ui.status(&format!(
         "wrote {} for {} to {}",
         counted(objects, "object"),
-        counted(built.state.folders.len(), "cluster"),
+        counted(state.folders.len(), "cluster"),
         args.out.display()
     ));
     if !notes.taken_away.is_empty() {
@@ -80,11 +84,11 @@ struct Notes {
 }
 
 impl Notes {
-    fn of(inputs: &PassInputs, built: &Built) -> Notes {
+    fn of(inputs: &PassInputs, built: &Built, state: &State) -> Notes {
         let previous =
             render::Previous { decisions: &inputs.current.decisions, folders: &inputs.current.folders };
         let mut notes = Notes::default();
-        for touched in render::touched(&built.fleet, &built.state.decisions, previous) {
+        for touched in render::touched(&built.fleet, &state.decisions, previous) {
             let OverriddenCopy { cluster, path, object, by } = touched;
             if let Some(last) = by.last().filter(|last| last.operation.is_none()) {
                 let line = format!("{cluster} gets no {object}: {last}");
@@ -110,7 +114,7 @@ impl Notes {
 
 /// Empties the result of an earlier render; refuses a folder that is anything else.
 fn prepare(out: &Path) -> Result<(), CommandError> {
-    if out.join(state::layout::MARKER).is_file() {
+    if out.join(layout::MARKER).is_file() {
         for ours in ["clusters", "decisions"] {
             let folder = out.join(ours);
             if folder.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {

@@ -109,7 +109,7 @@ impl Branch {
         let Rehearsed { step, refusals } = rehearsed;
         Branch {
             change: change.clone(),
-            wanted: plan(&step.inputs.current, &step.built.state),
+            wanted: plan(&step.inputs.current, &step.built.end()),
             held: step.held.iter().map(|held| held.key.clone()).collect(),
             faults: step.diagnostics.iter().chain(step.policy.diagnostics().iter()).map(fault).collect(),
             refused: refusals.iter().map(ToString::to_string).collect(),

@@ -68,7 +68,7 @@ pub enum How {
     Parts,
     /// Each is enough.
     Each,
-    /// An earlier edit, which was held until now.
+    /// An earlier edit, which was held until now or has not reached all clusters yet.
     Earlier,
     /// More inputs than are traced: these are the candidates.
     Untraced,
@@ -81,4 +81,12 @@ pub struct Causes {
     pub by_effect: BTreeMap<Effect, Blame>,
     /// The number of times the step was computed again.
     pub asked: usize,
+}
+
+impl Causes {
+    /// Reports whether edits before these inputs make an effect: they were held until now, or are still on their way.
+    pub fn is_earlier(&self, key: &Key, cluster: &str) -> bool {
+        let effect = Effect { key: key.clone(), cluster: cluster.to_owned() };
+        self.by_effect.get(&effect).is_some_and(|blame| blame.how == How::Earlier)
+    }
 }

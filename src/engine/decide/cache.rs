@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::concern::Moved;
-use super::pass::{looks_back, reads_load};
-use super::policy_reads::{self, Reads};
+use super::pass::looks_back;
+use super::policy_reads::{self, Reads, reads_load};
 use berth_base::diag::Diagnostic;
 use berth_base::model::fleet::Doubt;
 use berth_base::model::placement::Retention;

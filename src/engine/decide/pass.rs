@@ -14,6 +14,7 @@ use super::followed_placements::{self, Following};
 use super::group;
 use super::own_policy::{self, Chosen};
 use super::placement_trace;
+use super::policy_reads::reads_load;
 use super::recorder::Counts;
 use super::score::Load;
 use super::trace::Trace;
@@ -363,12 +364,6 @@ impl<'f, 't> Pass<'f, 't> {
         });
         Result { decision, said, is_new, is_old: false, is_unsettled: false, flips, trace }
     }
-}
-
-/// Reports whether a placement's decision reads how many others pick each cluster.
-pub(super) fn reads_load(placement: &Placement) -> bool {
-    let scorers = placement.own_policy().into_iter().flat_map(|policy| &policy.scorers);
-    scorers.into_iter().any(|scorer| scorer.rule == ScoreRule::Balance)
 }
 
 /// Reports whether a policy reads the current picks of its own placement.

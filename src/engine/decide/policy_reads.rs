@@ -11,6 +11,12 @@ use berth_base::model::rollout_policy::PolicyStrategy;
 use berth_base::model::selector::{Measure, Term};
 use berth_base::model::{Fleet, Selector, View};
 
+/// Reports whether a placement's decision reads how many others pick each cluster.
+pub(super) fn reads_load(placement: &Placement) -> bool {
+    let mut scorers = placement.own_policy().into_iter().flat_map(|policy| &policy.scorers);
+    scorers.any(|scorer| scorer.rule == ScoreRule::Balance)
+}
+
 /// A part of a cluster that a rule reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Read<'a> {

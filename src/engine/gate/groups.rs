@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::question::Question;
 use crate::release::policy::Orders;
 use crate::state::PlaceOwners;
-use berth_base::model::placement::Source;
-use berth_base::model::{Fleet, Key, Pick, Placement};
+use berth_base::model::{Key, Pick, Placement};
 
 /// Returns the groups of these workloads, each with all that goes along.
 pub(super) fn of<'k>(question: &Question<'_>, keys: impl Iterator<Item = &'k Key>) -> Vec<BTreeSet<Key>> {
@@ -42,23 +41,8 @@ fn along(question: &Question<'_>, key: &Key) -> Vec<Key> {
         let stays = |pick: &Pick| after.is_some_and(|after| after.has(&pick.cluster));
         before.is_some_and(|before| before.picked().any(|pick| !stays(pick)))
     };
-    let followed = placements_of(fleet, key).filter(loses).map(|placement| &placement.key);
+    let followed = fleet.followed_by(key).filter(loses).map(|placement| &placement.key);
     of_policy.chain(followed).cloned().collect()
-}
-
-/// Returns the placements that some workload follows.
-pub(super) fn followed_placements(fleet: &Fleet) -> BTreeSet<&Key> {
-    let follows = fleet.placements.values().flat_map(|follower| placements_of(fleet, &follower.key));
-    follows.map(|placement| &placement.key).collect()
-}
-
-/// Returns the placements that a workload follows.
-fn placements_of<'f>(fleet: &'f Fleet, key: &Key) -> impl Iterator<Item = &'f Placement> {
-    let follow = fleet.placements.get(key).and_then(|follower| match &follower.source {
-        Source::Follows(follow) => Some(follow),
-        Source::Own(_) => None,
-    });
-    follow.into_iter().flat_map(|follow| &follow.placements).filter_map(|wanted| fleet.find(wanted))
 }
 
 /// Finds the workloads that objects tie: a file that changes, and that another workload has before or after.

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::deadlines::{self, Due};
-use super::groups;
 use super::question::{Lookup, Question};
 use crate::state::ledger::{Cause, Loss, Place, Places, Stage};
 use crate::state::{Comparison, PlaceOwners, State, placement_decision};
@@ -59,7 +58,7 @@ pub(super) fn find<L: Lookup>(question: &Question<'_>, lookup: &mut L) -> Result
     }
     if lost.keys().any(|(_, object)| placement_decision::is_placement(&key_of(object))) {
         // What the clusters of such a placement lose are the workloads that follow it.
-        let followed = groups::followed_placements(question.fleet);
+        let followed = question.fleet.followed();
         lost.retain(|(_, object), _| !followed.contains(&key_of(object)));
     }
     let known = |place: &Place| question.ledger().losses.get(place).filter(|loss| loss.is_pending());

@@ -158,7 +158,8 @@ impl<'j> Judged<'j> {
         let whole = held_keys.iter().copied().filter(|key| !self.going_on.contains_key(*key)).collect();
         let going_on = self.going_on.iter().filter(|(key, _)| held_keys.contains(**key));
         let going_on: Apart<'_> = going_on.map(|(key, kept)| (*key, kept.clone())).collect();
-        let mut state = published_state::merge(question, &whole, &going_on);
+        let [mut state, end] = [question.step, question.desired()]
+            .map(|towards| published_state::merge(question, towards, &whole, &going_on));
         let mut losses = self.stages(&held_keys);
         let owners = published_state::hand_over(question, &whole, &losses, &mut state);
         let mut prunable = Places::new();
@@ -193,7 +194,7 @@ impl<'j> Judged<'j> {
         let used = approved.iter().flat_map(|approved| approved.digests.clone()).collect();
         let ledger = self.ledger(losses, owners, &used, &state);
         self.settle(&mut state, ledger);
-        Verdict { held, approved, deadlines, is_rollback, prunable, state }
+        Verdict { held, approved, deadlines, is_rollback, prunable, state, end }
     }
 
     /// Returns the losses to come with what this verdict makes of them.

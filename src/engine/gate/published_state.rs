@@ -25,11 +25,16 @@ pub fn without_gate(current: &State, step: &State) -> State {
     State { ledger: ledger.into(), ..step.clone() }
 }
 
-/// Puts back what is held: whole workloads, and the removals of those that go on.
-pub(super) fn merge(question: &Question<'_>, whole: &BTreeSet<&Key>, going_on: &Apart<'_>) -> State {
-    let mut state = question.step.clone();
+/// Puts what is held back into a state that the change leads to: whole workloads, and the removals of those that go on.
+pub(super) fn merge(
+    question: &Question<'_>,
+    towards: &State,
+    whole: &BTreeSet<&Key>,
+    going_on: &Apart<'_>,
+) -> State {
+    let mut state = towards.clone();
     if !whole.is_empty() {
-        withdraw(question, whole, &mut state);
+        withdraw(question.states, towards, whole, &mut state);
         put_back(question.states, whole, &mut state);
     }
     for (key, kept) in going_on {
@@ -39,11 +44,10 @@ pub(super) fn merge(question: &Question<'_>, whole: &BTreeSet<&Key>, going_on: &
 }
 
 /// Takes out the additions of held workloads.
-fn withdraw(question: &Question<'_>, held: &BTreeSet<&Key>, state: &mut State) {
-    let (states, step) = (question.states, question.step);
-    let after = PlaceOwners::of(step);
+fn withdraw(states: &Comparison<'_>, towards: &State, held: &BTreeSet<&Key>, state: &mut State) {
+    let after = PlaceOwners::of(towards);
     for key in held {
-        for (cluster, object) in after.places(key, step) {
+        for (cluster, object) in after.places(key, towards) {
             let path = path::of_object(object);
             let others = after.holders(cluster, &path);
             if others.iter().any(|other| !held.contains(other.key)) {

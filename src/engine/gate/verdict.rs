@@ -20,6 +20,8 @@ pub struct Verdict {
     pub prunable: Places,
     /// The state to publish.
     pub state: State,
+    /// The state that this leads to, when all waves are done. What is held stays in it, and what deadlines take as well.
+    pub end: State,
 }
 
 /// A workload that keeps its last good form.

@@ -127,6 +127,21 @@ impl Plan {
         count(self.changes())
     }
 
+    /// Returns the changes of some workloads and placements in some clusters. Files that no decision accounts for stay.
+    pub fn only(&self, is_wanted: impl Fn(&Key, &str) -> bool) -> Plan {
+        let mut plan = self.clone();
+        for (key, changes) in &mut plan.workloads {
+            changes.retain(|change| is_wanted(key, &change.cluster));
+        }
+        for (key, change) in &mut plan.placements {
+            change.lost.retain(|cluster| is_wanted(key, cluster));
+            change.gained.retain(|cluster| is_wanted(key, cluster));
+        }
+        plan.workloads.retain(|_, changes| !changes.is_empty());
+        plan.placements.retain(|_, change| !change.is_empty());
+        plan
+    }
+
     /// Returns the changes of one cluster.
     pub fn of_cluster(mut self, cluster: &str) -> Plan {
         for changes in self.workloads.values_mut().chain([&mut self.unaccounted]) {

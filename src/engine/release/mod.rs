@@ -27,6 +27,7 @@ mod measure;
 mod next_release;
 pub mod next_step;
 pub mod outlook;
+pub(crate) mod pins;
 mod places;
 pub mod policy;
 pub mod progressive;

@@ -25,6 +25,8 @@ pub struct Outlook {
     pub also: Vec<String>,
     /// The reason why nothing goes now.
     pub held: Option<Closed>,
+    /// The stages without any cluster.
+    pub empty: Vec<String>,
 }
 
 impl Outlook {
@@ -46,7 +48,12 @@ impl Outlook {
         if self.approvals > 0 {
             add(format!("waits for {}", counted(self.approvals, "approval")));
         }
-        self.also.iter().cloned().for_each(add);
+        self.also.iter().cloned().for_each(&mut add);
+        match self.empty.as_slice() {
+            [] => {}
+            [one] => add(format!("no cluster is in stage {one}")),
+            several => add(format!("no cluster is in the stages {}", several.join(", "))),
+        }
         text
     }
 }
@@ -204,6 +211,9 @@ fn by_stage(stages: &[Stage], labels: &ClusterLabels<'_>, picks: &[&Pick]) -> Ou
         stage.before.iter().for_each(&mut takes);
         // After the last stage nobody waits for its tasks.
         stage.after.iter().for_each(&mut takes);
+        if clusters.is_empty() {
+            outlook.empty.push(format!("`{}`", stage.name));
+        }
         outlook.waves += clusters.len().div_ceil(stage.at_a_time.at_a_time_of(clusters.len()));
         words.push(format!("stage `{}` ({})", stage.name, counted(clusters.len(), "cluster")));
     }

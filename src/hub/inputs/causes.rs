@@ -7,9 +7,11 @@ use std::sync::Arc;
 use super::error::InputError;
 use super::last_good::GoodForms;
 use super::{PassInputs, last_good};
-use berth_base::model::{ClusterStatus, Map, Shared, Timestamp};
+use berth_base::model::{ClusterStatus, Map, Pick, Shared, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};
-use berth_engine::causes::{Causes, Edits, Effects, InputChange, InputKind, Seen, Trials, reports, trace};
+use berth_engine::causes::{
+    Blame, Causes, Edits, Effects, How, InputChange, InputKind, Seen, Trials, reports, trace,
+};
 use berth_engine::load::{self, FileCache, History};
 use berth_engine::pipeline::{self, Built, Inputs, PipelineCache};
 use berth_engine::state::State;
@@ -18,7 +20,12 @@ use berth_git::{self as git, BlobIds, Repo};
 impl PassInputs {
     /// Finds the edits, reports or time behind each difference between the current state and the `next` one, which
     /// these inputs gave. There are none of a first state, and of one whose source is gone.
-    pub fn causes(&mut self, repo: &Repo, next: &State) -> Result<Causes, InputError> {
+    pub fn causes(
+        &mut self,
+        repo: &Repo,
+        next: &State,
+        shown: fn(&Built) -> State,
+    ) -> Result<Causes, InputError> {
         let Some(source) = self.published.filter(|source| repo.has_commit(*source)) else {
             return Ok(Causes::default());
         };
@@ -37,6 +44,7 @@ impl PassInputs {
             reports: BTreeMap::new(),
             time: None,
             last: None,
+            shown,
         };
         let causes = step.causes(then, &next.facts);
         let parsed = mem::take(&mut step.parsed);
@@ -67,6 +75,8 @@ struct Step<'i> {
     /// would read now.
     reports: BTreeMap<usize, (String, [ClusterStatus; 2])>,
     time: Option<(usize, Timestamp)>,
+    /// The state of a trial that is compared.
+    shown: fn(&Built) -> State,
     /// The last trial.
     last: Option<(BTreeSet<usize>, Vec<Seen>)>,
 }
@@ -93,7 +103,13 @@ impl Step<'_> {
         let n_edits = documents.iter().map(Vec::len).sum();
         documents.extend((n_edits..inputs.len()).map(|number| vec![number]));
         let n_effects = self.effects.len();
-        let traced = trace(self, &documents, n_effects)?;
+        let mut traced = trace(self, &documents, n_effects)?;
+        if is_under_way(&self.inputs.current) {
+            // What comes about without any of these inputs is of earlier ones, whatever one of them does alone.
+            let seen = self.without(&(0..inputs.len()).collect())?;
+            let earlier = traced.blames.iter_mut().zip(seen).filter(|(_, seen)| *seen == Seen::After);
+            earlier.for_each(|(blame, _)| *blame = Blame { changes: Vec::new(), how: How::Earlier });
+        }
         let effects = mem::take(&mut self.effects);
         Ok(Causes { inputs, by_effect: effects.each_with(traced.blames), asked: traced.asked })
     }
@@ -102,7 +118,7 @@ impl Step<'_> {
     fn find_reports(&mut self, inputs: &mut Vec<InputChange>) -> Result<(), InputError> {
         let all: BTreeSet<usize> = (0..inputs.len()).collect();
         let built = self.build_without(&all)?;
-        self.last = Some((all, self.effects.seen_in(&built.state)));
+        self.last = Some((all, self.effects.seen_in(&(self.shown)(&built))));
         let (was, is) = (&self.inputs.current.facts, built.state.facts);
         let clusters: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
         for cluster in clusters {
@@ -163,8 +179,16 @@ impl Trials for Step<'_> {
             return Ok(seen);
         }
         let built = self.build_without(taken_back)?;
-        Ok(self.effects.seen_in(&built.state))
+        Ok(self.effects.seen_in(&(self.shown)(&built)))
     }
+}
+
+/// Reports whether earlier inputs lead to more than the state has.
+fn is_under_way(current: &State) -> bool {
+    let waits = |pick: &Pick| pick.pending || pick.leaving || pick.held;
+    current.ledger.pending().next().is_some()
+        || current.releases.values().any(|releases| !releases.is_proven())
+        || current.decisions.values().any(|decision| decision.picks.iter().any(waits))
 }
 
 /// Hands the last good forms to loading. What a trial breaks has its form of before.

@@ -1,4 +1,4 @@
-//! Runs policy tests over a step: the fleet before it, and as it would be.
+//! Runs policy tests over a change: the fleet before it, and as it will be in the end.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl PassInputs {
             _ => Cow::Borrowed(&*built.fleet),
         };
         let before = pipeline::side(&before, &self.current);
-        judge(tests.iter().copied(), &before, &pipeline::side(&built.fleet, &built.state))
+        judge(tests.iter().copied(), &before, &pipeline::side(&built.fleet, &built.desired))
     }
 
     /// Reports whether tests look at the fleet before the change, which is to be read: for its clusters and labels,

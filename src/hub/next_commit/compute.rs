@@ -61,6 +61,8 @@ pub struct NextCommit {
     pub built: Built,
     /// The state to publish: the next state without the changes that the gate holds.
     pub state: State,
+    /// The state that this leads to, when all waves are done, with the records of the next one. What is held stays in it.
+    pub end: State,
     pub held: Vec<Held>,
     /// The deadlines that the change brings and that are not held.
     pub deadlines: Vec<Deadline>,
@@ -141,8 +143,10 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
     let states = Comparison::of(&inputs.current, &built.desired);
     let step = Unjudged { repo, given: &given, inputs: &inputs, built: &built, states: &states };
     let gated = step.ask_gate()?;
-    let Verdict { held, deadlines, mut state, .. } = gated.verdict;
+    let Verdict { held, deadlines, mut state, mut end, .. } = gated.verdict;
     state.take_format(&inputs.current, inputs.decision_format);
+    built.keep_pins(&mut end);
+    (end.format, end.releases, end.ledger) = (state.format, state.releases.clone(), state.ledger.clone());
     objects.update(&state.decisions);
     let plan = plan_of(&Comparison::of(&inputs.current, &state), &objects);
     let mut told = inputs.diagnostics.clone();
@@ -172,6 +176,7 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
         inputs,
         built,
         state,
+        end,
         held,
         deadlines,
         plan,
@@ -198,8 +203,8 @@ impl Unjudged<'_> {
             Outside::Recorded { trailers, .. } => Basis::of_trailers(trailers),
         };
         let (Some(basis), Some(rendered)) = (basis, given.current) else {
-            let state = without_gate(states.current, &built.state);
-            let verdict = Verdict { state, ..Verdict::default() };
+            let (state, end) = (without_gate(states.current, &built.state), built.desired.clone());
+            let verdict = Verdict { state, end, ..Verdict::default() };
             return Ok(Gated { verdict, ..Gated::default() });
         };
         let edit_alone = || inputs.edit_alone(&built.desired.facts, rendered.trailers.now);

@@ -115,6 +115,26 @@ pub fn point(
     Ok(())
 }
 
+/// Writes the tree of a commit that would follow `current` and hold this state.
+pub fn tree_of(repo: &Repo, current: Option<&CurrentState>, state: &State) -> Result<TreeId, PublishError> {
+    let mut writer = Writer::new(repo)?;
+    let entries = tree::write(&mut writer, current, state)?.entries;
+    root(&mut writer, repo, current, entries)
+}
+
+fn root(
+    writer: &mut Writer<'_>,
+    repo: &Repo,
+    current: Option<&CurrentState>,
+    mut entries: Vec<Entry>,
+) -> Result<TreeId, PublishError> {
+    if let Some(current) = current {
+        // People's own files in the branch stay unchanged.
+        entries.extend(repo.tree(current.tree)?.into_iter().filter(|entry| !owned::is_owned(entry)));
+    }
+    Ok(writer.tree(entries)?)
+}
+
 /// Writes the commit that would follow `current`, with all that it holds. Nothing points to it yet.
 pub fn draft(
     repo: &Repo,
@@ -126,12 +146,7 @@ pub fn draft(
     let mut writer = Writer::new(repo)?;
     let written = tree::write(&mut writer, current, next)?;
     let state_tree = owned::state_tree(&written.entries)?;
-    let mut root = written.entries;
-    if let Some(current) = current {
-        // People's own files in the branch stay unchanged.
-        root.extend(repo.tree(current.tree)?.into_iter().filter(|entry: &Entry| !owned::is_owned(entry)));
-    }
-    let root = writer.tree(root)?;
+    let root = root(&mut writer, repo, current, written.entries)?;
     if current.is_some_and(|current| current.tree == root) {
         return Ok(Published::Unchanged);
     }

@@ -36,7 +36,9 @@ mod tree;
 pub(crate) mod trusted_commits;
 
 pub use cluster_ref_cache::ClusterRefCache;
-pub use commit::{Committed, Published, Stamp, draft, point, refuse_empty, refuse_gone, refuse_rewritten};
+pub use commit::{
+    Committed, Published, Stamp, draft, point, refuse_empty, refuse_gone, refuse_rewritten, tree_of,
+};
 pub use differing::{DifferingCache, differing};
 pub use error::PublishError;
 pub use processed::{Processed, read_processed, write_processed};

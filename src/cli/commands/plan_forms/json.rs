@@ -22,6 +22,8 @@ use super::together::together_json;
 pub(crate) fn report_json(report: &PlanReport<'_>, reasons: &Reasons) -> Json {
     let mut form = plan_json(report.wanted);
     form["counts"] = counts_json(report.published.counts());
+    form["now"] = report.now.map_or(Json::Null, |now| counts_json(now.counts()));
+    form["earlier"] = counts_json(report.earlier.counts());
     let is_held = |key: &Key| report.held.iter().any(|held| held.key == *key && !held.goes_on);
     mark(&mut form["workloads"], report.wanted.workloads.keys(), |workload, key| {
         workload["held"] = json!(is_held(key));

@@ -132,9 +132,8 @@ fn tail(report: &PlanReport<'_>) -> String {
             let _ = write!(text, "\n{}", block("diff", &lines));
         }
     }
-    if !report.rollouts.is_empty() {
-        let lines = diff_lines(&rollouts::lines(report.rollouts), LISTED);
-        let _ = write!(text, "\n**{}**\n\n{}", rollouts::HEADING, block("diff", &lines));
+    for (heading, lines) in rollouts::parts(report.rollouts) {
+        let _ = write!(text, "\n**{heading}**\n\n{}", block("diff", &diff_lines(&lines, LISTED)));
     }
     if !report.deadlines.is_empty() {
         let lines = diff_lines(&report.deadline_lines(), LISTED);

@@ -9,6 +9,7 @@ pub(super) mod reasons;
 pub(crate) mod rollouts;
 mod sarif;
 mod text;
+mod title;
 pub(super) mod together;
 
 use std::fmt::Write as _;
@@ -20,7 +21,7 @@ use super::foresee::refusals_text;
 use super::together::Together;
 use super::ui::{Tone, Ui};
 use berth_base::diag::{Diagnostics, harmless_line};
-use berth_base::model::Fleet;
+use berth_base::model::{Fleet, Key};
 use berth_engine::causes::Causes;
 use berth_engine::consequences::cluster_words::ClusterWords;
 use berth_engine::consequences::folded::FoldedPlan;
@@ -38,8 +39,14 @@ const LATER: &str = "later, by deadlines of this change";
 pub(crate) struct PlanReport<'a> {
     /// The beginning and the change, in a few words.
     pub words: &'a str,
-    /// The changes that would be published.
+    /// The changes that come about in the end.
     pub published: &'a Plan,
+    /// Those of the first step. `None` where all has happened already.
+    pub now: Option<&'a Plan>,
+    /// The changes of earlier edits that are not in all clusters yet.
+    pub earlier: &'a Plan,
+    /// The workloads that keep their last good form, since their files are broken.
+    pub staying: &'a [Key],
     /// All changes, with those that are held: as a list, and folded.
     pub wanted: &'a Plan,
     pub folded: &'a FoldedPlan,
@@ -47,7 +54,7 @@ pub(crate) struct PlanReport<'a> {
     pub fleet: &'a Fleet,
     pub held: &'a [Held],
     pub deadlines: &'a [Deadline],
-    /// The rollouts that the change begins.
+    /// The rollouts that the change begins, or orders otherwise.
     pub rollouts: &'a [rollouts::Rollout],
     /// The reasons why `run` would publish nothing.
     pub refused: &'a [CommandError],
@@ -66,9 +73,9 @@ impl PlanReport<'_> {
         outline::deadline_lines(self.deadlines, &ClusterWords::of(self.fleet))
     }
 
-    /// One line: what is held, removed, changed and added.
+    /// Returns one line: faults, what is held, and where the change leads.
     pub fn title(&self) -> String {
-        outline::title(self.published.counts(), self.held.len(), self.fleet.clusters.len())
+        title::title(self)
     }
 
     /// The plan for a terminal, whole or as much as fits a screen.
@@ -101,9 +108,9 @@ impl PlanReport<'_> {
             let _ = writeln!(shown, "\n{}", ui.tint(&text::wrapped(&title, 0), Tone::Strong));
             policy::lines(self.policy).iter().for_each(|line| shown.push_str(&text::line_text(line, ui)));
         }
-        if !self.rollouts.is_empty() {
-            let _ = writeln!(shown, "\n{}", ui.tint(rollouts::HEADING, Tone::Strong));
-            rollouts::lines(self.rollouts).iter().for_each(|line| shown.push_str(&text::line_text(line, ui)));
+        for (heading, lines) in rollouts::parts(self.rollouts) {
+            let _ = writeln!(shown, "\n{}", ui.tint(heading, Tone::Strong));
+            lines.iter().for_each(|line| shown.push_str(&text::line_text(line, ui)));
         }
         if !self.deadlines.is_empty() {
             let _ = writeln!(shown, "\n{}", ui.tint(LATER, Tone::Strong));

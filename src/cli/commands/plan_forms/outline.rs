@@ -8,7 +8,7 @@ use berth_base::diag::harmless_line;
 use berth_base::model::Key;
 use berth_base::text::{counted, some_of};
 use berth_engine::causes::How;
-use berth_engine::consequences::cluster_words::{ClusterWords, listed};
+use berth_engine::consequences::cluster_words::ClusterWords;
 use berth_engine::consequences::field_changes::{FieldChange, HIDDEN};
 use berth_engine::consequences::folded::{
     Cause, Consequence, FoldedPlan, Move, ObjectDetail, ReplicaMove, Section,
@@ -135,7 +135,9 @@ impl Words<'_> {
     fn headings(&self) -> Vec<String> {
         let how = match self.section.how {
             None => return vec!["without a known cause".to_owned()],
-            Some(How::Earlier) => return vec!["earlier edits, which were held until now".to_owned()],
+            Some(How::Earlier) => {
+                return vec!["earlier edits, which were held or are still on their way".to_owned()];
+            }
             Some(How::Alone) => "",
             Some(How::Together) => "together, none alone is enough:",
             Some(How::Parts) => "each makes a part:",
@@ -349,25 +351,4 @@ fn shortened(text: &str, most: usize) -> String {
     }
     let start: String = text.chars().take(most - 1).collect();
     format!("{start}…")
-}
-
-/// The title of a plan: what is held, removed, changed and added.
-pub(super) fn title(counts: berth_engine::plan::Counts, held: usize, of: usize) -> String {
-    let numbers = [(counts.removed, "removed"), (counts.changed, "changed"), (counts.added, "added")];
-    let told = numbers.iter().filter(|(number, _)| *number > 0);
-    let told: Vec<String> = told
-        .enumerate()
-        .map(|(index, (number, word))| match index {
-            0 => format!("{} {word}", counted(*number, "object")),
-            _ => format!("{number} {word}"),
-        })
-        .collect();
-    let changes = match told.is_empty() {
-        true => "no changes".to_owned(),
-        false => format!("{} in {} of {of} clusters", listed(&told), counts.clusters),
-    };
-    match held {
-        0 => changes,
-        held => format!("{} held; {changes}", counted(held, "workload")),
-    }
 }

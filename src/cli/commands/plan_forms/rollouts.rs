@@ -1,57 +1,106 @@
-//! The rollouts that a change begins: a line for each workload, and a form for programs.
+//! The rollouts that a change begins or orders otherwise: a line for each workload, and a form for programs.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 
 use super::outline::{Line, Sign, line};
-use berth_base::model::{Key, Timestamp};
+use berth_base::model::rollout::Strategy;
+use berth_base::model::{Key, Timestamp, Workload};
+use berth_engine::causes::{Causes, InputKind};
 use berth_engine::pipeline::Built;
 use berth_engine::release::labels::ClusterLabels;
 use berth_engine::release::outlook::{Outlook, outlook};
 use berth_engine::release::policy::Orders;
 use berth_engine::state::State;
 
-/// The heading of the lines.
-pub(super) const HEADING: &str = "rollouts that this change begins";
+/// The headings of the lines.
+pub(super) const BEGUN: &str = "rollouts that this change begins";
+pub(super) const CONCERNED: &str = "workloads whose next rollout this change orders otherwise";
 
-/// A release that the change makes, and how it will roll.
+/// A workload's rollout that the change begins, or orders otherwise.
 #[derive(Clone, Debug)]
 pub(crate) struct Rollout {
     pub key: Key,
-    pub release: u64,
+    /// The release that the change makes. `None` where it only changes how the next one will roll.
+    pub release: Option<u64>,
     pub outlook: Outlook,
 }
 
-/// Returns the new releases. One that all its clusters have already is no rollout.
-pub(crate) fn begun(current: &State, built: &Built, now: Timestamp) -> Vec<Rollout> {
-    let is_new = |key: &Key| {
-        let (before, after) = (current.releases.get(key), built.state.releases.get(key));
-        after.is_some_and(|after| {
-            let before = before.map(|before| (before.current.number, before.current.begun));
-            !after.is_proven() && before != Some((after.current.number, after.current.begun))
-        })
+/// Returns the new releases, and the workloads whose strategies or policies are edited. A release that all its clusters
+/// have already is no rollout.
+pub(crate) fn of(current: &State, built: &Built, causes: &Causes, now: Timestamp) -> Vec<Rollout> {
+    let new_release = |key: &Key| {
+        let (before, after) = (current.releases.get(key), built.state.releases.get(key)?);
+        let before = before.map(|before| (before.current.number, before.current.begun));
+        let is_new = !after.is_proven() && before != Some((after.current.number, after.current.begun));
+        is_new.then_some(after.current.number)
     };
     let labels = ClusterLabels::of(&built.fleet, &built.state.facts);
-    let one = |key: &Key| {
-        let release = built.state.releases.get(key)?.current.number;
-        let outlook = outlook(&Orders::of(&built.fleet, key), &labels, &built.state.decisions, now)?;
+    let edits = Edits::of(causes);
+    let one = |workload: &Workload| {
+        let (key, orders) = (&workload.key, Orders::of(&built.fleet, &workload.key));
+        let release = new_release(key);
+        if release.is_none() && !edits.concern(workload, &orders) {
+            return None;
+        }
+        let outlook = outlook(&orders, &labels, &built.state.decisions, now)?;
         Some(Rollout { key: key.clone(), release, outlook })
     };
-    built.fleet.workloads.keys().filter(|key| is_new(key)).filter_map(one).collect()
+    built.fleet.workloads.values().filter_map(|workload| one(workload)).collect()
 }
 
-/// The lines of a plan.
-pub(super) fn lines(rollouts: &[Rollout]) -> Vec<Line> {
-    let one = |rollout: &Rollout| {
-        let sign = if rollout.outlook.held.is_some() { Sign::Attention } else { Sign::More };
-        line(sign, 0, format!("{}: {}", rollout.key, rollout.outlook.words()))
+/// The files that a change edits, and those of edits that change no cluster.
+struct Edits<'c> {
+    all: BTreeSet<&'c str>,
+    idle: BTreeSet<&'c str>,
+}
+
+impl<'c> Edits<'c> {
+    fn of(causes: &'c Causes) -> Edits<'c> {
+        let told: BTreeSet<usize> =
+            causes.by_effect.values().flat_map(|blame| &blame.changes).copied().collect();
+        let mut edits = Edits { all: BTreeSet::new(), idle: BTreeSet::new() };
+        for (index, input) in causes.inputs.iter().enumerate() {
+            let Some(at) = input.at.as_ref().filter(|_| input.kind == InputKind::Edit) else { continue };
+            edits.all.insert(&at.file);
+            if !told.contains(&index) {
+                edits.idle.insert(&at.file);
+            }
+        }
+        edits
+    }
+
+    /// Reports whether a policy of a workload is edited, or the strategy of its own.
+    fn concern(&self, workload: &Workload, orders: &Orders<'_>) -> bool {
+        let by_policy = orders.policies().iter().any(|policy| self.all.contains(&*policy.origin.file));
+        let has_strategy = || *orders.strategy() != Strategy::AtOnce;
+        by_policy || (self.idle.contains(&*workload.origin.file) && has_strategy())
+    }
+}
+
+/// The lines of a plan, below their headings.
+pub(super) fn parts(rollouts: &[Rollout]) -> Vec<(&'static str, Vec<Line>)> {
+    let lines = |begins: bool| {
+        let some = rollouts.iter().filter(|rollout| rollout.release.is_some() == begins);
+        some.map(told).collect::<Vec<_>>()
     };
-    rollouts.iter().map(one).collect()
+    let mut parts = vec![(BEGUN, lines(true)), (CONCERNED, lines(false))];
+    parts.retain(|(_, lines)| !lines.is_empty());
+    parts
+}
+
+fn told(rollout: &Rollout) -> Line {
+    let outlook = &rollout.outlook;
+    let is_odd = outlook.held.is_some() || !outlook.empty.is_empty();
+    let sign = if is_odd { Sign::Attention } else { Sign::More };
+    line(sign, 0, format!("{}: {}", rollout.key, outlook.words()))
 }
 
 /// The form for programs.
 pub(super) fn rollouts_json(rollouts: &[Rollout]) -> Json {
     let one = |rollout: &Rollout| {
-        let Outlook { pace, waves, seconds, approvals, also, held } = &rollout.outlook;
+        let Outlook { pace, waves, seconds, approvals, also, held, empty } = &rollout.outlook;
         let Key { kind, namespace, name, .. } = &rollout.key;
         let held = held.as_ref().map(
             |closed| json!({"reason": closed.reason, "until": closed.until.map(|until| until.to_string())}),
@@ -59,7 +108,7 @@ pub(super) fn rollouts_json(rollouts: &[Rollout]) -> Json {
         json!({
             "kind": kind, "namespace": namespace, "name": name, "release": rollout.release,
             "words": rollout.outlook.words(), "pace": pace, "waves": waves, "seconds": seconds,
-            "approvals": approvals, "also": also, "held": held,
+            "approvals": approvals, "also": also, "held": held, "emptyStages": empty,
         })
     };
     rollouts.iter().map(one).collect()

@@ -5,7 +5,6 @@ use serde_json::Value as Json;
 use crate::commands::exit::{CommandError, Exit};
 use crate::commands::plan_forms::{PlanReport, failure_markdown};
 use crate::commands::planned::{FailOn, Planned};
-use berth_base::text::counted;
 use berth_forge::State;
 
 /// The result of a review.
@@ -37,12 +36,9 @@ impl Findings {
             Exit::Held if planned.refused.is_empty() => State::Pending,
             _ => State::Failure,
         };
-        let policy = planned.step.policy.diagnostics();
-        let errors = planned.diagnostics.errors().chain(policy.errors()).count();
-        let title = match (planned.refused.is_empty(), errors) {
-            (false, _) => format!("`berth run` would refuse it; {}", report.title()),
-            (true, 0) => report.title(),
-            (true, errors) => format!("{}; {}", counted(errors, "error"), report.title()),
+        let title = match planned.refused.is_empty() {
+            false => format!("`berth run` would refuse it; {}", report.title()),
+            true => report.title(),
         };
         let lines = Lines {
             workflow_commands: report.workflow_commands(),

@@ -1,4 +1,4 @@
-//! One preview: the commit that shows what merging a branch would publish.
+//! One preview: the commit that shows where merging a branch leads, when all waves are done.
 //!
 //! It is a commit for people, on top of the state that it begins with. It has none of a publication's trailers and no
 //! signature, so nobody can pass it off as a state.
@@ -8,9 +8,10 @@ use std::fmt::Write as _;
 use crate::daemon::{PassError, Settings};
 use crate::inputs::{BuildCache, Reports};
 use crate::next_commit::{self, NextCommit, NextCommitError, StepInputs};
-use crate::publish::{CurrentState, Processed, Published, Summary};
+use crate::publish::{self, CurrentState, Processed, Summary};
 use berth_base::model::Timestamp;
 use berth_base::text::{counted, some_of};
+use berth_engine::plan::plan;
 use berth_git::protocol::trailers::one_line;
 use berth_git::{CommitId, Identity, Merged, Repo, TreeId, Writer};
 
@@ -42,7 +43,8 @@ pub(super) fn draft(
         Merged::Contained(source) | Merged::Merge(source) => {
             match rehearse(repo, settings, base, (onto.name, source), clock) {
                 Ok((next, refusals)) => {
-                    (tree_after(repo, &next)?.or(before), story(&next, before.is_none(), &refusals))
+                    let tree = publish::tree_of(repo, base.current.as_ref(), &next.end)?;
+                    (Some(tree), story(&next, (before.is_none(), before != Some(tree)), &refusals))
                 }
                 // A fault of the repository is not one of the branch.
                 Err(error) if error.git().is_some() => return Err(error.into()),
@@ -102,25 +104,18 @@ fn rehearse(
     next_commit::rehearse(repo, start)
 }
 
-/// The tree of a step's commit; `None` where the step changes nothing.
-fn tree_after(repo: &Repo, next: &NextCommit) -> Result<Option<TreeId>, PassError> {
-    match &next.drafted {
-        Published::Committed(committed) => Ok(Some(repo.commit(committed.commit)?.tree)),
-        Published::Unchanged => Ok(None),
-    }
-}
-
-/// Says what the merge would do, as the message of a publication does.
-fn story(next: &NextCommit, is_first: bool, refusals: &[NextCommitError]) -> String {
+/// Says what the merge leads to, as the message of a publication does.
+fn story(next: &NextCommit, (is_first, changes): (bool, bool), refusals: &[NextCommitError]) -> String {
     let mut out = String::new();
     for refusal in refusals {
         let _ = writeln!(out, "berth run would publish nothing: {}\n", one_line(&refusal.to_string()));
     }
+    let leads_to = plan(&next.inputs.current, &next.end);
     let summary =
-        Summary::of(&next.plan, is_first).with_rollouts(&next.rollout_steps).with_problems(&next.diagnostics);
-    match &next.drafted {
-        Published::Unchanged => out.push_str(&format!("Nothing would change.\n{}", summary.problems_text())),
-        Published::Committed(_) => out.push_str(&summary.text()),
+        Summary::of(&leads_to, is_first).with_rollouts(&next.rollout_steps).with_problems(&next.diagnostics);
+    match changes {
+        false => out.push_str(&format!("Nothing would change.\n{}", summary.problems_text())),
+        true => out.push_str(&summary.text()),
     }
     if !next.held.is_empty() {
         let _ = writeln!(out, "\nheld for approval: {}", counted(next.held.len(), "workload"));

@@ -381,7 +381,13 @@ impl Fleet {
         self.relabelled.clear();
         // KubeFleet counts the clusters that a placement names, there or not.
         let Fleet { works, clusters, .. } = self;
-        works.values_mut().for_each(|work| work.clusters.retain(|cluster| clusters.contains(cluster)));
+        for work in works.values_mut() {
+            work.clusters.retain(|cluster| clusters.contains(cluster));
+            // A placement that names none is refused.
+            if work.dialect == Dialect::KubeFleet && work.clusters.is_empty() {
+                work.clusters.clone_from(clusters);
+            }
+        }
     }
 }
 
