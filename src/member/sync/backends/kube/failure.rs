@@ -1,7 +1,9 @@
 //! A failed request → its meaning for the object, and a sentence for people.
 //!
-//! A server's message may quote an object. For Secrets only the reason and the fields are kept.
+//! A server, or a webhook that it asks, may quote an object in all that it writes. Of a refused Secret only the code is told,
+//! and the kind of the refusal where it is one of Kubernetes' own.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::time::Duration;
 
@@ -14,6 +16,33 @@ use berth_base::model::annotation::ON_CONFLICT;
 
 /// The start of a server's message about a manifest that does not fit its kind.
 const MISFIT_START: &str = "failed to create typed patch object";
+
+/// The kinds of refusals that Kubernetes has. A webhook may write any text in their place.
+const REASONS: [&str; 19] = [
+    "AlreadyExists",
+    "BadRequest",
+    "Conflict",
+    "Expired",
+    "Forbidden",
+    "Gone",
+    "InternalError",
+    "Invalid",
+    "MethodNotAllowed",
+    "NotAcceptable",
+    "NotFound",
+    "RequestEntityTooLarge",
+    "ServerTimeout",
+    "ServiceUnavailable",
+    "StorageReadError",
+    "Timeout",
+    "TooManyRequests",
+    "Unauthorized",
+    "UnsupportedMediaType",
+];
+
+/// The fields of a Secret that may be named.
+const SECRET_FIELDS: [&str; 7] =
+    ["apiVersion", "data", "immutable", "kind", "metadata", "stringData", "type"];
 
 /// The pause before such an object is tried again: its kind may be defined anew, though that is rare.
 const MISFIT_PAUSE: Duration = Duration::from_secs(300);
@@ -77,10 +106,10 @@ impl Failure {
     pub(crate) fn of_answer(error: &kube::Error) -> Failure {
         match error {
             kube::Error::Api(status) => Failure::refused(status.code, (**status).clone(), None),
-            kube::Error::SerdeError(error) => Failure::Rule(format!(
-                "invalid response from the server: \
-                {error}"
-            )),
+            // The error may quote the answer, so only its place is told.
+            kube::Error::SerdeError(error) => {
+                Failure::Rule(format!("invalid response from the server at byte {}", error.column()))
+            }
             error => Failure::of(error),
         }
     }
@@ -182,15 +211,12 @@ impl Failure {
             Failure::Unreachable(why) => format!("the API server cannot be reached: {why}"),
             Failure::Refused(refusal) if self.is_misfit() => misfit_words(&refusal.message, is_secret),
             Failure::Refused(refusal) if is_secret => {
-                let fields: Vec<&str> = refusal
-                    .causes
-                    .iter()
-                    .map(|cause| cause.field.as_str())
-                    .filter(|it| !it.is_empty())
-                    .collect();
+                let fields = secret_fields(refusal.causes.iter().map(|cause| cause.field.as_str()));
                 let of =
                     if fields.is_empty() { String::new() } else { format!(", for {}", fields.join(", ")) };
-                format!("the API server refuses it: {} ({}){of}", refusal.reason, refusal.code)
+                let known = REASONS.into_iter().find(|reason| *reason == refusal.reason);
+                let reason = known.unwrap_or("for a reason that is not shown");
+                format!("the API server refuses it: {reason} ({}){of}", refusal.code)
             }
             Failure::Refused(refusal) => {
                 let said = if refusal.message.is_empty() { &refusal.reason } else { &refusal.message };
@@ -211,14 +237,19 @@ fn misfit_words(message: &str, is_secret: bool) -> String {
     let hint = "correct the manifest: berth rarely retries it until it changes";
     let fields = || {
         let is_field = |word: &&str| word.starts_with('.') && word.ends_with(':');
-        let bare = |word: &str| {
-            let word = word.trim_end_matches(':');
-            format!("`{}`", word.split('[').next().unwrap_or_default())
-        };
-        faults.split_whitespace().filter(is_field).map(bare).collect::<Vec<_>>().join(", ")
+        let fields = secret_fields(faults.split_whitespace().filter(is_field));
+        fields.into_iter().map(|field| format!("`.{field}`")).collect::<Vec<_>>().join(", ")
     };
     let faults = if is_secret { fields() } else { faults.to_owned() };
     format!("the API server refuses it: the manifest does not match its kind: {faults}; {hint}")
+}
+
+/// Returns the fields of a Secret to which these paths lead. A path below may hold anything.
+fn secret_fields<'p>(paths: impl Iterator<Item = &'p str>) -> Vec<&'static str> {
+    let first =
+        |path: &'p str| path.trim_start_matches('.').split(['.', '[', ':']).next().unwrap_or_default();
+    let named: BTreeSet<&str> = paths.map(first).collect();
+    SECRET_FIELDS.into_iter().filter(|field| named.contains(field)).collect()
 }
 
 /// Describes conflicts that the object's annotations do not settle.
@@ -240,4 +271,43 @@ pub fn quoted(names: &[&str]) -> String {
     names.sort_unstable();
     names.dedup();
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_others_wrote_of_a_refused_secret_is_told() {
+        let quoted = "hunter2";
+        let answers = [
+            format!(r#"{{"code": 403, "reason": "{quoted}", "message": "{quoted}"}}"#),
+            format!(
+                r#"{{"code": 422, "reason": "Invalid", "message": "{quoted}", "details":
+                   {{"causes": [{{"field": "{quoted}"}}, {{"field": "data.{quoted}", "message": "{quoted}"}}]}}}}"#
+            ),
+            format!(
+                r#"{{"code": 500, "message": "{MISFIT_START} (shop/web): errors: .{quoted}: .data.{quoted}: "}}"#
+            ),
+        ];
+        let told = answers.map(|answer| {
+            let code = serde_json::from_str::<serde_json::Value>(&answer).expect("JSON")["code"].as_u64();
+            let failure = Failure::from_answer(code.expect("a code") as u16, answer.as_bytes(), None);
+            assert!(failure.words(false).contains(quoted));
+            failure.words(true)
+        });
+        assert!(told.iter().all(|told| !told.contains(quoted)), "{told:?}");
+        assert_eq!(told[1], "the API server refuses it: Invalid (422), for data");
+        assert!(
+            told[0].ends_with("for a reason that is not shown (403)") && told[2].contains("`.data`"),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_read_is_not_quoted() {
+        let error = serde_json::from_str::<u64>(r#""hunter2""#).expect_err("it is a text");
+        let words = Failure::of_answer(&kube::Error::SerdeError(error)).words(false);
+        assert!(!words.contains("hunter2"), "{words}");
+    }
 }

@@ -16,7 +16,7 @@ use super::super::compare::uid_of;
 use super::super::failure::Failure;
 use super::cached_object::{CachedObject, version_of};
 use super::kind_scope::KindScope;
-use super::shared::Shared;
+use super::shared::{Shared, lock};
 use berth_base::backoff::{Backoff, chance};
 use berth_base::model::ObjectId;
 
@@ -119,6 +119,15 @@ impl KindWatch {
             }
             loop {
                 match self.list().await {
+                    // What was seen after a point to which the server has gone back, never happened: all of it is
+                    // forgotten, and listed once more.
+                    Ok(version) if is_older(&version, &from) => {
+                        from = version;
+                        self.shared.cache().forget(|id| self.scope.holds(id));
+                        lock(&self.shared.record).take();
+                        self.shared.request_sync();
+                        continue;
+                    }
                     Ok(version) => {
                         from = version;
                         self.shared.fault(&self.scope, None);
@@ -181,7 +190,12 @@ impl KindWatch {
     fn hear(&self, event: WatchEvent<Json>, from: &mut String) -> Result<(), WatchEnd> {
         let object = match event {
             WatchEvent::Bookmark(bookmark) => {
-                *from = bookmark.metadata.resource_version;
+                let version = bookmark.metadata.resource_version;
+                // A restored server has gone back to before what it told.
+                if is_older(&version, from) {
+                    return Err(WatchEnd::Lost);
+                }
+                *from = version;
                 return Ok(());
             }
             WatchEvent::Error(status) if status.code == 410 => return Err(WatchEnd::Lost),
@@ -224,6 +238,12 @@ fn note_version(object: &Json, from: &mut String) {
     if let Some(version) = object.pointer("/metadata/resourceVersion").and_then(Json::as_str) {
         version.clone_into(from);
     }
+}
+
+/// Reports whether a version is one of before another.
+fn is_older(version: &str, other: &str) -> bool {
+    let [version, other] = [version, other].map(|version| version.parse::<u64>().ok());
+    version.zip(other).is_some_and(|(version, other)| version < other)
 }
 
 /// Returns the pause after failures; a watch that closes without one is begun again after the shortest.

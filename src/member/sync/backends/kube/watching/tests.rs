@@ -176,6 +176,21 @@ fn a_watch_goes_on_from_its_last_bookmark_and_a_forgotten_version_is_listed_anew
 }
 
 #[test]
+fn what_a_restored_server_no_longer_knows_is_forgotten() {
+    let restored = || list(40, &[object("a", 30), object("b", 6)]);
+    let server = Server::start(
+        vec![list(100, &[object("a", 90), object("c", 80)]), restored()],
+        vec![(vec![bookmark(35)], true)],
+        LONG,
+    );
+    server.until("it is listed anew", |it| it.names() == ["a", "b"]);
+    server.until("it is watched from there", |it| it.asked().contains(&"40".to_owned()));
+    assert_eq!(server.asked(), ["list", "100", "list", "list", "40"]);
+    let version = server.feed.shared.cache().entries().next().and_then(|(_, entry)| entry.version);
+    assert_eq!(version, Some(30));
+}
+
+#[test]
 fn silence_counts_as_being_cut_off() {
     let server = Server::start(
         vec![list(10, &[object("a", 5), object("b", 6)]), list(30, &[object("b", 6), object("c", 28)])],
