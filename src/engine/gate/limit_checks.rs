@@ -71,11 +71,13 @@ fn clusters(case: &Case<'_>, key: &Key, losses: &Losses) -> Option<Why> {
     let (mut has, mut paths) = (BTreeMap::<String, usize>::new(), BTreeSet::new());
     for (cluster, object) in losses::places_of(&question.states.owners, key, current) {
         let place = (cluster.to_owned(), object);
-        if current.ledger.is_handed_over(&place) && !losses.0.contains_key(&place) {
+        let hands_over = current.ledger.owners.get(&place);
+        let hands_over = hands_over.is_some_and(|owner| owner.is_handed_over && owner.workload == *key);
+        if hands_over && !losses.0.contains_key(&place) {
             continue;
         }
         let path = path::of_object(&place.1);
-        let heirs = case.heirs.holders(cluster, &path);
+        let heirs = case.heirs.holders(&place.0, &path);
         let is_taken_over = !heirs.is_empty() && heirs.iter().all(|heir| heir.key != key);
         paths.insert(path);
         if !exempt(&place) {
@@ -197,7 +199,7 @@ fn still(question: &Question<'_>, lost: &ByWorkload, reasons: &mut Reasons) {
     for (key, losses) in lost {
         let now: BTreeSet<&Place> =
             losses.0.iter().filter(|(_, loss)| is_held_edit(loss)).map(|(place, _)| place).collect();
-        let is_same = || now.iter().all(was_held) && before.get(key).is_none_or(|one| one.is_subset(&now));
+        let is_same = || now.iter().all(was_held) && before.get(key).is_some_and(|one| one.is_subset(&now));
         if !now.is_empty() && is_same() {
             let why = reasons.entry(key.clone()).or_default();
             if why.is_empty() {

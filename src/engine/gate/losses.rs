@@ -109,8 +109,8 @@ fn passed_deadlines<'q>(question: &Question<'q>) -> BTreeMap<(&'q str, &'q Key),
 pub(super) fn in_the_end(states: &Comparison<'_>) -> Vec<(Place, Key)> {
     let mut lost = Vec::new();
     for file in states.removed() {
-        for owner in states.owners.holders(file.cluster, file.path) {
-            lost.push(((file.cluster.to_owned(), owner.object.clone()), owner.key.clone()));
+        for loser in states.owners.losers(file.cluster, file.path) {
+            lost.push(((file.cluster.to_owned(), loser.object.clone()), loser.key.clone()));
         }
     }
     for change in states.current.decisions.changes(&states.next.decisions) {
@@ -158,14 +158,14 @@ pub(super) fn has(state: &State, (cluster, object): &Place) -> bool {
     has_copy() || is_named()
 }
 
-/// Returns the places of a workload or of a decision's consumers.
+/// Returns the places of a workload, with those that wait for it, or of a decision's consumers.
 pub(super) fn places_of<'a>(
     owners: &PlaceOwners<'a>,
     key: &Key,
     state: &'a State,
 ) -> Vec<(&'a str, ObjectId)> {
-    let mut places: Vec<(&str, ObjectId)> =
-        owners.places(key, state).into_iter().map(|(cluster, object)| (cluster, object.clone())).collect();
+    let all = owners.places(key, state).into_iter().chain(owners.awaited(key));
+    let mut places: Vec<(&str, ObjectId)> = all.map(|(cluster, object)| (cluster, object.clone())).collect();
     if let Some(decision) = state.decisions.get(key).filter(|decision| is_consumed(decision)) {
         places.extend(decision.picked().map(|pick| (&*pick.cluster, object_of(key))));
     }

@@ -215,9 +215,9 @@ impl<'j> Judged<'j> {
                     let since = if loss.stage == Stage::Held { self.question.now } else { loss.since };
                     Loss { stage: Stage::Permitted, exempt, since, ..loss.clone() }
                 });
-                // A place that several workloads share is held with any of them.
+                // A place that several workloads share is held with any of them, which owns the loss then.
                 if is_held {
-                    *entry = Loss { exempt: false, ..loss.clone() };
+                    *entry = Loss { owner: key.clone(), exempt: false, ..loss.clone() };
                 }
             }
         }

@@ -74,7 +74,8 @@ fn put_back(states: &Comparison<'_>, held: &BTreeSet<&Key>, state: &mut State) {
             Some(releases) => state.releases.insert((*key).clone(), releases.clone()),
             None => state.releases.remove(*key),
         };
-        for (cluster, object) in states.owners.places(key, states.current) {
+        let awaited = states.owners.awaited(key).into_iter();
+        for (cluster, object) in awaited.chain(states.owners.places(key, states.current)) {
             put_copy_back(states, cluster, &path::of_object(object), state);
         }
     }

@@ -124,6 +124,29 @@ impl<'a> PlaceOwners<'a> {
         holders.into_iter().map(|claim| Owner { key: &claim.decision.key, object: claim.object }).collect()
     }
 
+    /// Returns the workloads that lose something with a copy: its owners and, where it waits to be handed over, those that
+    /// take the object over.
+    pub fn losers(&self, cluster: &str, path: &str) -> Vec<Owner<'a>> {
+        let mut losers = self.holders(cluster, path);
+        if let Some((_, owner)) = self.recorded_in(cluster, path).filter(|(_, owner)| owner.is_handed_over) {
+            let claims = self.claims(path).filter(|claim| claim.decision.has(cluster));
+            let heirs = claims.map(|claim| Owner { key: &claim.decision.key, object: claim.object });
+            losers.extend(heirs.filter(|heir| *heir.key != owner.workload));
+        }
+        losers
+    }
+
+    /// Returns the places whose copies wait for a workload to take them over.
+    pub fn awaited(&self, key: &Key) -> Vec<(&'a str, &'a ObjectId)> {
+        let Some(decision) = self.decisions.get(key) else { return Vec::new() };
+        let recorded =
+            decision.objects.iter().filter_map(|object| self.recorded.get(&path::of_object(object)));
+        let waiting = recorded.flatten().filter(|(cluster, (_, owner))| {
+            owner.is_handed_over && owner.workload != *key && decision.has(cluster)
+        });
+        waiting.map(|(cluster, (object, _))| (*cluster, *object)).collect()
+    }
+
     /// Returns the owners that the ledger has for an object, by cluster.
     pub fn recorded(&self, path: &str) -> BTreeMap<&'a str, Owner<'a>> {
         let recorded = self.recorded.get(path).into_iter().flatten();

@@ -140,11 +140,6 @@ impl Ledger {
         keep_last(&mut self.used, MOST_USED, |seq| *seq);
     }
 
-    /// Reports whether the copy at a place only waits for the workload that takes the object over.
-    pub fn is_handed_over(&self, place: &Place) -> bool {
-        self.owners.get(place).is_some_and(|owner| owner.is_handed_over)
-    }
-
     pub fn is_empty(&self) -> bool {
         *self == Ledger::default()
     }

@@ -68,6 +68,18 @@ fn an_object_that_moves_keeps_its_copy_until_the_turn_of_its_heir() {
 }
 
 #[test]
+fn an_heir_that_is_deleted_before_its_turn_takes_nothing_with_it() {
+    let other: [(&str, &[(&str, u8)], &[&str]); 1] = [("other", &[("ConfigMap other", 1)], &NINE)];
+    let with = |name| state(&NINE, &[(name, MAP, &NINE), other[0]]);
+    let mut case = Case::of(with("web"), with("heir"));
+    case.step = Some(State { folders: state(&NINE, &other).folders, ..with("heir") });
+    case.publish();
+    (case.next, case.step) = (state(&NINE, &other), None);
+    let all = Why::Clusters { lost: 9, of: 9, lately: 0 };
+    assert_eq!(case.held(), [("heir".to_owned(), all.clone()), ("web".to_owned(), all)]);
+}
+
+#[test]
 fn a_workload_that_comes_back_before_it_has_handed_over_keeps_its_copies() {
     let mut case = Case::of(on(&NINE), state(&NINE, &[("heir", MAP, &NINE)]));
     case.step = Some(state(&NINE, &[("heir", MAP, &[])]));
