@@ -2,7 +2,7 @@
 //!
 //! `<host>_<place>_<pid>-<start>`: the place is a digest of the process table (this boot, this PID namespace), so
 //! that a number is looked up only where it has a meaning. Elsewhere, and without `/proc`, no holder ever counts
-//! as dead.
+//! as dead, nor does one whose process is hidden from this one: it has ended only on evidence.
 
 use std::fs;
 
@@ -31,7 +31,12 @@ pub fn has_ended(holder: &str) -> bool {
     };
     let Some((pid, start)) = process.split_once('-') else { return false };
     let (Ok(pid), Some(here)) = (pid.parse::<u32>(), place()) else { return false };
-    there == here && start_of(pid).as_deref() != Some(start)
+    there == here
+        && match stat_of(pid) {
+            Some(stat) => start_in(&stat) != Some(start),
+            // `/proc` may hide the processes of others.
+            None => !exists(pid),
+        }
 }
 
 fn place() -> Option<String> {
@@ -41,14 +46,35 @@ fn place() -> Option<String> {
     Some(hex(&digest[..6]))
 }
 
-/// Returns the start of a process, in ticks since the boot. `None` if it has ended, or only waits to be reaped.
+/// Returns the start of a process, in ticks since the boot. `None` if it has ended, only waits to be reaped, or is hidden.
 fn start_of(pid: u32) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    start_in(&stat_of(pid)?).map(str::to_owned)
+}
+
+fn stat_of(pid: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/stat")).ok()
+}
+
+/// Returns the start of a process that has not ended.
+fn start_in(stat: &str) -> Option<&str> {
     // The process name, in brackets, may hold anything.
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split(' ');
     let state = fields.next().filter(|state| !["Z", "X"].contains(state));
-    state.and(fields.nth(18)).map(str::to_owned)
+    state.and(fields.nth(18))
+}
+
+/// Reports whether there is such a process, whoever may look at it.
+#[cfg(unix)]
+fn exists(pid: u32) -> bool {
+    use rustix::process::{Pid, test_kill_process};
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+}
+
+#[cfg(not(unix))]
+fn exists(_: u32) -> bool {
+    true
 }
 
 #[cfg(test)]
@@ -69,6 +95,13 @@ mod tests {
                 "a number used again"
             );
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_process_exists_whether_it_may_be_looked_at_or_not() {
+        assert!(exists(1) && exists(std::process::id()));
+        assert!(!exists(999_999_999) && !exists(u32::MAX));
     }
 
     #[cfg(unix)]

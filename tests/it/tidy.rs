@@ -196,7 +196,7 @@ const CONFINED: &[(&str, &[&str])] = &[
         ],
     ),
     ("k8s_openapi", &["member/cluster_events", "member/live", "member/sync/backends/kube", "cli/slips"]),
-    ("rustix::", &["git/transport"]),
+    ("rustix::", &["git/transport", "lease"]),
     ("landlock::", &["git/transport"]),
     ("libc::", &["git/transport"]),
     ("seccompiler::", &["git/transport"]),
