@@ -1,17 +1,23 @@
 //! Kubernetes quantities, compared by value: `4000m` is `4`, `4096Mi` is `4Gi`.
 //!
 //! A value is held in billionths, which is the finest step Kubernetes keeps; a finer value is
-//! rounded up, as it does. What does not fit is no quantity: 10^29 whole units do.
+//! rounded up, as it does. What does not fit is no quantity: 10^29 whole units do. Kubernetes keeps a text of few digits as a
+//! whole number with an exponent, and any other as a decimal, which it caps at 2^63−1.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
 const NANOS: i128 = 1_000_000_000;
 
+/// The largest decimal.
+const MOST: i128 = i64::MAX as i128 * NANOS;
+
 /// An amount, in billionths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     nanos: i128,
+    is_decimal: bool,
 }
 
 /// The text is no quantity.
@@ -38,12 +44,42 @@ impl Quantity {
     }
 
     pub fn from_nanos(nanos: i128) -> Quantity {
-        Quantity { nanos }
+        Quantity { nanos, is_decimal: false }
+    }
+
+    /// The same amount, kept as a decimal.
+    pub fn decimal(self) -> Quantity {
+        Quantity { is_decimal: true, ..self }
+    }
+
+    /// Reports whether Kubernetes keeps the amount as a decimal, and so calls it no whole number whatever it is.
+    pub fn is_decimal(self) -> bool {
+        self.is_decimal
     }
 
     /// The amount in billionths.
     pub fn nanos(self) -> i128 {
         self.nanos
+    }
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Quantity) -> bool {
+        self.nanos == other.nanos
+    }
+}
+
+impl Eq for Quantity {}
+
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Quantity) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Quantity {
+    fn cmp(&self, other: &Quantity) -> Ordering {
+        self.nanos.cmp(&other.nanos)
     }
 }
 
@@ -66,7 +102,9 @@ impl FromStr for Quantity {
                 scaled(grown, 9 - scale)?
             }
         };
-        Ok(Quantity { nanos: if negative { -nanos } else { nanos } })
+        let is_decimal = short(text).is_none();
+        let nanos = if is_decimal { nanos.min(MOST) } else { nanos };
+        Ok(Quantity { nanos: if negative { -nanos } else { nanos }, is_decimal })
     }
 }
 
@@ -85,7 +123,7 @@ impl fmt::Display for Quantity {
 /// The form in which Kubernetes writes a quantity: `4000m` as `4`, `1.5Gi` as `1536Mi`, `0.5` as `500m`.
 /// Other text is given back unchanged.
 pub fn canonical(text: &str) -> String {
-    let Ok(Quantity { nanos }) = text.parse() else { return text.to_owned() };
+    let Ok(Quantity { nanos, .. }) = text.parse() else { return text.to_owned() };
     let suffix = parts(text).suffix;
     let is_binary = suffix.ends_with('i');
     if is_canonical(text) {
@@ -327,7 +365,8 @@ mod tests {
             ("16Gi", 17_179_869_184.0),
             ("131900456Ki", 131_900_456.0 * 1024.0),
             ("1.5Gi", 1_610_612_736_000_000_000.0 * 1e-9),
-            ("123456789012345678901", 123_456_789_012_345_678_901_000_000_000.0 * 1e-9),
+            ("1234567890123456789", 1_234_567_890_123_456_789_000_000_000.0 * 1e-9),
+            ("123456789012345678901", 9_223_372_036_854_775_807.0),
             ("0", 0.0),
         ] {
             assert_eq!(Quantity::approximate(text), Some(number), "{text}");

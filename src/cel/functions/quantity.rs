@@ -32,16 +32,16 @@ pub(super) const FUNCTIONS: &[Function] = &[
         _ => Ok(Value::Double(0.0)),
     }),
     Function::method("add", &[Type::Quantity, Type::Quantity], Type::Quantity, |_, values| {
-        sum(nanos(&values[0]), nanos(&values[1]))
+        sum(nanos(&values[0]), nanos(&values[1]), values)
     }),
     Function::method("add", &[Type::Quantity, Int], Type::Quantity, |_, values| {
-        sum(nanos(&values[0]), i128::from(whole_of(&values[1])) * NANOS)
+        sum(nanos(&values[0]), i128::from(whole_of(&values[1])) * NANOS, values)
     }),
     Function::method("sub", &[Type::Quantity, Type::Quantity], Type::Quantity, |_, values| {
-        sum(nanos(&values[0]), nanos(&values[1]).saturating_neg())
+        sum(nanos(&values[0]), nanos(&values[1]).saturating_neg(), values)
     }),
     Function::method("sub", &[Type::Quantity, Int], Type::Quantity, |_, values| {
-        sum(nanos(&values[0]), -i128::from(whole_of(&values[1])) * NANOS)
+        sum(nanos(&values[0]), -i128::from(whole_of(&values[1])) * NANOS, values)
     }),
     Function::method("isLessThan", &[Type::Quantity, Type::Quantity], Bool, |_, values| {
         Ok(Value::Bool(nanos(&values[0]) < nanos(&values[1])))
@@ -61,12 +61,18 @@ fn nanos(value: &Value) -> i128 {
     }
 }
 
-fn integer(value: &Value) -> Option<i64> {
-    let nanos = nanos(value);
-    (nanos % NANOS == 0).then(|| i64::try_from(nanos / NANOS).ok()).flatten()
+fn is_decimal(value: &Value) -> bool {
+    matches!(value, Value::Quantity(quantity) if quantity.is_decimal())
 }
 
-fn sum(a: i128, b: i128) -> Answer {
-    let sum = a.checked_add(b).map(|nanos| Value::Quantity(model::Quantity::from_nanos(nanos)));
-    sum.ok_or_else(|| "the result is too large for a quantity".to_owned())
+fn integer(value: &Value) -> Option<i64> {
+    let nanos = nanos(value);
+    (nanos % NANOS == 0 && !is_decimal(value)).then(|| i64::try_from(nanos / NANOS).ok()).flatten()
+}
+
+/// Adds two amounts. What is added to a decimal is one.
+fn sum(a: i128, b: i128, of: &[Value]) -> Answer {
+    let sum = a.checked_add(b).ok_or_else(|| "the result is too large for a quantity".to_owned())?;
+    let sum = model::Quantity::from_nanos(sum);
+    Ok(Value::Quantity(if of.iter().any(is_decimal) { sum.decimal() } else { sum }))
 }

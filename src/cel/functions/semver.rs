@@ -1,4 +1,4 @@
-//! Semantic versions, as Kubernetes reads them: strictly, or with `v` and missing parts if asked to.
+//! Semantic versions, as Open Cluster Management reads them: strictly.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -9,9 +9,7 @@ use crate::value::{Semver, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::global("semver", &[Text], Type::Semver, |_, values| read(values)),
-    Function::global("semver", &[Text, Bool], Type::Semver, |_, values| read(values)),
     Function::global("isSemver", &[Text], Bool, |_, values| Ok(Value::Bool(read(values).is_ok()))),
-    Function::global("isSemver", &[Text, Bool], Bool, |_, values| Ok(Value::Bool(read(values).is_ok()))),
     Function::method("major", &[Type::Semver], Int, |_, values| part(values, 0)),
     Function::method("minor", &[Type::Semver], Int, |_, values| part(values, 1)),
     Function::method("patch", &[Type::Semver], Int, |_, values| part(values, 2)),
@@ -28,8 +26,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 fn read(values: &[Value]) -> Result<Value, String> {
     let text = text_of(&values[0]);
-    let lenient = matches!(values.get(1), Some(Value::Bool(true)));
-    Semver::read(text, lenient)
+    Semver::read(text)
         .map(|version| Value::Semver(Arc::new(version)))
         .ok_or_else(|| format!("`{text}` is no semantic version"))
 }

@@ -69,9 +69,6 @@ fn semantic_versions_compare_as_kubernetes_has_it() {
         "semver('1.2.3+b1') == semver('1.2.3+b2') && semver('2.0.0').isGreaterThan(semver('1.9.9'))",
         "semver('1.2.3').major() == 1 && semver('1.2.3').minor() == 2 && semver('1.2.3').patch() == 3",
         "!isSemver('v1.2.3') && !isSemver('1.2') && !isSemver('01.2.3') && isSemver('1.2.3-rc.1')",
-        "isSemver('v1.2', true) && semver('v1.02', true) == semver('1.2.0')",
-        "!isSemver('V1.2.3', true) && !isSemver('1.2-rc.1', true) && isSemver('v1.2.3-rc.1+b', true)",
-        "semver(it.labels.version, true).minor() == 30",
     ]);
     fails(&[("semver(it.labels.version).minor() == 30", "`v1.30.2` is no semantic version")]);
 }
@@ -85,6 +82,9 @@ fn quantities_compare_and_add() {
         "quantity('2500m').asApproximateFloat() == 2.5",
         "quantity('1').add(quantity('500m')) == quantity('1500m') && quantity('3').sub(1) == quantity('2')",
         "isQuantity('1.3G') && !isQuantity('200K')",
+        "quantity('123456789012345678').isInteger() && !quantity('1234567890123456789').isInteger()",
+        "!quantity('100Ti').isInteger() && !quantity('1').add(quantity('100Ti')).isInteger()",
+        "quantity('8Ei') == quantity('9223372036854775807') && quantity('100E').isGreaterThan(quantity('8Ei'))",
     ]);
     fails(&[
         ("quantity('many') == quantity('1')", "`many`"),

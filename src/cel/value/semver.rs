@@ -17,9 +17,8 @@ enum Part {
 }
 
 impl Semver {
-    /// Reads a version. A lenient reading takes a leading `v`, leading zeros and fewer than three parts, too.
-    pub(crate) fn read(text: &str, lenient: bool) -> Option<Semver> {
-        if lenient { parse(&normalized(text)?) } else { parse(text) }
+    pub(crate) fn read(text: &str) -> Option<Semver> {
+        parse(text)
     }
 
     /// A version that has neither parts behind it comes after those that do.
@@ -32,27 +31,6 @@ impl Semver {
         };
         self.parts.cmp(&other.parts).then(by_before)
     }
-}
-
-/// Without `v`, with three parts, and these without leading zeros. A short version has nothing behind it.
-fn normalized(text: &str) -> Option<String> {
-    let text = text.strip_prefix('v').unwrap_or(text);
-    let end = text.find(['-', '+']).unwrap_or(text.len());
-    let (numbers, rest) = text.split_at(end);
-    let mut parts: Vec<&str> = numbers
-        .split('.')
-        .map(|part| match part.trim_start_matches('0') {
-            "" if !part.is_empty() => "0",
-            part => part,
-        })
-        .collect();
-    if parts.len() < 3 && !rest.is_empty() {
-        return None;
-    }
-    while parts.len() < 3 {
-        parts.push("0");
-    }
-    Some(format!("{}{rest}", parts.join(".")))
 }
 
 fn parse(text: &str) -> Option<Semver> {
