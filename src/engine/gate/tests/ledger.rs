@@ -69,7 +69,7 @@ fn an_object_that_moves_keeps_its_copy_until_the_turn_of_its_heir() {
 
 #[test]
 fn an_heir_that_is_deleted_before_its_turn_takes_nothing_with_it() {
-    let other: [(&str, &[(&str, u8)], &[&str]); 1] = [("other", &[("ConfigMap other", 1)], &NINE)];
+    let other: [Given<'_>; 1] = [("other", &[("ConfigMap other", 1)], &NINE)];
     let with = |name| state(&NINE, &[(name, MAP, &NINE), other[0]]);
     let mut case = Case::of(with("web"), with("heir"));
     case.step = Some(State { folders: state(&NINE, &other).folders, ..with("heir") });
