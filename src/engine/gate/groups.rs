@@ -1,19 +1,30 @@
-//! Workloads that are held or permitted as one: an object moves between them, or a rollout policy puts them together.
+//! Workloads that are held or permitted as one: an object moves between them, they lose the same place, or a rollout policy
+//! puts them together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::losses::ByWorkload;
 use super::question::Question;
 use crate::release::policy::Orders;
 use crate::state::PlaceOwners;
+use crate::state::ledger::Place;
 use berth_base::model::{Key, Pick, Placement};
 
 /// Returns the groups of these workloads, each with all that goes along.
-pub(super) fn of<'k>(question: &Question<'_>, keys: impl Iterator<Item = &'k Key>) -> Vec<BTreeSet<Key>> {
+pub(super) fn of<'k>(
+    question: &Question<'_>,
+    lost: &ByWorkload,
+    keys: impl Iterator<Item = &'k Key>,
+) -> Vec<BTreeSet<Key>> {
     let mut keys = keys.peekable();
     if keys.peek().is_none() {
         return Vec::new();
     }
-    let ties = ties(question);
+    let mut ties = ties(question);
+    for (key, other) in sharing(lost) {
+        ties.entry(key.clone()).or_default().insert(other.clone());
+        ties.entry(other.clone()).or_default().insert(key.clone());
+    }
     let mut groups: Vec<BTreeSet<Key>> = Vec::new();
     for key in keys {
         if groups.iter().any(|group| group.contains(key)) {
@@ -43,6 +54,21 @@ fn along(question: &Question<'_>, key: &Key) -> Vec<Key> {
     };
     let followed = fleet.followed_by(key).filter(loses).map(|placement| &placement.key);
     of_policy.chain(followed).cloned().collect()
+}
+
+/// Finds the workloads that lose the same place: one that gives it away, and its heir.
+fn sharing(lost: &ByWorkload) -> BTreeSet<(&Key, &Key)> {
+    let mut first: BTreeMap<&Place, &Key> = BTreeMap::new();
+    let mut sharing = BTreeSet::new();
+    for (key, losses) in lost {
+        for place in losses.0.keys() {
+            let one = *first.entry(place).or_insert(key);
+            if one != key {
+                sharing.insert((one, key));
+            }
+        }
+    }
+    sharing
 }
 
 /// Finds the workloads that objects tie: a file that changes, and that another workload has before or after.

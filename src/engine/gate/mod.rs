@@ -112,7 +112,7 @@ impl<'j> Judged<'j> {
         };
         going_on.retain(|key, _| reasons.contains_key(*key));
         let goes_on = |key: &Key| reasons.get(key).is_some_and(|why| apart::goes_on(&going_on, key, why));
-        let mut keys = groups::of(question, reasons.keys().filter(|key| !goes_on(key)));
+        let mut keys = groups::of(question, lost, reasons.keys().filter(|key| !goes_on(key)));
         let grouped: BTreeSet<Key> = keys.iter().flatten().cloned().collect();
         let alone = reasons.keys().filter(|key| !grouped.contains(*key));
         keys.extend(alone.map(|key| BTreeSet::from([key.clone()])));

@@ -77,6 +77,8 @@ fn an_heir_that_is_deleted_before_its_turn_takes_nothing_with_it() {
     (case.next, case.step) = (state(&NINE, &other), None);
     let all = Why::Clusters { lost: 9, of: 9, lately: 0 };
     assert_eq!(case.held(), [("heir".to_owned(), all.clone()), ("web".to_owned(), all)]);
+    let held = case.judge().held;
+    assert_eq!(held[0].digest, held[1].digest, "one approval for both");
 }
 
 #[test]
