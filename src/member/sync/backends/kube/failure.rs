@@ -235,10 +235,14 @@ fn misfit_words(message: &str, is_secret: bool) -> String {
     let faults = faults.split_once("): ").map_or(faults, |(_, faults)| faults);
     let faults = faults.trim_start_matches("errors:").trim();
     let hint = "correct the manifest: berth rarely retries it until it changes";
+    // The server's own message names fields of the manifest. One of a webhook begins otherwise, and may hold anything.
+    let is_of_server = message.starts_with(MISFIT_START);
     let fields = || {
         let is_field = |word: &&str| word.starts_with('.') && word.ends_with(':');
-        let fields = secret_fields(faults.split_whitespace().filter(is_field));
-        fields.into_iter().map(|field| format!("`.{field}`")).collect::<Vec<_>>().join(", ")
+        let named = faults.split_whitespace().filter(is_field).map(first_field);
+        let told: BTreeSet<&str> =
+            named.filter(|field| is_of_server || SECRET_FIELDS.contains(field)).collect();
+        told.into_iter().map(|field| format!("`.{field}`")).collect::<Vec<_>>().join(", ")
     };
     let faults = if is_secret { fields() } else { faults.to_owned() };
     format!("the API server refuses it: the manifest does not match its kind: {faults}; {hint}")
@@ -246,10 +250,12 @@ fn misfit_words(message: &str, is_secret: bool) -> String {
 
 /// Returns the fields of a Secret to which these paths lead. A path below may hold anything.
 fn secret_fields<'p>(paths: impl Iterator<Item = &'p str>) -> Vec<&'static str> {
-    let first =
-        |path: &'p str| path.trim_start_matches('.').split(['.', '[', ':']).next().unwrap_or_default();
-    let named: BTreeSet<&str> = paths.map(first).collect();
+    let named: BTreeSet<&str> = paths.map(first_field).collect();
     SECRET_FIELDS.into_iter().filter(|field| named.contains(field)).collect()
+}
+
+fn first_field(path: &str) -> &str {
+    path.trim_start_matches('.').split(['.', '[', ':']).next().unwrap_or_default()
 }
 
 /// Describes conflicts that the object's annotations do not settle.
@@ -280,15 +286,14 @@ mod tests {
     #[test]
     fn nothing_that_others_wrote_of_a_refused_secret_is_told() {
         let quoted = "hunter2";
+        let misfit = format!("webhook denied it: {MISFIT_START} (a/b): errors: .{quoted}: .data.{quoted}: ");
         let answers = [
             format!(r#"{{"code": 403, "reason": "{quoted}", "message": "{quoted}"}}"#),
             format!(
                 r#"{{"code": 422, "reason": "Invalid", "message": "{quoted}", "details":
                    {{"causes": [{{"field": "{quoted}"}}, {{"field": "data.{quoted}", "message": "{quoted}"}}]}}}}"#
             ),
-            format!(
-                r#"{{"code": 500, "message": "{MISFIT_START} (shop/web): errors: .{quoted}: .data.{quoted}: "}}"#
-            ),
+            format!(r#"{{"code": 500, "message": "{misfit}"}}"#),
         ];
         let told = answers.map(|answer| {
             let code = serde_json::from_str::<serde_json::Value>(&answer).expect("JSON")["code"].as_u64();
