@@ -64,7 +64,7 @@ fn start_in(stat: &str) -> Option<&str> {
     state.and(fields.nth(18))
 }
 
-/// Reports whether there is such a process, whoever may look at it.
+/// Reports whether there is such a process, also where this one may not look at it.
 #[cfg(unix)]
 fn exists(pid: u32) -> bool {
     use rustix::process::{Pid, test_kill_process};

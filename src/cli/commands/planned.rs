@@ -229,7 +229,7 @@ impl Planned {
         let reasons = Reasons::of(&wanted, &step);
         let causes = ui.watching("tracing causes", || step.inputs.causes(repo, &end, Built::end))?;
         let is_own = |key: &Key, cluster: &str| !causes.is_earlier(key, cluster);
-        // What is held is told apart.
+        // Held workloads have a part of their own.
         let without_held = plan(&step.inputs.current, &step.end);
         let (published, now) = (without_held.only(is_own), step.plan.only(is_own));
         let earlier = without_held.only(|key, cluster| causes.is_earlier(key, cluster));

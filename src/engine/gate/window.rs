@@ -43,7 +43,7 @@ pub(super) struct Window<'l> {
     exempt: BTreeMap<&'l str, BTreeMap<String, u64>>,
 }
 
-/// What a publication carried out, with the state right before it.
+/// The losses that a publication carried out, with the state right before it.
 #[derive(Debug)]
 struct PastPublication<'l> {
     before: PastState,

@@ -1,6 +1,6 @@
 //! A failed request → its meaning for the object, and a sentence for people.
 //!
-//! A server, or a webhook that it asks, may quote an object in all that it writes. Of a refused Secret only the code is told,
+//! A server, or a webhook that it asks, may quote an object in all that it writes. Of a refused Secret berth shows only the code,
 //! and the kind of the refusal where it is one of Kubernetes' own.
 
 use std::collections::BTreeSet;
@@ -106,7 +106,7 @@ impl Failure {
     pub(crate) fn of_answer(error: &kube::Error) -> Failure {
         match error {
             kube::Error::Api(status) => Failure::refused(status.code, (**status).clone(), None),
-            // The error may quote the answer, so only its place is told.
+            // The error may quote the answer, so berth shows only its place.
             kube::Error::SerdeError(error) => {
                 Failure::Rule(format!("invalid response from the server at byte {}", error.column()))
             }

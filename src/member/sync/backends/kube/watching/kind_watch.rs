@@ -191,7 +191,7 @@ impl KindWatch {
         let object = match event {
             WatchEvent::Bookmark(bookmark) => {
                 let version = bookmark.metadata.resource_version;
-                // A restored server has gone back to before what it told.
+                // A restored server has gone back to before its last bookmark.
                 if is_older(&version, from) {
                     return Err(WatchEnd::Lost);
                 }
