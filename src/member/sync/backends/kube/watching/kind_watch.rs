@@ -1,7 +1,7 @@
 //! One kind's objects, followed: a watch from the end of the list, begun again when it is cut, and a new list when
-//! the server no longer knows the changes in between.
+//! the server no longer knows the changes in between. A server that was away is listed again, too: a restored
+//! server begins a watch from a version that it does not have yet, and sends no event for the changes that it lost.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::super::api_client::ApiClient;
 use super::super::compare::uid_of;
 use super::super::failure::Failure;
-use super::cached_object::{CachedObject, version_of};
+use super::cached_object::{CachedObject, Version, version_of};
 use super::kind_scope::KindScope;
 use super::shared::{Shared, lock};
 use berth_base::backoff::{Backoff, chance};
@@ -57,6 +57,8 @@ enum WatchEnd {
     Lost,
     /// The account or server does not allow a watch.
     Refused,
+    /// The server did not answer, or could not: it may come back from a restore.
+    Away,
     Broken,
 }
 
@@ -74,22 +76,21 @@ impl KindWatch {
     }
 
     async fn list_once(&self) -> Result<String, Failure> {
-        let mut seen = BTreeSet::new();
+        let mut objects = Vec::new();
         let api_version = self.scope.api_version();
-        let mut asks = false;
         let each = |mut object: Json| {
             object["apiVersion"] = Json::from(api_version.as_str());
             object["kind"] = Json::from(&*self.scope.kind);
             if let Some(id) = ObjectId::of(&object) {
-                asks |= self.take_in(id.clone(), object);
-                seen.insert(id);
+                objects.push(self.judged(id, object));
             }
         };
         let version = self.api.list(&self.scope.path, &self.api.identity.selector(), each).await?;
-        let mut cache = self.shared.cache();
-        asks |= cache.listed(|id| self.scope.holds(id), &seen, version.parse().ok());
-        drop(cache);
-        if asks {
+        let listed = self.shared.cache().listed(|id| self.scope.holds(id), objects, version.parse().ok());
+        if listed.went_back {
+            lock(&self.shared.record).take();
+        }
+        if listed.asks {
             self.shared.request_sync();
         }
         Ok(version)
@@ -104,7 +105,7 @@ impl KindWatch {
             failures = if begun.elapsed() >= LASTING { 0 } else { failures.saturating_add(1) };
             match end {
                 WatchEnd::Closed if failures < 2 => continue,
-                WatchEnd::Closed | WatchEnd::Broken => sleep(pause(failures)).await,
+                WatchEnd::Closed | WatchEnd::Broken | WatchEnd::Away => sleep(pause(failures)).await,
                 WatchEnd::Refused => sleep(RELIST_INTERVAL).await,
                 WatchEnd::Lost => {
                     if failures > 1 {
@@ -114,7 +115,7 @@ impl KindWatch {
             }
             // A kind whose watches keep breaking is listed now and then.
             let keeps_breaking = matches!(end, WatchEnd::Broken) && failures >= MOST_BROKEN;
-            if !keeps_breaking && !matches!(end, WatchEnd::Lost | WatchEnd::Refused) {
+            if !keeps_breaking && !matches!(end, WatchEnd::Lost | WatchEnd::Refused | WatchEnd::Away) {
                 continue;
             }
             loop {
@@ -166,10 +167,11 @@ impl KindWatch {
                 return match status.code {
                     404 | 410 => WatchEnd::Lost,
                     401 | 403 | 405 => WatchEnd::Refused,
-                    _ => WatchEnd::Broken,
+                    429 => WatchEnd::Broken,
+                    _ => WatchEnd::Away,
                 };
             }
-            Ok(Err(_)) => return WatchEnd::Broken,
+            Ok(Err(_)) => return WatchEnd::Away,
             Err(_) => return WatchEnd::Lost,
         };
         let mut stream = std::pin::pin!(stream);
@@ -221,6 +223,12 @@ impl KindWatch {
     }
 
     fn take_in(&self, id: ObjectId, object: Json) -> bool {
+        let (id, entry, version) = self.judged(id, object);
+        self.shared.cache().put(id, entry, version)
+    }
+
+    /// Returns an object's entry and version.
+    fn judged(&self, id: ObjectId, object: Json) -> (ObjectId, Option<CachedObject>, Version) {
         let version = version_of(&object);
         let (wanted, identity) = (self.shared.cache().wanted(), &self.api.identity);
         // The object is judged without the lock. A wanted form that changes meanwhile is judged when its sync
@@ -229,8 +237,7 @@ impl KindWatch {
             Some((own, form)) => (own.clone(), Some(form)),
             None => (id, None),
         };
-        let entry = CachedObject::of(object, identity, form);
-        self.shared.cache().put(id, entry, version)
+        (id, CachedObject::of(object, identity, form), version)
     }
 }
 

@@ -134,19 +134,35 @@ impl ObjectCache {
         }
     }
 
-    /// Ends a list: objects missing from it are dropped. Objects made after the list stay.
+    /// Takes in a list, which is the truth for all up to its version. Objects missing from it are dropped; those
+    /// written after it stay. An object that is older than its entry shows that the server went back.
     pub fn listed(
         &mut self,
         of: impl Fn(&ObjectId) -> bool,
-        seen: &BTreeSet<ObjectId>,
+        objects: Vec<(ObjectId, Option<CachedObject>, Version)>,
         version: Version,
-    ) -> bool {
+    ) -> Listed {
+        let mut listed = Listed::default();
+        let mut seen = BTreeSet::new();
+        for (id, entry, own_version) in objects {
+            seen.insert(id.clone());
+            let before = self.entries.get(&id).and_then(|entry| entry.version);
+            if is_older(version, before) {
+                continue;
+            }
+            if is_older(own_version, before) {
+                listed.went_back = true;
+                self.entries.remove(&id);
+            }
+            listed.asks |= self.put(id, entry, own_version);
+        }
         let gone = |id: &ObjectId, entry: &CachedObject| {
             of(id) && !seen.contains(id) && !is_older(version, entry.version)
         };
         let before = self.entries.len();
         self.entries.retain(|id, entry| !gone(id, entry));
-        self.entries.len() != before
+        listed.asks |= self.entries.len() != before;
+        listed
     }
 
     /// Keeps nothing of a kind that is looked at no longer.
@@ -157,6 +173,15 @@ impl ObjectCache {
     pub fn clear(&mut self) {
         self.entries.clear();
     }
+}
+
+/// The news of a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// True if it asks for a sync.
+    pub asks: bool,
+    /// True if the server has an object in an older version than it had before, as after a restore.
+    pub went_back: bool,
 }
 
 /// Reports whether one version is known to be older than another.
@@ -206,9 +231,21 @@ mod tests {
         let mut cache = ObjectCache::default();
         put(&mut cache, "a", 5);
         cache.put(id("later"), Some(entry("b", 20)), Some(20));
-        assert!(cache.listed(|_| true, &BTreeSet::new(), Some(10)));
+        assert!(cache.listed(|_| true, Vec::new(), Some(10)).asks);
         assert_eq!(cache.entries().map(|(id, _)| &*id.name).collect::<Vec<_>>(), ["later"]);
-        assert!(!cache.listed(|_| true, &BTreeSet::new(), Some(10)));
+        assert!(!cache.listed(|_| true, Vec::new(), Some(10)).asks);
+    }
+
+    #[test]
+    fn a_list_is_the_truth_up_to_its_version() {
+        let mut cache = ObjectCache::default();
+        put(&mut cache, "seen before a restore", 50);
+        cache.put(id("later"), Some(entry("written meanwhile", 90)), Some(90));
+        let object = |name: &str, version: u64| (id(name), Some(entry("listed", version)), Some(version));
+        let listed = cache.listed(|_| true, vec![object("web", 20), object("later", 30)], Some(60));
+        assert!(listed.went_back);
+        let uids: Vec<&str> = cache.entries().map(|(_, entry)| &*entry.uid).collect();
+        assert_eq!(uids, ["written meanwhile", "listed"]);
     }
 
     #[test]

@@ -53,6 +53,9 @@ fn serve(stream: TcpStream, script: &Mutex<Script>) -> Option<()> {
     script.asked.push(version);
     let (events, stays) =
         if script.watches.is_empty() { (Vec::new(), true) } else { script.watches.remove(0) };
+    if events.contains(&away()) {
+        return None;
+    }
     write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n").ok()?;
     for event in events {
         writeln!(stream, "{event}").ok()?;
@@ -151,6 +154,11 @@ fn bookmark(version: u64) -> Json {
     )
 }
 
+/// No answer at all.
+fn away() -> Json {
+    json!({"type": "AWAY"})
+}
+
 fn expired() -> Json {
     event(
         "ERROR",
@@ -186,6 +194,21 @@ fn what_a_restored_server_no_longer_knows_is_forgotten() {
     server.until("it is listed anew", |it| it.names() == ["a", "b"]);
     server.until("it is watched from there", |it| it.asked().contains(&"40".to_owned()));
     assert_eq!(server.asked(), ["list", "100", "list", "list", "40"]);
+    let version = server.feed.shared.cache().entries().next().and_then(|(_, entry)| entry.version);
+    assert_eq!(version, Some(30));
+}
+
+#[test]
+fn a_server_that_was_away_is_listed_again_for_it_may_have_been_restored() {
+    // Meanwhile it has counted further than it had before.
+    let server = Server::start(
+        vec![list(100, &[object("a", 90), object("c", 80)]), list(200, &[object("a", 30), object("b", 6)])],
+        vec![(vec![away()], false)],
+        LONG,
+    );
+    server.until("it is listed anew", |it| it.names() == ["a", "b"]);
+    server.until("it is watched from there", |it| it.asked().contains(&"200".to_owned()));
+    assert_eq!(server.asked(), ["list", "100", "list", "200"]);
     let version = server.feed.shared.cache().entries().next().and_then(|(_, entry)| entry.version);
     assert_eq!(version, Some(30));
 }
