@@ -30,6 +30,7 @@ mod chaos;
 mod charts;
 mod cli;
 mod clones;
+mod cluster_faults;
 mod confined;
 mod converting;
 mod copy_reports;

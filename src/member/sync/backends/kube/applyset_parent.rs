@@ -143,8 +143,7 @@ impl ParentRecord {
         Err(BackendError("berth's record was changed meanwhile".to_owned()))
     }
 
-    /// Removes kinds without objects from the parent, after all other writes. Keeps `unsure` ones, and kinds
-    /// that are not served now, as when an aggregated API is down: they may be served again.
+    /// Removes kinds without objects from the parent, after all other writes. Keeps `unsure` ones.
     pub async fn narrow(
         &mut self,
         cluster: &mut Connection,
@@ -152,8 +151,7 @@ impl ParentRecord {
         unsure: &BTreeSet<String>,
     ) -> Result<(), BackendError> {
         let Some(parent) = self.current.clone() else { return Ok(()) };
-        let stays = |kind: &&String| unsure.contains(*kind) || !cluster.kinds.serves(kind);
-        kinds.extend(parent.kinds.iter().filter(stays).cloned());
+        kinds.extend(parent.kinds.intersection(unsure).cloned());
         if kinds == parent.kinds {
             return Ok(());
         }

@@ -6,8 +6,9 @@
 //!   `failure` explains errors, `served_kinds` and `list_rights` know the server's kinds.
 //! - Ownership: `identity` names berth in the cluster; `managed_fields`, `handover`, `field_paths` and
 //!   `unmanaged_fields` read and change the owners of fields; `stored_shape` is a server's form of an object.
-//! - Reading: `watching` follows the owned objects; `survey` reads them, `compare` judges them, `dry_run` tries
-//!   those that are not as wanted for certain; `drift` decides about changes made by others.
+//! - Reading: `watching` follows the owned objects; `survey` reads them, `unseen_kinds` keeps those that cannot be
+//!   read, `compare` judges them, `dry_run` tries those that are not as wanted for certain; `drift` decides about
+//!   changes made by others.
 //! - Writing: `apply_one` applies one object, `make_one` a missing one, `batches` all of a stage; `applyset_parent`
 //!   keeps the record, a [`ClusterLease`] lets only one syncer write, `retries` schedules what failed, `deadlines` ends
 //!   what takes too long, `preview` shows writes beforehand, `events` tells people.
@@ -52,6 +53,7 @@ mod suspension;
 mod tenant;
 mod tracked_object;
 mod unmanaged_fields;
+mod unseen_kinds;
 mod watching;
 
 use std::collections::{BTreeMap, BTreeSet};

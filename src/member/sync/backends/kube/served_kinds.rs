@@ -1,7 +1,7 @@
 //! The kinds that an API server serves, and the paths of their objects. Asked once, and again when a kind is
 //! missing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::client::Client;
 
@@ -24,6 +24,8 @@ pub(crate) struct ServedKind {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServedKinds {
     served: BTreeMap<(String, String), Vec<ServedKind>>,
+    /// Groups whose own server does not answer, so that their kinds are not known.
+    away: BTreeSet<String>,
 }
 
 impl ServedKinds {
@@ -43,6 +45,9 @@ impl ServedKinds {
             let name = group.metadata.and_then(|metadata| metadata.name).unwrap_or_default();
             for version in group.versions {
                 let number = version.version.unwrap_or_default();
+                if version.freshness.as_deref() == Some("Stale") {
+                    kinds.away.insert(name.clone());
+                }
                 for resource in version.resources {
                     let kind = resource.response_kind.and_then(|it| it.kind).unwrap_or_default();
                     let served = ServedKind {
@@ -77,7 +82,10 @@ impl ServedKinds {
                 Ok(list) => list,
                 Err(failure) if failure.may_pass() && failure.code() != 503 => return Err(failure),
                 // An aggregated API whose server is down takes only its own group with it.
-                Err(_) => continue,
+                Err(_) => {
+                    kinds.away.insert(group);
+                    continue;
+                }
             };
             let version = list.group_version.rsplit('/').next().unwrap_or_default().to_owned();
             for resource in list.resources.into_iter().filter(|resource| !resource.name.contains('/')) {
@@ -110,6 +118,11 @@ impl ServedKinds {
     pub fn serves(&self, name: &str) -> bool {
         let (group, kind) = parse_group_kind(name);
         self.preferred(group, kind).is_some()
+    }
+
+    /// Reports whether the server of a group does not answer, so that the group may have further kinds.
+    pub(crate) fn is_away(&self, group: &str) -> bool {
+        self.away.contains(group)
     }
 
     /// Returns a kind in one version.

@@ -33,7 +33,7 @@ use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
 /// The interval at which overrides kept in the cluster are read.
 const OVERRIDES_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The interval at which objects are read that no watch covers: foreign ones, and those only compared.
+/// The interval at which objects are read that no watch covers: foreign ones, those only compared, and unseen ones.
 const LOOKS_INTERVAL: Duration = Duration::from_secs(60);
 
 /// All of a backend but what runs it. `survey`, `dry_run`, `batches` and `preview` have its longer steps.
@@ -211,7 +211,7 @@ impl ClusterSession {
     /// Returns the next moment at which a sync is due although nothing changes. Earlier ones were served by
     /// the last sync.
     pub fn due(&self) -> Option<Instant> {
-        // No watch covers overrides kept in the cluster, and objects that are only looked at.
+        // No watch covers overrides kept in the cluster, unseen kinds, and objects that are only looked at.
         let looks = |object: &Desired| {
             let strategy = Strategy::of(object);
             strategy.compares() || strategy.only_looks()
@@ -220,7 +220,8 @@ impl ClusterSession {
             Some(paced(OVERRIDES_INTERVAL))
         } else {
             let wanted = self.watching.shared.cache().wanted();
-            wanted.values().any(|it| looks(&it.desired)).then_some(paced(LOOKS_INTERVAL))
+            let is_blind = !self.sync.unseen.is_empty() || wanted.values().any(|it| looks(&it.desired));
+            is_blind.then_some(paced(LOOKS_INTERVAL))
         };
         let surveyed = self.sync.surveyed;
         let look = surveyed.zip(pause).map(|(at, pause)| at + pause);

@@ -16,7 +16,7 @@ use super::tracked_object::TrackedObject;
 use super::watching::cached_object::WantedObject;
 use super::watching::kind_scope::KindScope;
 use crate::sync::desired::{Annotations, Desired};
-use crate::sync::plan::{ALL_OF_KIND, Form, Live, Version};
+use crate::sync::plan::{Form, Live, Version};
 use berth_base::model::ObjectId;
 use berth_base::model::object::version_of;
 
@@ -120,38 +120,15 @@ impl ClusterSession {
         let has_parent = self.parent.current.is_some();
         let at_once = if has_parent { LISTS } else { self.connection.at_once };
         let scopes = self.scopes(desired).await;
-        let failed = self.watching.look(scopes, at_once, &self.connection.api).await;
-        self.sync.unseen.clear();
-        let mut found = LiveMap::new();
-        for (scope, failure) in failed {
-            match failure.code() {
-                // The kind disappeared, or berth could not have made objects of it.
-                404 | 405 => {}
-                403 if !has_parent && !desired.keys().any(|id| scope.holds(id)) => {}
-                0 | 401 => return Err(self.connection.api.whole(&failure)),
-                _ => {
-                    let words = failure.words(&*scope.kind == "Secret");
-                    let message = format!("its kind cannot be listed, so it stays unchanged: {words}");
-                    for id in desired.keys().filter(|id| scope.holds(id)) {
-                        refuse(&mut found, id, message.clone());
-                    }
-                    if !desired.keys().any(|id| scope.holds(id)) {
-                        // Objects left of this kind may have to be removed, and nothing else would report that.
-                        let words = failure.words(false);
-                        let form = Form::Faulty(format!("the live objects of its kind are unknown: {words}"));
-                        let live =
-                            Live { owned: true, form, annotations: Annotations::default(), stays: None };
-                        found.insert(ObjectId::new(&scope.group, &scope.kind, "", ALL_OF_KIND), live);
-                    }
-                    self.sync.unseen.insert(group_kind(&scope.group, &scope.kind));
-                }
-            }
-        }
+        let owned: BTreeSet<String> = self.parent.kinds().cloned().collect();
+        let is_owned = |scope: &KindScope| owned.contains(&group_kind(&scope.group, &scope.kind));
+        let failed = self.watching.look(scopes, is_owned, at_once, &self.connection.api).await;
+        let mut found = self.note_unseen(desired, failed).await?;
         let cache = self.watching.shared.cache();
         let wanted = cache.wanted();
         for (id, entry) in cache.entries() {
             let form = wanted.get(id);
-            if found.contains_key(id) || (!entry.owned && form.is_none()) {
+            if found.contains_key(id) || (!entry.owned && form.is_none()) || self.sync.is_unseen(id) {
                 continue;
             }
             let same = form.is_some_and(|form| entry.is_same(form));

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use serde_json::Value as Json;
 
+use super::identity::group_kind_of;
 use super::pod_reasons;
 use super::watching::cached_object::{CachedObject, WantedObject};
 use crate::sync::health::Health;
@@ -34,6 +35,11 @@ impl CurrentSync {
         self.tracked.clear();
         self.other_names.clear();
         self.surveyed = Some(Instant::now());
+    }
+
+    /// Reports whether an object's kind could not be listed.
+    pub(crate) fn is_unseen(&self, id: &ObjectId) -> bool {
+        !self.unseen.is_empty() && self.unseen.contains(&group_kind_of(id))
     }
 
     /// Notes an object whose drift stays, with a remark for the report.

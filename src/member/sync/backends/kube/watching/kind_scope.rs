@@ -18,6 +18,10 @@ impl KindScope {
         self.group == id.group && self.kind == id.kind
     }
 
+    pub(crate) fn is_of(&self, group: &str, kind: &str) -> bool {
+        *self.group == *group && *self.kind == *kind
+    }
+
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }

@@ -136,8 +136,8 @@ impl KindWatch {
                     }
                     // Without an answer the entries stay, and a sync reports the failure.
                     Err(Failure::Unreachable(_)) => self.shared.request_sync(),
+                    // The kind is gone or away. The remaining entries are the objects whose removal nobody saw.
                     Err(failure) if failure.code() == 404 => {
-                        self.shared.cache().forget(|id| self.scope.holds(id));
                         self.shared.fault(&self.scope, Some(failure));
                         return;
                     }

@@ -14,7 +14,7 @@ mod object_cache;
 mod record_watch;
 pub mod shared;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -34,6 +34,8 @@ use shared::{Shared, lock};
 pub(crate) struct Watching {
     pub shared: Arc<Shared>,
     following: BTreeMap<KindScope, AbortHandle>,
+    /// The kinds that this process has listed, by group and name.
+    listed: BTreeSet<(Arc<str>, Arc<str>)>,
     /// True if kinds are watched instead of listed at each sync.
     on: bool,
     notice: Option<AbortHandle>,
@@ -42,7 +44,14 @@ pub(crate) struct Watching {
 
 impl Watching {
     pub fn new(silence: Duration) -> Watching {
-        Watching { shared: Arc::default(), following: BTreeMap::new(), on: false, notice: None, silence }
+        Watching {
+            shared: Arc::default(),
+            following: BTreeMap::new(),
+            listed: BTreeSet::new(),
+            on: false,
+            notice: None,
+            silence,
+        }
     }
 
     pub fn start(&mut self, call: RequestSync) {
@@ -63,21 +72,34 @@ impl Watching {
         lock(&self.shared.record).take();
     }
 
+    /// Reports whether this process has listed a kind.
+    pub(crate) fn has_listed(&self, group: &str, kind: &str) -> bool {
+        self.listed.iter().any(|(listed_group, listed)| **listed_group == *group && **listed == *kind)
+    }
+
     /// Lists each kind that is not watched already, several at once, and starts the watches. Returns the
-    /// kinds that could not be listed.
+    /// kinds that could not be listed, whose entries stay as the last list and watch left them.
+    ///
+    /// The watch of an owned kind without a scope goes on to its end: the removals that took the kind away may be yet
+    /// to come.
     pub async fn look(
         &mut self,
         scopes: BTreeMap<KindScope, bool>,
+        is_owned: impl Fn(&KindScope) -> bool,
         at_once: usize,
         api: &ApiClient,
     ) -> Vec<(KindScope, Failure)> {
         self.shared.called.store(false, Ordering::SeqCst);
         self.following.retain(|scope, task| {
-            let stays = scopes.contains_key(scope) && !task.is_finished();
+            let has_ended =
+                || is_owned(scope) && !scopes.keys().any(|other| other.is_of(&scope.group, &scope.kind));
+            let stays = !task.is_finished() && (scopes.contains_key(scope) || has_ended());
             if !stays {
                 task.abort();
                 lock(&self.shared.faults).remove(scope);
-                self.shared.cache().forget(|id| scope.holds(id));
+                if !is_owned(scope) {
+                    self.shared.cache().forget(|id| scope.holds(id));
+                }
             }
             stays
         });
@@ -96,16 +118,26 @@ impl Watching {
         let new: Vec<(KindScope, bool)> =
             scopes.into_iter().filter(|(scope, _)| !self.following.contains_key(scope)).collect();
         let feeds: Vec<KindWatch> = new.iter().map(|(scope, _)| follow(scope)).collect();
+        // A list replaces all earlier entries. They count only where no list can be had.
+        let earlier: Vec<_> =
+            new.iter().map(|(scope, _)| self.shared.cache().take(|id| scope.holds(id))).collect();
         let results = each(at_once, feeds.iter().map(KindWatch::list)).await;
         let mut failed = Vec::new();
-        for (((scope, is_followed), feed), result) in new.into_iter().zip(feeds).zip(results) {
+        for ((((scope, is_followed), feed), result), earlier) in
+            new.into_iter().zip(feeds).zip(results).zip(earlier)
+        {
             match result {
-                Ok(from) if self.on && is_followed => {
-                    let task = tokio::spawn(feed.follow(from));
-                    self.following.insert(scope, task.abort_handle());
+                Ok(from) => {
+                    self.listed.insert((scope.group.clone(), scope.kind.clone()));
+                    if self.on && is_followed {
+                        let task = tokio::spawn(feed.follow(from));
+                        self.following.insert(scope, task.abort_handle());
+                    }
                 }
-                Ok(_) => {}
-                Err(failure) => failed.push((scope, failure)),
+                Err(failure) => {
+                    self.shared.cache().restore(earlier);
+                    failed.push((scope, failure));
+                }
             }
         }
         // This sync begins with the lists' objects, so they ask for no further sync.

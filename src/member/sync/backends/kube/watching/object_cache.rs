@@ -165,6 +165,18 @@ impl ObjectCache {
         listed
     }
 
+    /// Takes out the entries of some kinds.
+    pub(crate) fn take(&mut self, of: impl Fn(&ObjectId) -> bool) -> BTreeMap<ObjectId, CachedObject> {
+        self.entries.extract_if(.., |id, _| of(id)).collect()
+    }
+
+    /// Puts entries back that were taken out, where there are no newer ones.
+    pub(crate) fn restore(&mut self, entries: BTreeMap<ObjectId, CachedObject>) {
+        for (id, entry) in entries {
+            self.entries.entry(id).or_insert(entry);
+        }
+    }
+
     /// Keeps nothing of a kind that is looked at no longer.
     pub fn forget(&mut self, of: impl Fn(&ObjectId) -> bool) {
         self.entries.retain(|id, _| !of(id));

@@ -1,0 +1,95 @@
+//! A cluster that hides, changes, refuses or keeps objects: berth reports each for itself, and nothing else suffers.
+
+use serde_json::{Value as Json, json};
+
+use crate::support::Ran;
+use crate::support::member::{Member, annotated};
+use crate::support::wait::until;
+
+/// Everything that berth has written about a member: to people, in Git, and in the cluster.
+fn everything(member: &Member, ran: &Ran) -> String {
+    let name = format!("berth-{}-status", member.name);
+    let shown = member.kubectl(&["get", "configmap", &name, "-n", "berth-system", "-o", "json"]);
+    let events = member.kubectl(&["get", "events", "-A", "-o", "json"]);
+    format!("{}{}{}{shown}{events}", ran.out, ran.err, member.status())
+}
+
+fn create(member: &Member, object: &Json) {
+    member.kubectl_apply(object, &[]);
+}
+
+/// A policy of admission in the member's namespace, and its binding.
+fn policy(member: &Member, word: &str, resource: &str, spec: Json) -> [Json; 2] {
+    let name = format!("{}.example.com", member.name);
+    let mut policy = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": format!("{word}AdmissionPolicy"),
+        "metadata": {"name": name},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": member.name}},
+                "resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"],
+                    "operations": ["CREATE", "UPDATE"], "resources": [resource]}],
+            },
+        },
+    });
+    policy["spec"].as_object_mut().expect("a spec").extend(spec.as_object().expect("an object").clone());
+    let mut binding = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": format!("{word}AdmissionPolicyBinding"),
+        "metadata": {"name": name}, "spec": {"policyName": name},
+    });
+    if word == "Validating" {
+        binding["spec"]["validationActions"] = json!(["Deny"]);
+    }
+    [policy, binding]
+}
+
+#[test]
+#[ignore = "needs Kubernetes"]
+fn an_api_that_is_away_takes_nothing_off_the_record_and_is_looked_for_again() {
+    let Some(member) = Member::new("remote") else { return };
+    let (group, crd) = ("remote.example.com", "boats.remote.example.com");
+    create(
+        &member,
+        &json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": crd},
+            "spec": {"group": group, "scope": "Namespaced", "names": {"kind": "Boat", "plural": "boats"},
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                    "type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]},
+        }),
+    );
+    member.kubectl(&["wait", "--for=condition=Established", &format!("crd/{crd}")]);
+    let boat = json!({"apiVersion": "remote.example.com/v1", "kind": "Boat",
+        "metadata": {"name": "anna", "namespace": "remote"}});
+    member.publish(&[boat, member.config_map("web", "one")]);
+    member.sync(&[]).expect(0);
+
+    // The group is that of an aggregated server now, which does not answer.
+    let service = json!({"metadata": {"labels": {"kube-aggregator.kubernetes.io/automanaged": null}},
+        "spec": {"service": {"name": "nobody", "namespace": "remote"}, "insecureSkipTLSVerify": true}});
+    member.kubectl(&[
+        "patch",
+        "apiservice",
+        "v1.remote.example.com",
+        "--type=merge",
+        "-p",
+        &service.to_string(),
+    ]);
+    member.publish(&[member.config_map("web", "two")]);
+    let unknown = "the live objects of its kind are unknown: the server of its API group does not answer";
+    until("the API is away", || member.sync(&[]).err.contains(unknown));
+    assert_eq!(member.get("configmap", "web").expect("it")["data"]["key"], "two");
+    let running = member.keep_in_sync(&[]);
+    running.until("it is reported", || member.status().contains(unknown).then_some(()));
+
+    // The API is back, and its object goes.
+    member.kubectl(&["delete", "apiservice", "v1.remote.example.com"]);
+    running.until("the object goes", || {
+        let args = ["get", crd, "-n", "remote", "-o", "name"];
+        let ran = Ran::of(member.plane.kubectl().args(args));
+        (ran.code == 0 && ran.out.is_empty()).then_some(())
+    });
+    running.until_applied(2);
+    drop(running);
+    member.kubectl(&["delete", "crd", crd]);
+}
