@@ -140,7 +140,7 @@ fn one_faulty_object_stops_no_other_and_all_faults_are_said() {
         "Ghost.nowhere.example.com alone/g: the cluster does not serve Ghost of nowhere.example.com/v1",
         "ConfigMap no-such/x: its namespace `no-such` does not exist",
         "Deployment.apps alone/broken: the API server refuses it:",
-        "Secret alone/s: the API server refuses it:",
+        "Secret alone/s: its field `data.password` is not base64",
     ] {
         assert!(ran.err.contains(said), "{said}\n{}", ran.err);
     }

@@ -19,7 +19,7 @@ use super::failure::Failure;
 use super::identity::{Identity, part_of};
 use super::retries::Setback;
 use super::session::ClusterSession;
-use super::stored_shape::is_encrypted;
+use super::stored_shape::{as_kept, is_encrypted, undecodable};
 use super::survey::{DesiredMap, LiveMap, not_ours, refuse};
 use super::tracked_object::TrackedObject;
 use super::watching::cached_object::version_of;
@@ -67,13 +67,22 @@ impl ClusterSession {
                 refuse(found, &object.id, "berth keeps its own record in this object".to_owned());
                 continue;
             }
-            if is_encrypted(&object.object()) {
+            let content = object.object();
+            if is_encrypted(&content) {
                 let hint = "decrypt it before berth renders it, or keep it out of the folder";
                 refuse(
                     found,
                     &object.id,
                     format!("it is encrypted by SOPS, for which berth has no key: {hint}"),
                 );
+                continue;
+            }
+            if let Some(field) = undecodable(&as_kept(content)) {
+                let hint = match object.id.is_secret() {
+                    true => "encode the value, or write it as it is under `stringData`",
+                    false => "encode the value",
+                };
+                refuse(found, &object.id, format!("its field `{field}` is not base64; {hint}"));
                 continue;
             }
             if let Some(setback) = self.retries.pending(&object.id, &hash) {

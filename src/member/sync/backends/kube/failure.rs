@@ -17,6 +17,9 @@ use berth_base::model::annotation::ON_CONFLICT;
 /// The start of a server's message about a manifest that does not fit its kind.
 const MISFIT_START: &str = "failed to create typed patch object";
 
+/// A part of a server's message about a value that its kind cannot have: no base64, for example.
+const UNREADABLE_VALUE: &str = "unable to convert unstructured object to";
+
 /// The kinds of refusals that Kubernetes has. A webhook may write any text in their place.
 const REASONS: [&str; 19] = [
     "AlreadyExists",
@@ -160,7 +163,9 @@ impl Failure {
 
     /// Reports whether the manifest does not fit its kind: an unknown field, a text for a number. Servers answer 500.
     fn is_misfit(&self) -> bool {
-        matches!(self, Failure::Refused(refusal) if refusal.message.contains(MISFIT_START))
+        let is_misfit =
+            |message: &str| [MISFIT_START, UNREADABLE_VALUE].iter().any(|part| message.contains(part));
+        matches!(self, Failure::Refused(refusal) if is_misfit(&refusal.message))
     }
 
     /// Returns the fields that others own, if the failure is a conflict.
@@ -231,8 +236,10 @@ impl Failure {
 
 /// Describes the misfit of a manifest and its kind. Of a Secret only fields are named.
 fn misfit_words(message: &str, is_secret: bool) -> String {
-    let (_, faults) = message.split_once(MISFIT_START).unwrap_or_default();
-    let faults = faults.split_once("): ").map_or(faults, |(_, faults)| faults);
+    let faults = match message.split_once(MISFIT_START) {
+        Some((_, faults)) => faults.split_once("): ").map_or(faults, |(_, faults)| faults),
+        None => message.rsplit_once("error decoding from json: ").map_or(message, |(_, fault)| fault),
+    };
     let faults = faults.trim_start_matches("errors:").trim();
     let hint = "correct the manifest: berth rarely retries it until it changes";
     // The server's own message names fields of the manifest. One of a webhook begins otherwise, and may hold anything.
@@ -245,7 +252,8 @@ fn misfit_words(message: &str, is_secret: bool) -> String {
         told.into_iter().map(|field| format!("`.{field}`")).collect::<Vec<_>>().join(", ")
     };
     let faults = if is_secret { fields() } else { faults.to_owned() };
-    format!("the API server refuses it: the manifest does not match its kind: {faults}; {hint}")
+    let about = if faults.is_empty() { String::new() } else { format!(": {faults}") };
+    format!("the API server refuses it: the manifest does not match its kind{about}; {hint}")
 }
 
 /// Returns the fields of a Secret to which these paths lead. A path below may hold anything.

@@ -27,6 +27,21 @@ pub(crate) fn is_encrypted(object: &Json) -> bool {
     noted || (is_secret && data.flat_map(Map::values).any(is_cipher))
 }
 
+/// Returns the first field of a Secret or ConfigMap whose value must be base64 and is not. The server refuses the object
+/// without naming the field.
+pub(crate) fn undecodable(object: &Json) -> Option<String> {
+    let text = |key: &str| object.get(key).and_then(Json::as_str);
+    let field = match (text("apiVersion")?, text("kind")?) {
+        ("v1", "Secret") => "data",
+        ("v1", "ConfigMap") => "binaryData",
+        _ => return None,
+    };
+    let mut values = object.get(field)?.as_object()?.iter();
+    let (key, _) =
+        values.find(|(_, value)| value.as_str().is_some_and(|text| base64::decode(text).is_none()))?;
+    Some(format!("{field}.{key}"))
+}
+
 /// Moves `stringData` to `data` if all of it is text. Otherwise it stays, for the server to refuse.
 fn keep_as_data(object: &mut Json) {
     let Some(map) = object.as_object_mut() else { return };
@@ -63,6 +78,17 @@ mod tests {
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "eA==", "b": "eA=="}, "stringData": {"b": "y"}});
         let wanted = json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "eA==", "b": "eQ=="}});
         assert_eq!(kept(secret), wanted);
+    }
+
+    #[test]
+    fn the_field_that_is_no_base64_is_named() {
+        let object = |kind: &str, field: &str, value: &str| json!({"apiVersion": "v1", "kind": kind, field: {"a": "eA==", "b": value}});
+        assert_eq!(undecodable(&object("Secret", "data", "hunter2")).as_deref(), Some("data.b"));
+        assert_eq!(undecodable(&object("ConfigMap", "binaryData", "eA=")).as_deref(), Some("binaryData.b"));
+        assert_eq!(undecodable(&object("ConfigMap", "data", "hunter2")), None);
+        let mended =
+            json!({"apiVersion": "v1", "kind": "Secret", "data": {"b": "-"}, "stringData": {"b": "x"}});
+        assert_eq!(undecodable(&kept(mended)), None);
     }
 
     #[test]
