@@ -93,3 +93,38 @@ fn an_api_that_is_away_takes_nothing_off_the_record_and_is_looked_for_again() {
     drop(running);
     member.kubectl(&["delete", "crd", crd]);
 }
+
+#[test]
+#[ignore = "needs Kubernetes"]
+fn the_values_of_a_secret_s_override_are_never_shown_not_even_after_it() {
+    let Some(member) = Member::new("veiled") else { return };
+    let overrides = "apiVersion: berth.dev/v1alpha1\nkind: LocalOverrides\noverrides:\n\
+        - target: {kind: ConfigMap, namespace: veiled, name: web}\n  \
+          patches: [{op: replace, path: /data/key, value: hunter2}]\n";
+    create(
+        &member,
+        &json!({"apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "veiled", "namespace": "berth-system"}, "stringData": {"o.yaml": overrides}}),
+    );
+    member.publish(&[member.config_map("web", "one")]);
+    member.sync(&["--overrides-from", "secret/veiled"]).expect(0);
+    assert_eq!(member.get("configmap", "web").expect("it")["data"]["key"], "hunter2");
+
+    let ran = member.sync(&["--dry-run"]).expect(0);
+    assert!(ran.out.starts_with("would make 1 write"), "{}", ran.out);
+    assert!(!everything(&member, &ran).contains("hunter2"), "{}{}", ran.out, ran.err);
+    member.publish(&[annotated(member.config_map("web", "one"), "berth.dev/apply", "report-diff")]);
+    let ran = member.sync(&[]).expect(0);
+    let said = everything(&member, &ran);
+    assert!(said.contains("FoundDiff: `/data/key`") && !said.contains("hunter2"), "{}{}", ran.out, ran.err);
+
+    member.publish(&[member.config_map("web", "two")]);
+    member.sync(&[]).expect(0);
+    let web = member.get("configmap", "web").expect("it");
+    assert_eq!(web["data"]["key"], "two");
+    assert_eq!(web["metadata"]["annotations"]["berth.dev/sealed"], json!(null));
+    member.publish(&[member.config_map("web", "three")]);
+    let ran = member.sync(&["--dry-run"]).expect(0);
+    assert!(ran.out.contains("-  key: two\n+  key: three\n"), "{}", ran.out);
+    member.kubectl(&["delete", "secret", "veiled", "-n", "berth-system"]);
+}

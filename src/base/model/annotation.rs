@@ -47,9 +47,11 @@ pub const IGNORE: &str = "berth.dev/ignore";
 pub const IGNORE_MANAGERS: &str = "berth.dev/ignore-managers";
 /// On live objects: the keyed hash of what was applied last.
 pub const APPLIED: &str = "berth.dev/applied";
+/// On live objects: a part of what was applied last came from a Secret, so that no value of the object may be shown.
+pub const SEALED: &str = "berth.dev/sealed";
 
 /// All of them.
-pub const ALL: [&str; 22] = [
+pub const ALL: [&str; 23] = [
     WORKLOAD,
     TAKE_OVER,
     PRUNE,
@@ -72,4 +74,5 @@ pub const ALL: [&str; 22] = [
     IGNORE,
     IGNORE_MANAGERS,
     APPLIED,
+    SEALED,
 ];

@@ -11,7 +11,7 @@ use kube::api::{DeleteParams, PatchParams, Preconditions};
 use serde_json::{Value as Json, json};
 
 use super::api_client::{Action, ApiClient, Response};
-use super::compare::applied_hash;
+use super::compare::{applied_hash, is_sealed};
 use super::failure::{Conflict, Failure, conflict_words, owners_words};
 use super::field_paths::{self, Keep, Kept};
 use super::handover::{self, HandOver};
@@ -92,7 +92,7 @@ impl ApplyJob {
         let owned = live.as_ref().is_some_and(|live| identity.owns(live));
         ApplyJob {
             id: desired.id.clone(),
-            secret: desired.is_secret(),
+            secret: desired.is_secret() || live.as_ref().is_some_and(|live| is_sealed(live)),
             path,
             desired: desired.clone(),
             identity: identity.clone(),
@@ -127,7 +127,8 @@ impl ApplyJob {
 
     /// Returns the job with the live object.
     pub fn with(self, live: Json, identity: &Identity) -> ApplyJob {
-        ApplyJob { owned: identity.owns(&live), live: Some(Arc::new(live)), older: None, ..self }
+        let secret = self.secret || is_sealed(&live);
+        ApplyJob { secret, owned: identity.owns(&live), live: Some(Arc::new(live)), older: None, ..self }
     }
 
     /// Returns the job for an owned object with this UID, which gets a new form whatever its content.

@@ -105,7 +105,8 @@ impl ClusterSession {
 
     fn failed(&mut self, item: &Apply<'_>, failure: &Failure) -> BackendError {
         let id = &item.desired.id;
-        let message = failure.words(item.desired.is_secret());
+        let was_sealed = self.watching.shared.cache().get(id).is_some_and(CachedObject::is_sealed);
+        let message = failure.words(item.desired.is_secret() || was_sealed);
         if *failure == Failure::Exists {
             self.existing.insert(id.clone());
             self.met_existing = true;
@@ -187,13 +188,19 @@ impl ClusterSession {
         let api = self.connection.acting();
         let removals = jobs.iter().map(|(_, prune, path, uid)| delete_one(&api, path, prune, uid));
         let removed = each(self.connection.at_once, removals).await;
+        let is_secret = |id: &ObjectId| {
+            let cache = self.watching.shared.cache();
+            id.is_secret() || cache.get(id).is_some_and(CachedObject::is_sealed)
+        };
         for ((index, prune, _, uid), result) in jobs.into_iter().zip(removed) {
             match result {
                 Ok(()) => {
                     self.sync.tracked.remove(&prune.id);
                     self.watching.shared.cache().gone(&prune.id, uid);
                 }
-                Err(failure) => results[index] = Err(BackendError(failure.words(prune.id.is_secret()))),
+                Err(failure) => {
+                    results[index] = Err(BackendError(failure.words(is_secret(&prune.id))));
+                }
             }
         }
         self.connection.api.progress.add(batch.len());

@@ -10,7 +10,7 @@ use super::{managed_fields, stored_shape};
 use crate::sync::desired::Desired;
 use crate::sync::field_differences::Difference;
 use crate::sync::strategy::{self, Finding, ObservedObject, Strategy};
-use berth_base::model::annotation::{APPLIED, INITIAL, PREFIX, RETAIN};
+use berth_base::model::annotation::{APPLIED, INITIAL, PREFIX, RETAIN, SEALED};
 
 /// Reports whether the two forms are equal in all that was asked for. Berth's own marks count only on objects
 /// that it owns.
@@ -39,6 +39,12 @@ pub(crate) fn is_equal(live: &Json, after: &Json, owned: bool) -> bool {
 /// Returns the hash that an object carries.
 pub(crate) fn applied_hash(live: &Json) -> Option<&str> {
     live.get("metadata")?.get("annotations")?.get(APPLIED)?.as_str()
+}
+
+/// Reports whether a part of the object came from a Secret when berth applied it last.
+pub(crate) fn is_sealed(live: &Json) -> bool {
+    let annotations = live.get("metadata").and_then(|metadata| metadata.get("annotations"));
+    annotations.is_some_and(|annotations| annotations.get(SEALED).is_some())
 }
 
 /// Reports whether the object is for certain as it was applied: it carries the hash, and berth still owns
@@ -77,7 +83,7 @@ pub fn finding(
         owned,
         applied_before: applied_hash(live) == Some(hash),
         changes,
-        is_secret: wanted.is_secret(),
+        is_secret: wanted.is_secret() || is_sealed(live),
     };
     strategy::judge(&strategy, &found)
 }

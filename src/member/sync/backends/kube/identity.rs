@@ -11,7 +11,7 @@ use super::super::Record;
 use super::{managed_fields, stored_shape};
 use crate::sync::desired::Desired;
 use berth_base::model::ObjectId;
-use berth_base::model::annotation::APPLIED;
+use berth_base::model::annotation::{APPLIED, SEALED};
 use berth_base::text::{base64, hex};
 
 pub(crate) const PART_OF: &str = "applyset.kubernetes.io/part-of";
@@ -88,6 +88,9 @@ impl Identity {
             }
             put(metadata, "labels", PART_OF, &self.set);
             put(metadata, "annotations", APPLIED, hash);
+            if desired.sealed {
+                put(metadata, "annotations", SEALED, "true");
+            }
         }
         object
     }

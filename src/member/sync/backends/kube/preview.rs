@@ -21,7 +21,7 @@ impl ClusterSession {
             }
         }
         let api = self.connection.acting();
-        // Values from a Secret's override cannot be told from the rest, so no preview is shown.
+        // Nothing marks the values that came from a Secret's override, so no preview is shown, before or after it.
         jobs.retain(|(_, job)| !job.secret || job.id.is_secret());
         let trials = jobs.iter().map(|(_, job)| try_one(job, &api));
         let tried = each(self.connection.at_once, trials).await;

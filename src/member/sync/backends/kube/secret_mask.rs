@@ -5,7 +5,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use serde_json::{Map, Value as Json, json};
 
 use super::identity::LAST_APPLIED;
-use berth_base::model::annotation::APPLIED;
+use berth_base::model::annotation::{APPLIED, SEALED};
 
 /// Shows objects, with hashes in place of the data of Secrets.
 #[derive(Debug, Default)]
@@ -32,6 +32,7 @@ impl SecretMask {
             if let Some(annotations) = metadata.get_mut("annotations").and_then(Json::as_object_mut) {
                 annotations.remove(LAST_APPLIED);
                 annotations.remove(APPLIED);
+                annotations.remove(SEALED);
             }
         }
         object

@@ -16,7 +16,7 @@ use crate::sync::health::custom::HealthRules;
 use crate::sync::health::{self, Health};
 use crate::sync::strategy::{Finding, Strategy, WriteLimit};
 use berth_base::model::ObjectId;
-use berth_base::model::annotation::{IGNORE, IGNORE_MANAGERS, INITIAL, RETAIN};
+use berth_base::model::annotation::{IGNORE, IGNORE_MANAGERS, INITIAL, RETAIN, SEALED};
 
 /// The wanted objects, each with the hash with which it is applied.
 pub(crate) type WantedObjects = BTreeMap<ObjectId, WantedObject>;
@@ -111,9 +111,15 @@ impl CachedObject {
         self.health == Health::Healthy && self.finding.is_none() && self.leaving.is_none()
     }
 
+    /// Reports whether no value of the object may be shown.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.annotations.contains_key(SEALED)
+    }
+
     /// Reports whether the object is berth's and gets a new form whatever its content.
     pub(crate) fn is_plainly_older(&self, wanted: &WantedObject) -> bool {
         self.owned
+            && !self.is_sealed()
             && self.applied.as_deref() != Some(&*wanted.hash)
             && [RETAIN, INITIAL, IGNORE, IGNORE_MANAGERS]
                 .iter()
