@@ -128,3 +128,35 @@ fn the_values_of_a_secret_s_override_are_never_shown_not_even_after_it() {
     assert!(ran.out.contains("-  key: two\n+  key: three\n"), "{}", ran.out);
     member.kubectl(&["delete", "secret", "veiled", "-n", "berth-system"]);
 }
+
+#[test]
+#[ignore = "needs Kubernetes"]
+fn nothing_that_a_policy_writes_of_a_refused_secret_is_shown() {
+    let Some(member) = Member::new("quoting") else { return };
+    let says = json!({"validations": [{"expression": "false", "reason": "Invalid",
+        "messageExpression": "'no ' + string(object.data['key'])"}]});
+    let policy = policy(&member, "Validating", "secrets", says);
+    policy.iter().for_each(|object| create(&member, object));
+    let secret = json!({"apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "key", "namespace": "quoting"}, "data": {"key": "aHVudGVyMg=="}});
+    until("the policy is heeded", || {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), secret.to_string()).expect("a file");
+        let args = ["create", "--dry-run=server", "-f", file.path().to_str().expect("a text path")];
+        Ran::of(member.plane.kubectl().args(args)).err.contains("aHVudGVyMg")
+    });
+    member.publish(&[secret, member.config_map("web", "one")]);
+    for more in [&["--dry-run"][..], &["--health-timeout", "0"], &["-o", "json"]] {
+        let ran = member.sync(more).expect(7);
+        let said = everything(&member, &ran);
+        assert!(said.contains("the API server refuses it: Invalid (422)"), "{}{}", ran.out, ran.err);
+        for value in ["hunter2", "aHVudGVyMg"] {
+            assert!(!said.contains(value), "{more:?}: {}{}", ran.out, ran.err);
+        }
+    }
+    assert!(member.get("configmap", "web").is_some());
+    for object in &policy {
+        let kind = object["kind"].as_str().expect("a kind");
+        member.kubectl(&["delete", kind, object["metadata"]["name"].as_str().expect("a name")]);
+    }
+}

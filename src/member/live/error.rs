@@ -49,6 +49,11 @@ impl From<Panicked> for LiveError {
 }
 
 impl LiveError {
+    /// Describes an answer that cannot be read. The error may quote the answer, so berth shows only its place.
+    pub(crate) fn unreadable(what: &str, error: &serde_json::Error) -> LiveError {
+        LiveError::Unreadable { what: what.to_owned(), why: format!("at byte {}", error.column()) }
+    }
+
     /// Returns the one thing that would help.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -117,7 +122,7 @@ pub(crate) fn of_kube(error: &kube::Error, server: &str, what: &str, verb: &str)
                 code => LiveError::Refused { what, code, message },
             }
         }
-        kube::Error::SerdeError(error) => LiveError::Unreadable { what, why: error.to_string() },
+        kube::Error::SerdeError(error) => LiveError::unreadable(&what, error),
         kube::Error::Auth(error) => LiveError::Unknown { server, message: login(error) },
         error => LiveError::Unreachable { server, why: innermost(error) },
     }

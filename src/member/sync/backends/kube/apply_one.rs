@@ -16,6 +16,7 @@ use super::failure::{Conflict, Failure, conflict_words, owners_words};
 use super::field_paths::{self, Keep, Kept};
 use super::handover::{self, HandOver};
 use super::identity::{Identity, legacy_hubs_of, legacy_of};
+use super::managed_fields::managers;
 use super::unmanaged_fields::UnmanagedFields;
 use crate::sync::desired::Desired;
 use crate::sync::strategy::{Strategy, WriteLimit};
@@ -275,6 +276,10 @@ impl ApplyJob {
                 .filter(|it| !legacy.contains(&it.manager.as_str()) && it.manager != api.identity.keeper)
                 .filter(|it| !by_hand(&it.manager))
                 .collect();
+            let words = |conflicts: &[&Conflict]| {
+                let shown: Vec<Conflict> = conflicts.iter().map(|conflict| self.shown(conflict)).collect();
+                owners_words(&shown)
+            };
             let on_conflict = match dry_run && self.strategy.compares() {
                 true => OnConflict::Force,
                 false => self.on_conflict,
@@ -285,18 +290,36 @@ impl ApplyJob {
                 OnConflict::Yield => {
                     for conflict in &foreign {
                         if !field_paths::remove(&mut object, &conflict.field) {
-                            return Err(Failure::rule(conflict_words(&foreign)));
+                            return Err(Failure::rule(conflict_words(&words(&foreign))));
                         }
                     }
-                    notes.push(format!("left to their owners: {}", owners_words(&foreign)));
+                    notes.push(format!("left to their owners: {}", words(&foreign)));
                     continue;
                 }
-                OnConflict::Fail => return Err(Failure::rule(conflict_words(&foreign))),
+                OnConflict::Fail => return Err(Failure::rule(conflict_words(&words(&foreign)))),
             }
             let all: Vec<&Conflict> = conflicts.iter().collect();
-            notes.push(format!("took over {}", owners_words(&all)));
+            notes.push(format!("took over {}", words(&all)));
         }
         Err(Failure::rule("its fields keep changing owners"))
+    }
+
+    /// Returns a conflict as far as people may see it. A webhook may write anything as the field or the manager, so of
+    /// a Secret only fields of its manifest are named, and managers of the live object.
+    fn shown(&self, conflict: &Conflict) -> Conflict {
+        if !self.secret {
+            return conflict.clone();
+        }
+        let is_manager = |live: &Arc<Json>| managers(live).any(|(name, _)| name == conflict.manager);
+        let manager = match self.live.as_ref().is_some_and(is_manager) {
+            true => conflict.manager.clone(),
+            false => "another manager".to_owned(),
+        };
+        let field = match field_paths::remove(&mut self.payload(), &conflict.field) {
+            true => conflict.field.clone(),
+            false => "a field".to_owned(),
+        };
+        Conflict { manager, field }
     }
 
     /// Adds what would help.

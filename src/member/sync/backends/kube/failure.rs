@@ -267,15 +267,14 @@ fn first_field(path: &str) -> &str {
 }
 
 /// Describes conflicts that the object's annotations do not settle.
-pub(crate) fn conflict_words(conflicts: &[&Conflict]) -> String {
+pub(crate) fn conflict_words(owners: &str) -> String {
     format!(
-        "others own the fields to change: {}; annotate it `{ON_CONFLICT}: force` to take the fields over, \
-         or `yield` to leave them to their owners",
-        owners_words(conflicts)
+        "others own the fields to change: {owners}; annotate it `{ON_CONFLICT}: force` to take the fields over, \
+         or `yield` to leave them to their owners"
     )
 }
 
-pub(crate) fn owners_words(conflicts: &[&Conflict]) -> String {
+pub(crate) fn owners_words(conflicts: &[Conflict]) -> String {
     let words = conflicts.iter().map(|it| format!("`{}` of `{}`", it.field, it.manager));
     words.collect::<Vec<_>>().join(", ")
 }
