@@ -160,3 +160,81 @@ fn nothing_that_a_policy_writes_of_a_refused_secret_is_shown() {
         member.kubectl(&["delete", kind, object["metadata"]["name"].as_str().expect("a name")]);
     }
 }
+
+/// The rights that the page of members names, as the rules of a role: those in all namespaces, and those in berth's.
+fn rights_of_the_page() -> (Vec<Json>, Vec<Json>) {
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/members.md")).expect("the page");
+    let (_, rest) = page.split_once("| on | verbs |\n| --- | --- |\n").expect("the table of rights");
+    let table = rest.split("\n\n").next().expect("its rows");
+    let (mut everywhere, mut at_home) = (Vec::new(), Vec::new());
+    for row in table.lines() {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let verbs: Vec<&str> = cells[2].split(", ").filter(|verb| !verb.starts_with("if ")).collect();
+        let (groups, resource, rules) = match cells[1] {
+            "the kinds of its folder, in all namespaces" => (["", ""], "services", &mut everywhere),
+            "pods" => (["", ""], "pods", &mut everywhere),
+            "Events" => (["", "events.k8s.io"], "events", &mut everywhere),
+            "the namespace `berth-system`" => (["", ""], "namespaces", &mut everywhere),
+            "ConfigMaps in `berth-system`" => (["", ""], "configmaps", &mut at_home),
+            "Leases in `berth-system`" => (["coordination.k8s.io", ""], "leases", &mut at_home),
+            other => panic!("the test does not know the row {other}"),
+        };
+        rules.push(json!({"apiGroups": groups, "resources": [resource], "verbs": verbs}));
+    }
+    (everywhere, at_home)
+}
+
+#[test]
+#[ignore = "needs Kubernetes"]
+fn the_rights_that_the_page_names_are_enough() {
+    let Some(member) = Member::new("rightful") else { return };
+    let (everywhere, at_home) = rights_of_the_page();
+    let bind = |kind: &str, namespace: Option<&str>, role: &str, rules: &[Json]| {
+        let metadata = json!({"name": role, "namespace": namespace});
+        let api_version = "rbac.authorization.k8s.io/v1";
+        create(
+            &member,
+            &json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "rules": rules}),
+        );
+        create(
+            &member,
+            &json!({"apiVersion": api_version, "kind": format!("{kind}Binding"), "metadata": metadata,
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "rightful"}]}),
+        );
+    };
+    bind("ClusterRole", None, "rightful-everywhere", &everywhere);
+    bind("Role", Some("rightful"), "rightful", &at_home);
+    let config = member.kubectl(&["config", "view", "--raw", "-o", "json"]);
+    let mut config: Json = serde_json::from_str(&config).expect("JSON");
+    config["users"][0]["user"]["as"] = json!("rightful");
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), config.to_string()).expect("a file");
+    let kubeconfig = file.path().to_str().expect("a text path");
+
+    let service = |port: u16| {
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "rightful"},
+            "spec": {"ports": [{"port": port}]}})
+    };
+    member.publish(&[service(80)]);
+    member.sync_at(kubeconfig, &["--namespace", "rightful"]).expect(0);
+    let running = member.keep_in_sync(&["--kubeconfig", kubeconfig, "--namespace", "rightful"]);
+    member.publish(&[service(81)]);
+    running.until_applied(2);
+    member.kubectl(&["delete", "service", "web", "-n", "rightful"]);
+    running.until("it is made again", || member.get("service", "web"));
+    drop(running);
+
+    // A namespace that is missing is made, with no right but that.
+    bind("ClusterRole", None, "rightful-at-home", &at_home);
+    let fresh = ["--namespace", "rightful-fresh", "--no-lease", "--fleet", "fresh"];
+    member.publish(&[json!({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": "other", "namespace": "rightful"}, "spec": {"ports": [{"port": 80}]}})]);
+    member.sync_at(kubeconfig, &fresh).expect(0);
+    member.kubectl(&["get", "configmap", "berth-fresh", "-n", "rightful-fresh"]);
+    member.kubectl(&["delete", "namespace", "rightful-fresh", "--wait=false"]);
+    for role in ["rightful-everywhere", "rightful-at-home"] {
+        member.kubectl(&["delete", "clusterrole,clusterrolebinding", role]);
+    }
+}

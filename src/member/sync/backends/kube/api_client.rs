@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::client::Body;
 use kube::core::Request;
 use serde::de::DeserializeOwned;
@@ -56,6 +56,7 @@ pub(crate) struct ApiClient {
 pub enum Action<'a> {
     Get,
     List(&'a ListParams),
+    Create(&'a Json),
     Apply(&'a PatchParams, &'a Json),
     Merge(&'a PatchParams, &'a Json),
     /// Applies RFC 6902 operations.
@@ -68,6 +69,7 @@ impl Action<'_> {
     fn is_write(self) -> bool {
         match self {
             Action::Get | Action::List(_) => false,
+            Action::Create(_) => true,
             Action::Apply(params, _) | Action::Merge(params, _) | Action::Edit(params, _) => !params.dry_run,
             Action::Delete(params) => !params.dry_run,
         }
@@ -83,7 +85,7 @@ impl Action<'_> {
         match self {
             Action::Apply(_, object) => object.pointer("/metadata/resourceVersion").is_none(),
             Action::Merge(..) | Action::Delete(_) => true,
-            Action::Get | Action::List(_) | Action::Edit(..) => false,
+            Action::Get | Action::List(_) | Action::Create(_) | Action::Edit(..) => false,
         }
     }
 }
@@ -205,6 +207,7 @@ impl ApiClient {
         let request = match action {
             Action::Get => request.get(name, &Default::default()),
             Action::List(params) => request.list(params),
+            Action::Create(object) => request.create(&PostParams::default(), object.to_string().into_bytes()),
             Action::Apply(params, object) => request.patch(name, params, &Patch::Apply(object)),
             Action::Merge(params, patch) => request.patch(name, params, &Patch::Merge(patch)),
             Action::Edit(params, operations) => {

@@ -116,14 +116,11 @@ impl ParentRecord {
         record: &Record,
         mut kinds: BTreeSet<String>,
     ) -> Result<(), BackendError> {
-        match &self.current {
-            Some(parent) => {
-                kinds.extend(parent.kinds.iter().cloned());
-                if parent.kinds == kinds && parent.record == *record {
-                    return self.confirm(cluster).await;
-                }
+        if let Some(parent) = &self.current {
+            kinds.extend(parent.kinds.iter().cloned());
+            if parent.kinds == kinds && parent.record == *record {
+                return self.confirm(cluster).await;
             }
-            None => make_namespace(&cluster.api).await?,
         }
         self.put(cluster, record, kinds).await
     }
@@ -177,6 +174,10 @@ impl ParentRecord {
                     self.current = Some(ApplySetParent::parse(identity, &object)?);
                     return Ok(());
                 }
+                Err(failure) if failure.lacks_namespace() => {
+                    make_namespace(api).await?;
+                    continue;
+                }
                 Err(failure) if failure.code() == 409 => {}
                 Err(failure) => return Err(api.whole(&failure)),
             }
@@ -214,12 +215,13 @@ async fn get(api: &ApiClient) -> Result<Option<Json>, Failure> {
     api.get(&api.identity.parent_path(), &api.identity.parent).await
 }
 
+/// Creates berth's namespace, with no right but that to create it.
 async fn make_namespace(api: &ApiClient) -> Result<(), BackendError> {
-    let (path, name) = ("/api/v1/namespaces", &api.identity.namespace);
-    if api.get(path, name).await.map_err(|failure| api.whole(&failure))?.is_some() {
-        return Ok(());
-    }
+    let name = &api.identity.namespace;
     let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-    let (made, _) = api.apply_own(path, name, &object).await;
-    made.map(drop).map_err(|failure| api.whole(&failure))
+    match api.send("/api/v1/namespaces", name, Action::Create(&object)).await {
+        // An earlier attempt made it, or somebody else.
+        Err(failure) if failure.code() == 409 => Ok(()),
+        made => made.map(drop).map_err(|failure| api.whole(&failure)),
+    }
 }
