@@ -20,6 +20,7 @@ pub mod facts_file;
 pub(crate) mod field_differences;
 mod findings;
 pub mod fleet_pin;
+mod foresight;
 pub mod health;
 pub mod local_overrides;
 pub mod override_objects;
@@ -163,6 +164,9 @@ fn sync_round(
         (None, Some(now)) => suspension::hold(&mut plan, desired, now),
         (None, None) => None,
     };
+    if options.dry_run {
+        foresight::narrow(&mut plan, desired, &live, &record, backend)?;
+    }
     let at_rest = suspended.is_some() || plan.is_quiet() && earlier.as_ref() == Some(&record);
     let done = if options.dry_run || at_rest {
         PlanResult::default()

@@ -116,3 +116,39 @@ fn two_syncers_do_not_work_on_one_folder_at_once() {
     drop(lock);
     assert_eq!(sync(dir.path(), &folder(2, &[map("a", "2")])).written, 1);
 }
+
+#[test]
+fn a_dry_run_shows_the_problems_of_the_sync_and_no_write_that_they_prevent() {
+    let dir = tempfile::tempdir().unwrap();
+    let needs = |name: &str, other: &str| annotated(map(name, "1"), "berth.dev/depends-on", other);
+    let faulty = folder(
+        1,
+        &[
+            needs("a", "ConfigMap/shop/lost"),
+            needs("b", "ConfigMap/shop/c"),
+            needs("c", "ConfigMap/shop/b"),
+            needs("d", "ConfigMap/shop/a"),
+            needs("e", "ConfigMap/shop/f"),
+            map("f", "1"),
+        ],
+    );
+    let dry = sync_with(dir.path(), &faulty, &Options { dry_run: true, ..options() }).unwrap();
+    let wet = sync(dir.path(), &faulty);
+    assert_eq!(messages(&dry), messages(&wet));
+    assert_eq!(dry.plan.writes, wet.plan.writes);
+    let names: Vec<&str> = wet.plan.writes.iter().map(|write| &*write.id.name).collect();
+    assert_eq!((names, messages(&dry).len()), (vec!["e", "f"], 4));
+}
+
+#[test]
+fn a_dry_run_keeps_what_the_sync_keeps_beside_a_faulty_object() {
+    let dir = tempfile::tempdir().unwrap();
+    let of_work = |object: Json| annotated(object, "berth.dev/workload", "F/shop/app");
+    sync(dir.path(), &folder(1, &[of_work(map("old", "1"))]));
+    let faulty = of_work(annotated(map("new", "1"), "berth.dev/depends-on", "ConfigMap/shop/lost"));
+    let faulty = folder(2, &[faulty, map("other", "1")]);
+    let dry = sync_with(dir.path(), &faulty, &Options { dry_run: true, ..options() }).unwrap();
+    let wet = sync(dir.path(), &faulty);
+    assert_eq!((messages(&dry), &dry.held), (messages(&wet), &wet.held));
+    assert!(dry.plan.prunes.is_empty() && wet.plan.prunes.is_empty() && dry.held.len() == 1);
+}
