@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value as Json;
 
 use super::standing::{Observed, Standing};
+use crate::sync::health::Health;
 use crate::sync::plan::Live;
 use berth_base::model::ObjectId;
 
@@ -23,6 +24,8 @@ pub(super) struct Found {
     pub seen: Option<(Json, Json, Instant)>,
     pub standing: Option<Standing>,
     pub wanted: BTreeMap<ObjectId, Observed>,
+    /// The health of wanted objects that could not be read.
+    pub unseen: BTreeMap<ObjectId, Health>,
     /// True if the program's message names a wanted object.
     pub names_any: bool,
     /// Objects that are left for berth to remove.

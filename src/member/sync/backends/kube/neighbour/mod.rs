@@ -6,10 +6,12 @@
 mod argocd;
 mod flux;
 mod found;
+mod live_objects;
+mod messages;
 mod record_reader;
 mod standing;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,31 +24,27 @@ use super::connection::Connection;
 use super::deadlines::Deadlines;
 use super::failure::Failure;
 use super::identity::Identity;
-use super::protected::{Protected, has_owner};
+use super::protected::Protected;
 use super::removal::delete_params;
 use super::settings::Settings;
 use crate::live::access::connect_member;
-use crate::live::concurrency::each;
 use crate::live::{Access, LiveError};
 use crate::sync::backends::{Apply, Backend, BackendError, ObjectHealth, Record};
 use crate::sync::cluster_folder::ClusterFolder;
-use crate::sync::desired::{Desired, own_annotations};
-use crate::sync::field_differences;
+use crate::sync::desired::Desired;
 use crate::sync::health::Health;
 use crate::sync::health::custom::HealthRules;
 use crate::sync::plan::{Form, Live, Prune, Version};
-use crate::sync::strategy::{Strategy, WriteLimit};
 use berth_base::backoff::pace::paced;
 use berth_base::model::ObjectId;
-use berth_base::model::annotation::{ORPHAN, SUSPEND, WORKLOAD};
 use berth_base::model::status::Problem;
 use berth_base::progress::Progress;
 
 pub use argocd::ArgoCd;
 pub use flux::Flux;
-use found::{Found, GUARDED, LOOKS_INTERVAL};
+use found::{Found, LOOKS_INTERVAL};
+use standing::judge;
 pub use standing::{Neighbour, RecordPlace, Standing};
-use standing::{Observed, judge};
 
 /// Returns the revisions that a folder has for the program: one for each way to publish it.
 pub type Revisions = Box<dyn FnMut(&ClusterFolder) -> Result<Vec<String>, String>>;
@@ -147,6 +145,7 @@ impl Session {
             return Ok(());
         }
         let standing = self.neighbour.standing(&record, source.as_ref(), &self.wanted_revisions);
+        let standing = messages::without_secrets(standing, self.neighbour.as_ref(), desired.keys());
         let mut found = Found { seen: Some((versions.0, versions.1, Instant::now())), ..Found::default() };
         self.read_objects(desired, &standing, &mut found).await?;
         found.names_any = match &standing {
@@ -156,8 +155,10 @@ impl Session {
             _ => false,
         };
         let healthy = |id: &ObjectId| found.wanted.get(id).is_some_and(|it| it.health == Health::Healthy);
-        found.is_healthy =
-            standing == Standing::Applied && found.left.is_empty() && desired.keys().all(healthy);
+        found.is_healthy = standing == Standing::Applied
+            && found.left.is_empty()
+            && desired.keys().all(healthy)
+            && found.unseen.is_empty();
         found.standing = Some(standing);
         self.found = found;
         Ok(())
@@ -169,96 +170,12 @@ impl Session {
         record_reader::read(connection, self.neighbour.name(), place).await
     }
 
-    /// Reads the wanted objects, and those that are left for berth to remove.
-    async fn read_objects(
-        &mut self,
-        desired: &BTreeMap<ObjectId, Desired>,
-        standing: &Standing,
-        found: &mut Found,
-    ) -> Result<(), BackendError> {
-        let mut kinds: BTreeSet<(&str, &str)> = desired.keys().map(|id| (&*id.group, &*id.kind)).collect();
-        kinds.extend(GUARDED);
-        if kinds.iter().any(|(group, kind)| self.connection.kinds.preferred(group, kind).is_none()) {
-            // A folder may bring definitions of kinds.
-            let asked = self.connection.ask_kinds().await;
-            asked.map_err(|failure| self.connection.api.whole(&failure))?;
-        }
-        let Connection { api, kinds: served, at_once, .. } = &self.connection;
-        let selector = self.neighbour.selector();
-        let list = async |(group, kind): &(&str, &str)| {
-            let mut objects = Vec::new();
-            let Some(served) = served.preferred(group, kind) else { return Ok(objects) };
-            let api_version = match *group {
-                "" => served.version.clone(),
-                group => format!("{group}/{}", served.version),
-            };
-            let each = |mut object: Json| {
-                // A list leaves these out.
-                object["apiVersion"] = api_version.clone().into();
-                object["kind"] = (*kind).into();
-                objects.push(object);
-            };
-            api.list(&served.path(group, ""), &selector, each).await.map(|_| objects)
-        };
-        let lists = each(*at_once, kinds.iter().map(list)).await;
-        for list in lists {
-            for object in list.map_err(|failure| api.whole(&failure))? {
-                let Some(id) = ObjectId::of(&object) else { continue };
-                if let Some(wanted) = desired.get(&id) {
-                    found.wanted.insert(id, self.observe(wanted, &object));
-                } else if *standing == Standing::Applied
-                    && let Some(live) = self.left(&id, &object)
-                {
-                    found.left.insert(id, live);
-                }
-            }
-        }
-        // The program puts its labels on nothing that it does not write.
-        let others = desired.values().filter(|wanted| {
-            !found.wanted.contains_key(&wanted.id)
-                && (Strategy::of(wanted).way != WriteLimit::Write || wanted.annotation(SUSPEND).is_some())
-        });
-        let get = async |wanted: &Desired| {
-            let path = self.connection.path_of(wanted)?;
-            Ok::<_, Failure>((wanted.id.clone(), self.connection.api.get(&path, &wanted.id.name).await?))
-        };
-        let read = each(self.connection.at_once, others.map(get)).await;
-        for read in read {
-            let (id, object) = read.map_err(|failure| self.connection.api.whole(&failure))?;
-            if let (Some(object), Some(wanted)) = (object, desired.get(&id)) {
-                found.wanted.insert(id, self.observe(wanted, &object));
-            }
-        }
-        Ok(())
-    }
-
-    fn observe(&self, wanted: &Desired, object: &Json) -> Observed {
-        let is_as_wanted = field_differences::asked(object, &wanted.object()).is_empty();
-        Observed { health: self.rules.judge(object), is_as_wanted }
-    }
-
     /// Reports whether the program is still at the folder that is known here. A newer one may have objects again whose
     /// removal was approved.
     async fn is_still_applied(&mut self) -> bool {
         let place = self.neighbour.record();
         let Ok(Some(record)) = self.read(&place).await else { return false };
         self.neighbour.standing(&record, None, &self.wanted_revisions) == Standing::Applied
-    }
-
-    /// Returns an object that is no longer wanted and that the program leaves for berth. `None` for any other.
-    fn left(&self, id: &ObjectId, object: &Json) -> Option<Live> {
-        let annotations = own_annotations(object);
-        let is_berths = annotations.contains_key(WORKLOAD) && self.neighbour.leaves(object);
-        if !is_berths || annotations.get(ORPHAN).is_some_and(|value| value == "true") {
-            return None;
-        }
-        let uid = object.pointer("/metadata/uid")?.as_str()?.to_owned();
-        let stays = self.protected.reason_to_stay(id, has_owner(object));
-        let form = match object.pointer("/metadata/deletionTimestamp") {
-            Some(since) if !since.is_null() => Form::Faulty(super::super::BEING_REMOVED.to_owned()),
-            _ => Form::There { version: Version(uid), same: true },
-        };
-        Some(Live { owned: true, form, annotations: Arc::new(annotations), stays })
     }
 
     async fn remove(&self, prune: &Prune) -> Result<(), Failure> {
@@ -331,7 +248,7 @@ impl Backend for NeighbourBackend {
         };
         let mut live: BTreeMap<ObjectId, Live> =
             desired.iter().map(|(id, wanted)| (id.clone(), there(wanted))).collect();
-        live.extend(session.found.left.iter().map(|(id, live)| (id.clone(), live.clone())));
+        live.extend(session.found.left.clone());
         Ok(live)
     }
 
@@ -379,7 +296,10 @@ impl Backend for NeighbourBackend {
         let Session { neighbour, deadlines, tree, found, .. } = &mut self.session;
         let unknown = Standing::Pending("nothing was read yet".to_owned());
         let standing = found.standing.as_ref().unwrap_or(&unknown);
-        let health = judge(neighbour.as_ref(), standing, found.names_any, id, found.wanted.get(id));
+        let health = match found.unseen.get(id) {
+            Some(unseen) if *standing == Standing::Applied => unseen.clone(),
+            _ => judge(neighbour.as_ref(), standing, found.names_any, id, found.wanted.get(id)),
+        };
         if health == Health::Healthy {
             deadlines.healthy(id);
             return ObjectHealth::default();
