@@ -161,6 +161,39 @@ fn nothing_that_a_policy_writes_of_a_refused_secret_is_shown() {
     }
 }
 
+#[test]
+#[ignore = "needs Kubernetes"]
+fn an_object_that_does_not_go_is_made_anew_when_it_has_gone_and_holds_up_no_other() {
+    let Some(member) = Member::new("lingering") else { return };
+    let fixed = |value: &str| {
+        let mut object = annotated(member.config_map("fixed", value), "berth.dev/recreate", "allowed");
+        object["immutable"] = json!(true);
+        object
+    };
+    member.publish(&[fixed("one"), member.config_map("web", "one")]);
+    member.sync(&[]).expect(0);
+    let finalizers = |value: Json| {
+        let patch = json!({"metadata": {"finalizers": value}}).to_string();
+        member.kubectl(&["patch", "configmap", "fixed", "-n", "lingering", "--type=merge", "-p", &patch]);
+    };
+    finalizers(json!(["example.com/never"]));
+    member.publish(&[fixed("two"), member.config_map("web", "two")]);
+    let ran = member.sync(&["--health-timeout", "0"]).expect(7);
+    let said = "ConfigMap lingering/fixed: not healthy in time: it is being removed, since ";
+    assert!(ran.err.contains(said), "{}", ran.err);
+    assert!(ran.err.contains("and waits for its finalizers `example.com/never`"), "{}", ran.err);
+    assert!(ran.err.contains("removed to be created again, because it cannot be changed"), "{}", ran.err);
+    assert_eq!(member.get("configmap", "web").expect("it")["data"]["key"], "two");
+
+    let running = member.keep_in_sync(&[]);
+    running.until("it is reported", || member.status().contains("it is being removed, since").then_some(()));
+    finalizers(json!(null));
+    running.until("it is made anew", || {
+        (member.get("configmap", "fixed")?["data"]["key"] == "two").then_some(())
+    });
+    running.until_applied(2);
+}
+
 /// The rights that the page of members names, as the rules of a role: those in all namespaces, and those in berth's.
 fn rights_of_the_page() -> (Vec<Json>, Vec<Json>) {
     let page =

@@ -5,13 +5,13 @@
 //! change is made anew only if its annotation allows it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use kube::api::{DeleteParams, PatchParams, Preconditions};
 use serde_json::{Value as Json, json};
 
+use super::super::BEING_REMOVED;
 use super::api_client::{Action, ApiClient, Response};
-use super::compare::{applied_hash, is_sealed};
+use super::compare::{applied_hash, is_sealed, leaving, uid_of};
 use super::failure::{Conflict, Failure, conflict_words, owners_words};
 use super::field_paths::{self, Keep, Kept};
 use super::handover::{self, HandOver};
@@ -22,9 +22,6 @@ use crate::sync::desired::Desired;
 use crate::sync::strategy::{Strategy, WriteLimit};
 use berth_base::model::ObjectId;
 use berth_base::model::annotation::{INITIAL, ON_CONFLICT, RECREATE, RETAIN, TAKE_OVER, TOLERATE};
-
-/// The longest wait for the removal of an object that is made anew.
-const LONGEST_REMOVAL: Duration = Duration::from_secs(15);
 
 /// Everything needed to apply one object.
 #[derive(Clone, Debug)]
@@ -73,13 +70,15 @@ enum Recreate {
 }
 
 /// The result of applying one object.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ApplyResult {
     /// True if the object did not exist before.
     pub created: bool,
     pub answer: Option<Response>,
     /// Notes for people.
     pub notes: Vec<String>,
+    /// The reason why the object still exists that was removed to be created again.
+    pub leaving: Option<String>,
 }
 
 impl ApplyJob {
@@ -156,7 +155,7 @@ impl ApplyJob {
         self.take_over || self.take_over_equal || self.strategy.compares() || self.strategy.only_looks()
     }
 
-    fn uid(&self) -> Option<&str> {
+    pub fn uid(&self) -> Option<&str> {
         if let Some(uid) = &self.older {
             return Some(uid);
         }
@@ -234,7 +233,14 @@ impl ApplyJob {
     async fn apply_or_recreate(&self, api: &ApiClient, object: Json) -> Result<ApplyResult, Failure> {
         match self.apply(api, object, false).await {
             Err(failure) if failure.is_immutable() && self.may_recreate() => {
-                self.remove(api).await?;
+                if let Some(why) = self.remove(api).await? {
+                    let note = "removed to be created again, because it cannot be changed".to_owned();
+                    return Ok(ApplyResult {
+                        notes: vec![note],
+                        leaving: Some(why),
+                        ..ApplyResult::default()
+                    });
+                }
                 let mut applied = self.make(api).await?;
                 applied.notes.insert(0, "removed and created again, because it cannot be changed".to_owned());
                 Ok(applied)
@@ -260,7 +266,8 @@ impl ApplyJob {
             let sent = api.send(&self.path, &self.id.name, Action::Apply(&params, &object)).await;
             let failure = match sent {
                 Ok(answer) => {
-                    return Ok(ApplyResult { created: answer.created, answer: Some(answer), notes });
+                    let created = answer.created;
+                    return Ok(ApplyResult { created, answer: Some(answer), notes, leaving: None });
                 }
                 Err(failure) => failure,
             };
@@ -350,8 +357,8 @@ impl ApplyJob {
         }
     }
 
-    /// Removes it and waits until it is gone.
-    async fn remove(&self, api: &ApiClient) -> Result<(), Failure> {
+    /// Removes the object. Returns the reason if it still exists, as with a finalizer: a later sync goes on from there.
+    async fn remove(&self, api: &ApiClient) -> Result<Option<String>, Failure> {
         let uid = self.uid().map(str::to_owned);
         let params = DeleteParams {
             preconditions: Some(Preconditions { uid, resource_version: None }),
@@ -361,20 +368,7 @@ impl ApplyJob {
             Err(failure) if !failure.is_not_found() => return Err(failure),
             _ => {}
         }
-        let gone = async {
-            loop {
-                match api.get(&self.path, &self.id.name).await? {
-                    None => return Ok(()),
-                    Some(left) if left.pointer("/metadata/uid").and_then(Json::as_str) != self.uid() => {
-                        return Ok(());
-                    }
-                    Some(_) => tokio::time::sleep(Duration::from_millis(100)).await,
-                }
-            }
-        };
-        match tokio::time::timeout(LONGEST_REMOVAL, gone).await {
-            Ok(result) => result,
-            Err(_) => Err(Failure::rule("it is being removed to be created again, and still exists")),
-        }
+        let left = api.get(&self.path, &self.id.name).await?.filter(|left| Some(uid_of(left)) == self.uid());
+        Ok(left.map(|left| leaving(&left).unwrap_or_else(|| BEING_REMOVED.to_owned())))
     }
 }

@@ -77,6 +77,15 @@ impl ClusterSession {
     /// Remembers a write, whose echo from a watch is then no news.
     fn note_written(&mut self, desired: &Desired, made: WriteResult) {
         let (id, hash) = (&desired.id, self.hash_of(desired));
+        if let Some(why) = made.leaving {
+            let health = Health::Progressing(why);
+            let seen = TrackedObject { owned: true, hash, health, ..TrackedObject::default() };
+            self.sync.tracked.insert(id.clone(), seen);
+            self.recreated.insert(id.clone(), made.uid.into());
+            self.retries.remove(id);
+            return;
+        }
+        self.recreated.remove(id);
         self.drift.written(id, &hash, self.sync.tracked.get(id));
         let entry = CachedObject {
             uid: made.uid.into(),
@@ -217,6 +226,10 @@ async fn write_one(
     let brought = job.write(api).await;
     api.progress.add(1);
     let brought = brought?;
+    if let Some(why) = brought.leaving {
+        let uid = job.uid().unwrap_or_default().to_owned();
+        return Ok((brought.notes, WriteResult { uid, leaving: Some(why), ..WriteResult::default() }));
+    }
     let read = |answer: &Response| WriteResult::read(answer, job.lively.then_some(&**rules));
     let made = brought.answer.as_ref().map(read).transpose()?;
     Ok((brought.notes, made.unwrap_or_default()))
@@ -255,6 +268,8 @@ struct WriteResult {
     uid: String,
     version: String,
     seen: TrackedObject,
+    /// The reason why the object still exists that is to be created again.
+    leaving: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -277,13 +292,10 @@ impl WriteResult {
             let object: Json = answer.read()?;
             let text = |at: &str| object.pointer(at).and_then(Json::as_str).unwrap_or_default().to_owned();
             let (uid, version) = (text("/metadata/uid"), text("/metadata/resourceVersion"));
-            return Ok(WriteResult { uid, version, seen: TrackedObject::of(&object, rules) });
+            let seen = TrackedObject::of(&object, rules);
+            return Ok(WriteResult { uid, version, seen, leaving: None });
         }
         let Named { metadata } = answer.read()?;
-        Ok(WriteResult {
-            uid: metadata.uid,
-            version: metadata.resource_version,
-            seen: TrackedObject::default(),
-        })
+        Ok(WriteResult { uid: metadata.uid, version: metadata.resource_version, ..WriteResult::default() })
     }
 }

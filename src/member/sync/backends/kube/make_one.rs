@@ -35,7 +35,7 @@ impl ApplyJob {
             let failure = match api.send(&self.path, &self.id.name, Action::Apply(&params, &object)).await {
                 Ok(answer) => {
                     let created = answer.created;
-                    let made = ApplyResult { created, answer: Some(answer), notes: Vec::new() };
+                    let made = ApplyResult { created, answer: Some(answer), ..ApplyResult::default() };
                     return self.check_made(api, made).await;
                 }
                 Err(failure) => failure,
@@ -54,7 +54,7 @@ impl ApplyJob {
                     let is_made = api.identity.owns(&live)
                         && self.is_intact(&live, &api.identity)
                         && leaving(&live).is_none();
-                    let made = ApplyResult { created: true, answer: Some(answer), notes: Vec::new() };
+                    let made = ApplyResult { created: true, answer: Some(answer), ..ApplyResult::default() };
                     return if is_made { Ok(made) } else { Err(Failure::Exists) };
                 }
                 // The object has gone again, or the server was busy with something else, as with a quota.

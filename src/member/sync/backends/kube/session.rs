@@ -53,6 +53,8 @@ pub(crate) struct ClusterSession {
     pub mask: SecretMask,
     /// Wanted objects that exist and are not berth's, as far as writes have met them. They are tried before a write.
     pub existing: BTreeSet<ObjectId>,
+    /// Objects that were removed to be created again, each with its UID, as long as they exist.
+    pub recreated: BTreeMap<ObjectId, Box<str>>,
     /// True if writes met such an object since the survey.
     pub met_existing: bool,
     /// Tries every object that is not as wanted.
@@ -78,6 +80,7 @@ impl ClusterSession {
             events: SentEvents::new(settings.events),
             mask: SecretMask::default(),
             existing: BTreeSet::new(),
+            recreated: BTreeMap::new(),
             met_existing: false,
             only_tries: settings.only_tries,
         }

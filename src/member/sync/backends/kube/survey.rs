@@ -16,6 +16,7 @@ use super::tracked_object::TrackedObject;
 use super::watching::cached_object::WantedObject;
 use super::watching::kind_scope::KindScope;
 use crate::sync::desired::{Annotations, Desired};
+use crate::sync::health::Health;
 use crate::sync::plan::{Form, Live, Version};
 use berth_base::model::ObjectId;
 use berth_base::model::object::version_of;
@@ -44,6 +45,7 @@ impl ClusterSession {
         self.deadlines.retain(is_wanted);
         self.drift.retain(is_wanted);
         self.existing.retain(is_wanted);
+        self.recreated.retain(|id, _| is_wanted(id));
         self.met_existing = false;
         self.dry_run_uncertain(desired, &mut found).await?;
         Ok(found)
@@ -131,19 +133,24 @@ impl ClusterSession {
             if found.contains_key(id) || (!entry.owned && form.is_none()) || self.sync.is_unseen(id) {
                 continue;
             }
-            let same = form.is_some_and(|form| entry.is_same(form));
+            // An object that was removed to be created again has its own time to go, and is in nobody's way.
+            let is_recreated = entry.leaving.is_some() && self.recreated.get(id) == Some(&entry.uid);
+            let same = is_recreated || form.is_some_and(|form| entry.is_same(form));
             if let Some(form) = form.filter(|_| same) {
                 self.retries.remove(id);
                 self.drift.in_place(id, &form.hash);
             }
             let live = match (&entry.leaving, form) {
-                (Some(why), Some(_)) => Form::Faulty(why.to_string()),
+                (Some(why), Some(_)) if !is_recreated => Form::Faulty(why.to_string()),
                 _ => Form::There { version: Version(entry.uid.to_string()), same },
             };
             // All that there is to know of an object as wanted and healthy is its entry.
             if !same || !entry.is_at_rest() {
                 let hash = form.map(|form| form.hash.clone()).unwrap_or_default();
-                let seen = TrackedObject { hash, ..TrackedObject::from_entry(entry, form) };
+                let mut seen = TrackedObject { hash, ..TrackedObject::from_entry(entry, form) };
+                if let Some(why) = entry.leaving.as_deref().filter(|_| is_recreated) {
+                    seen.health = Health::Progressing(why.to_owned());
+                }
                 self.sync.tracked.insert(id.clone(), seen);
             }
             let annotations = entry.annotations.clone();
