@@ -9,7 +9,8 @@ use crate::support::wait::until;
 /// Everything that berth has written about a member: to people, in Git, and in the cluster.
 fn everything(member: &Member, ran: &Ran) -> String {
     let name = format!("berth-{}-status", member.name);
-    let shown = member.kubectl(&["get", "configmap", &name, "-n", "berth-system", "-o", "json"]);
+    let args = ["get", "configmap", &name, "-n", "berth-system", "-o", "json", "--ignore-not-found"];
+    let shown = member.kubectl(&args);
     let events = member.kubectl(&["get", "events", "-A", "-o", "json"]);
     format!("{}{}{}{shown}{events}", ran.out, ran.err, member.status())
 }
@@ -159,6 +160,70 @@ fn nothing_that_a_policy_writes_of_a_refused_secret_is_shown() {
         let kind = object["kind"].as_str().expect("a kind");
         member.kubectl(&["delete", kind, object["metadata"]["name"].as_str().expect("a name")]);
     }
+}
+
+#[test]
+#[ignore = "needs Kubernetes"]
+fn a_value_that_a_policy_changed_is_told_and_put_right_once_the_policy_is_gone() {
+    let Some(member) = Member::new("mutating") else { return };
+    let replace = "[JSONPatch{op: 'replace', path: '/data/key', value: 'policy'}]";
+    let mutates = json!({"reinvocationPolicy": "Never",
+        "matchConditions": [{"name": "has-key", "expression": "has(object.data) && 'key' in object.data"}],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": replace}}]});
+    let policy = policy(&member, "Mutating", "configmaps", mutates);
+    policy.iter().for_each(|object| create(&member, object));
+    until("the policy is heeded", || {
+        let args = [
+            "create",
+            "configmap",
+            "x",
+            "-n",
+            "mutating",
+            "--from-literal=key=x",
+            "--dry-run=server",
+            "-o",
+            "json",
+        ];
+        member.kubectl(&args).contains("\"policy\"")
+    });
+    let reported = annotated(member.config_map("reported", "one"), "berth.dev/drift", "report");
+    let ignored = annotated(member.config_map("ignored", "one"), "berth.dev/ignore", "/data/key");
+    member.publish(&[member.config_map("web", "one"), reported, ignored]);
+    member.sync(&[]).expect(0);
+    let value = |name: &str| member.get("configmap", name).expect("it")["data"]["key"].clone();
+    assert_eq!([value("web"), value("reported"), value("ignored")], ["policy", "policy", "policy"]);
+
+    let why = "FoundDrifts: an admission policy or webhook changed it when berth applied it: `/data/key` is \
+               \"policy\" in the cluster and \"one\" in the folder";
+    let ran = member.sync(&[]).expect(0);
+    assert!(ran.out.starts_with("0 writes, 0 removals, 3 unchanged"), "{}", ran.out);
+    for name in ["web", "reported"] {
+        let said = format!("ConfigMap mutating/{name}: {why}");
+        assert!(format!("{}{}", ran.out, ran.err).contains(&said), "{}{}", ran.out, ran.err);
+    }
+    assert!(!ran.err.contains("mutating/ignored") && !ran.out.contains("mutating/ignored"), "{}", ran.err);
+
+    for object in &policy {
+        let kind = object["kind"].as_str().expect("a kind");
+        member.kubectl(&["delete", kind, object["metadata"]["name"].as_str().expect("a name")]);
+    }
+    until("the policy is gone", || {
+        let args = [
+            "create",
+            "configmap",
+            "x",
+            "-n",
+            "mutating",
+            "--from-literal=key=x",
+            "--dry-run=server",
+            "-o",
+            "json",
+        ];
+        !member.kubectl(&args).contains("\"policy\"")
+    });
+    let ran = member.sync(&[]).expect(7);
+    assert!(ran.err.contains(&format!("{why}; berth only reports its drift")), "{}", ran.err);
+    assert_eq!([value("web"), value("reported"), value("ignored")], ["one", "policy", "policy"]);
 }
 
 #[test]

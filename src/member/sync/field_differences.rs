@@ -17,6 +17,12 @@ pub struct Difference {
     pub wanted: Option<String>,
 }
 
+impl Difference {
+    pub(crate) fn of(path: String, here: Option<&Json>, wanted: Option<&Json>) -> Difference {
+        Difference { path, here: here.map(shown), wanted: wanted.map(shown) }
+    }
+}
+
 /// The number of fields named, and the length of a value shown.
 const MOST: usize = 10;
 const LONGEST: usize = 80;
@@ -169,8 +175,7 @@ impl Walk {
 
     fn note(&mut self, here: Option<&Json>, wanted: Option<&Json>) {
         let parts = self.at.iter().map(|part| format!("/{}", part.replace('~', "~0").replace('/', "~1")));
-        let (here, wanted) = (here.map(shown), wanted.map(shown));
-        self.found.push(Difference { path: parts.collect(), here, wanted });
+        self.found.push(Difference::of(parts.collect(), here, wanted));
     }
 }
 

@@ -86,6 +86,7 @@ impl ClusterSession {
             return;
         }
         self.recreated.remove(id);
+        self.altered.remove(id);
         self.drift.written(id, &hash, self.sync.tracked.get(id));
         let entry = CachedObject {
             uid: made.uid.into(),
@@ -93,6 +94,7 @@ impl ClusterSession {
             owned: true,
             applied: Some(hash.clone()),
             intact: true,
+            altered: false,
             leaving: None,
             has_owner: false,
             health: made.seen.health.clone(),

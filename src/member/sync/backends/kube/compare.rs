@@ -3,14 +3,15 @@
 use serde_json::Value as Json;
 
 use super::super::BEING_REMOVED;
+use super::altered_fields::altered;
 use super::field_paths::{self, Keep};
 use super::identity::{Identity, PART_OF};
 use super::unmanaged_fields::UnmanagedFields;
 use super::{managed_fields, stored_shape};
 use crate::sync::desired::Desired;
-use crate::sync::field_differences::Difference;
+use crate::sync::field_differences::{self, Difference};
 use crate::sync::strategy::{self, Finding, ObservedObject, Strategy};
-use berth_base::model::annotation::{APPLIED, INITIAL, PREFIX, RETAIN, SEALED};
+use berth_base::model::annotation::{APPLIED, INITIAL, PREFIX, RETAIN, SEALED, TOLERATE};
 
 /// Reports whether the two forms are equal in all that was asked for. Berth's own marks count only on objects
 /// that it owns.
@@ -47,22 +48,41 @@ pub(crate) fn is_sealed(live: &Json) -> bool {
     annotations.is_some_and(|annotations| annotations.get(SEALED).is_some())
 }
 
-/// Reports whether the object is for certain as it was applied: it carries the hash, and berth still owns
-/// every wanted field.
-pub(crate) fn is_as_applied(identity: &Identity, live: &Json, wanted: &Desired, hash: &str) -> bool {
-    let Some(own) = managed_fields::applied_by(live, &identity.manager) else { return false };
+/// Compares an object with the form that was applied to it. `None` if it is not for certain as applied: it carries
+/// another hash, or berth does not own every wanted field. Otherwise returns the fields that the cluster's admission
+/// changed meanwhile.
+pub(crate) fn as_applied(
+    identity: &Identity,
+    live: &Json,
+    wanted: &Desired,
+    hash: &str,
+) -> Option<Vec<Difference>> {
+    let own = managed_fields::applied_by(live, &identity.manager)?;
     if applied_hash(live) != Some(hash) {
-        return false;
+        return None;
     }
     let mut shaped = stored_shape::as_kept(wanted.object());
     let kept = field_paths::all_kept(wanted.annotation(RETAIN), wanted.annotation(INITIAL));
     let left = UnmanagedFields::of(wanted);
-    if kept.is_empty() && left.is_nothing() {
-        return managed_fields::covers(own, &shaped);
+    if !kept.is_empty() || !left.is_nothing() {
+        kept.iter().for_each(|path| field_paths::keep(&mut shaped, live, path, Keep::LeaveOut));
+        left.take_out(&mut shaped, live);
     }
-    kept.iter().for_each(|path| field_paths::keep(&mut shaped, live, path, Keep::LeaveOut));
-    left.take_out(&mut shaped, live);
-    managed_fields::covers(own, &shaped)
+    if !managed_fields::covers(own, &shaped) {
+        return None;
+    }
+    let mut altered = altered(live, &shaped, own);
+    if !altered.is_empty() {
+        let tolerated = wanted.annotation(TOLERATE).map(field_paths::pointers).unwrap_or_default();
+        altered.retain(|one| !field_differences::is_below(one, &tolerated));
+    }
+    Some(altered)
+}
+
+/// Describes fields that the cluster's admission changes.
+pub(crate) fn altered_words(altered: &[Difference], is_secret: bool) -> String {
+    let words = field_differences::words(altered, is_secret);
+    format!("FoundDrifts: an admission policy or webhook changed it when berth applied it: {words}")
 }
 
 /// Applies the object's strategy to its live form and to the changes that a write would make.

@@ -7,13 +7,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde_json::Value as Json;
 
 use super::super::BackendError;
 use super::api_client::ApiClient;
 use super::apply_one::{ApplyJob, ApplyResult};
-use super::compare::{finding, is_equal, leaving, uid_of};
+use super::compare::{altered_words, as_applied, finding, is_equal, leaving, uid_of};
 use super::drift::DriftVerdict;
 use super::failure::Failure;
 use super::identity::{Identity, part_of};
@@ -28,7 +29,7 @@ use crate::sync::desired::{Annotations, Desired, defined_by, own_annotations};
 use crate::sync::field_differences::{self, Difference};
 use crate::sync::health::Health;
 use crate::sync::plan::{Form, Live, Version, goes_first, is_definition, is_namespace};
-use crate::sync::strategy::WriteLimit;
+use crate::sync::strategy::{Effect, Finding, WriteLimit};
 use berth_base::model::ObjectId;
 
 impl ClusterSession {
@@ -184,8 +185,25 @@ impl ClusterSession {
         if owned {
             self.existing.remove(id);
         }
+        let altered = wanted.filter(|_| owned).and_then(|wanted| as_applied(identity, &live, wanted, &hash));
+        let altered = altered.filter(|altered| !altered.is_empty());
+        let words = altered.map(|altered| altered_words(&altered, job.secret));
+        if let (Some(words), Some(wanted)) = (&words, wanted)
+            && !same
+            && self.drift.is_only_reported(wanted)
+        {
+            self.sync.leave_drifted(id, Some(format!("{words}; berth only reports its drift")));
+            leave_as_is(found, id);
+            return;
+        }
+        let mut finding = wanted.and_then(|wanted| finding(wanted, &hash, &live, owned, &changes));
         if owned && same {
-            self.watching.shared.cache().trust(id, version_of(&live));
+            match words {
+                Some(_) => drop(self.altered.insert(id.clone(), Instant::now())),
+                None => drop(self.altered.remove(id)),
+            }
+            finding = finding.or(words.map(|message| Finding { effect: Effect::Reported, message }));
+            self.watching.shared.cache().trust(id, version_of(&live), finding.clone());
             self.retries.remove(id);
             self.drift.in_place(id, &hash);
         }
@@ -197,7 +215,6 @@ impl ClusterSession {
         if is_in_the_way {
             self.put_off(id, Setback::obstacle(hash.clone(), found_now.clone()));
         }
-        let finding = wanted.and_then(|wanted| finding(wanted, &hash, &live, owned, &changes));
         // A take-over is written even without a change of content.
         let kept = (!same || !owned).then(|| live.clone());
         let seen =

@@ -7,7 +7,7 @@
 //! - Ownership: `identity` names berth in the cluster; `managed_fields`, `handover`, `field_paths` and
 //!   `unmanaged_fields` read and change the owners of fields; `stored_shape` is a server's form of an object.
 //! - Reading: `watching` follows the owned objects; `survey` reads them, `unseen_kinds` keeps those that cannot be
-//!   read, `compare` judges them, `dry_run` tries those that are not as wanted for certain; `drift` decides about
+//!   read, `compare` judges them with `altered_fields`, `dry_run` tries those that are not as wanted for certain; `drift` decides about
 //!   changes made by others.
 //! - Writing: `apply_one` applies one object, `make_one` a missing one, `batches` all of a stage; `applyset_parent`
 //!   keeps the record, a [`ClusterLease`] lets only one syncer write, `retries` schedules what failed, `deadlines` ends
@@ -17,6 +17,7 @@
 //! Berth changes and removes only its own objects, a removal names the very object that was seen, and one
 //! object's failure stops no other.
 
+mod altered_fields;
 mod api_client;
 mod apply_one;
 mod applyset_parent;

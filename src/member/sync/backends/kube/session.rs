@@ -36,6 +36,9 @@ const OVERRIDES_INTERVAL: Duration = Duration::from_secs(10);
 /// The interval at which objects are read that no watch covers: foreign ones, those only compared, and unseen ones.
 const LOOKS_INTERVAL: Duration = Duration::from_secs(60);
 
+/// The interval at which objects are tried again that the cluster's admission changes: its policies may be gone.
+pub(crate) const ALTERED_INTERVAL: Duration = Duration::from_secs(300);
+
 /// All of a backend but what runs it. `survey`, `dry_run`, `batches` and `preview` have its longer steps.
 pub(crate) struct ClusterSession {
     pub connection: Connection,
@@ -55,6 +58,8 @@ pub(crate) struct ClusterSession {
     pub existing: BTreeSet<ObjectId>,
     /// Objects that were removed to be created again, each with its UID, as long as they exist.
     pub recreated: BTreeMap<ObjectId, Box<str>>,
+    /// Objects that the cluster's admission changes when berth applies them, and when they were tried last.
+    pub altered: BTreeMap<ObjectId, Instant>,
     /// True if writes met such an object since the survey.
     pub met_existing: bool,
     /// Tries every object that is not as wanted.
@@ -81,6 +86,7 @@ impl ClusterSession {
             mask: SecretMask::default(),
             existing: BTreeSet::new(),
             recreated: BTreeMap::new(),
+            altered: BTreeMap::new(),
             met_existing: false,
             only_tries: settings.only_tries,
         }
@@ -228,7 +234,9 @@ impl ClusterSession {
         };
         let surveyed = self.sync.surveyed;
         let look = surveyed.zip(pause).map(|(at, pause)| at + pause);
-        let all = self.retries.moments().chain(self.deadlines.ends()).chain(self.drift.ends()).chain(look);
+        let tries = self.altered.values().map(|at| *at + paced(ALTERED_INTERVAL));
+        let all = self.retries.moments().chain(self.deadlines.ends()).chain(self.drift.ends());
+        let all = all.chain(tries).chain(look);
         all.filter(|at| surveyed.is_none_or(|surveyed| *at > surveyed)).min()
     }
 }

@@ -11,13 +11,14 @@ use super::super::BackendError;
 use super::connection::Connection;
 use super::identity::{group_kind, parse_group_kind};
 use super::list_rights::ListRights;
-use super::session::ClusterSession;
+use super::session::{ALTERED_INTERVAL, ClusterSession};
 use super::tracked_object::TrackedObject;
 use super::watching::cached_object::WantedObject;
 use super::watching::kind_scope::KindScope;
 use crate::sync::desired::{Annotations, Desired};
 use crate::sync::health::Health;
 use crate::sync::plan::{Form, Live, Version};
+use berth_base::backoff::pace::paced;
 use berth_base::model::ObjectId;
 use berth_base::model::object::version_of;
 
@@ -46,6 +47,7 @@ impl ClusterSession {
         self.drift.retain(is_wanted);
         self.existing.retain(is_wanted);
         self.recreated.retain(|id, _| is_wanted(id));
+        self.altered.retain(|id, _| is_wanted(id));
         self.met_existing = false;
         self.dry_run_uncertain(desired, &mut found).await?;
         Ok(found)
@@ -133,9 +135,10 @@ impl ClusterSession {
             if found.contains_key(id) || (!entry.owned && form.is_none()) || self.sync.is_unseen(id) {
                 continue;
             }
+            let is_due = self.altered.get(id).is_some_and(|at| at.elapsed() >= paced(ALTERED_INTERVAL));
             // An object that was removed to be created again has its own time to go, and is in nobody's way.
             let is_recreated = entry.leaving.is_some() && self.recreated.get(id) == Some(&entry.uid);
-            let same = is_recreated || form.is_some_and(|form| entry.is_same(form));
+            let same = is_recreated || form.is_some_and(|form| entry.is_same(form) && !is_due);
             if let Some(form) = form.filter(|_| same) {
                 self.retries.remove(id);
                 self.drift.in_place(id, &form.hash);

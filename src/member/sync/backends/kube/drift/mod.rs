@@ -106,6 +106,11 @@ impl Drift {
         self.refuse_fight(object, hash, seen).map_or(DriftVerdict::Correct, DriftVerdict::Refuse)
     }
 
+    /// Reports whether the drift of an object is only reported.
+    pub(crate) fn is_only_reported(&self, object: &Desired) -> bool {
+        matches!(mode::of(object, self.mode, Timestamp::now()), Ok(DriftMode::Report))
+    }
+
     /// Decides about the drift of an object by its mode. `None`: it is corrected.
     fn leave(&mut self, object: &Desired, seen: Option<&TrackedObject>) -> Option<DriftVerdict> {
         let (id, now) = (&object.id, Timestamp::now());

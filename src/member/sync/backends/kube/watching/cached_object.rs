@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::super::compare::{applied_hash, finding, is_as_applied, leaving, uid_of};
+use super::super::compare::{applied_hash, as_applied, finding, leaving, uid_of};
 use super::super::identity::Identity;
 use super::super::pod_reasons;
 use super::super::protected::has_owner;
@@ -39,8 +39,11 @@ pub struct CachedObject {
     pub owned: bool,
     /// The hash that it carries.
     pub applied: Option<Arc<str>>,
-    /// True if berth still owns all that was applied with this hash.
+    /// True if berth still owns all that was applied with this hash, and no value is another one.
     pub intact: bool,
+    /// True if berth owns all that was applied with this hash, and some values are other ones: the cluster's admission
+    /// changed them.
+    pub altered: bool,
     pub leaving: Option<Box<str>>,
     /// True if another object takes it along.
     pub has_owner: bool,
@@ -79,14 +82,16 @@ impl CachedObject {
             Some(wanted) => Some(wanted.hash.clone()),
             None => text.map(Arc::from),
         };
-        let intact = owned
-            && same.is_some_and(|wanted| is_as_applied(identity, &object, &wanted.desired, &wanted.hash));
+        let own = same.filter(|_| owned);
+        let altered = own.and_then(|wanted| as_applied(identity, &object, &wanted.desired, &wanted.hash));
+        let intact = altered.as_ref().is_some_and(Vec::is_empty);
         let mut entry = CachedObject {
             uid: uid_of(&object).into(),
             version: version_of(&object),
             owned,
             applied,
             intact,
+            altered: altered.is_some() && !intact,
             leaving: leaving(&object).map(String::into_boxed_str),
             has_owner: has_owner(&object),
             health: wanted.map_or_else(|| health::of(&object), |wanted| wanted.rules.judge(&object)),

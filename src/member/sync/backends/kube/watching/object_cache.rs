@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::cached_object::{CachedObject, Version, WantedObjects};
+use crate::sync::strategy::Finding;
 use berth_base::model::ObjectId;
 
 /// Every object of some kinds.
@@ -121,16 +122,20 @@ impl ObjectCache {
             Some(before)
                 if before.version.is_some() && before.version == entry.version && before.uid == entry.uid =>
             {
-                (before.intact, before.live) = (true, None);
+                if !before.altered {
+                    (before.intact, before.live) = (true, None);
+                }
             }
             _ => drop(self.entries.insert(id, entry)),
         }
     }
 
-    /// Marks an object in this version as wanted, although its managers do not show it.
-    pub fn trust(&mut self, id: &ObjectId, version: Version) {
+    /// Marks an object in this version as wanted, although its managers or values do not show it, with the finding that
+    /// syncs report from now on.
+    pub fn trust(&mut self, id: &ObjectId, version: Version, finding: Option<Finding>) {
         if let Some(entry) = self.entries.get_mut(id).filter(|entry| entry.version == version) {
             (entry.intact, entry.live) = (true, None);
+            entry.finding = finding.or(entry.finding.take());
         }
     }
 
