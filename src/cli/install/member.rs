@@ -70,7 +70,7 @@ fn counted(kinds: usize) -> String {
 
 pub fn access(install: &Install, member: &Member) -> Vec<Json> {
     let mut objects = vec![service_account(install)];
-    objects.extend(cluster_role(install, &cluster_rules(install, member)));
+    objects.extend(cluster_role(install, &cluster_rules(member)));
     let of_people = member.cluster_role.as_ref();
     objects.extend(of_people.map(|role| cluster_binding(install, &objects_binding(install), role)));
     let Some(reporter) = &member.reporter else {
@@ -100,7 +100,7 @@ pub fn objects_binding(install: &Install) -> Json {
 }
 
 /// Rules for the kinds of the folder, one for each group.
-fn cluster_rules(install: &Install, member: &Member) -> Vec<Json> {
+fn cluster_rules(member: &Member) -> Vec<Json> {
     let kinds = member.kinds.iter().map(|Resource { group, plural }| (group.as_str(), plural.as_str()));
     let properties =
         member.cluster_properties.then(|| rule("about.k8s.io", &["clusterproperties"], &["list"]));
@@ -116,7 +116,6 @@ fn cluster_rules(install: &Install, member: &Member) -> Vec<Json> {
     if !kinds.clone().any(|kind| kind == ("", "pods")) {
         rules.push(rule("", &["pods"], &["list"]));
     }
-    rules.push(named(rule("", &["namespaces"], &["get"]), &[&install.namespace]));
     for group in ["", "events.k8s.io"] {
         rules.push(rule(group, &["events"], &["create", "patch"]));
     }
