@@ -151,7 +151,8 @@ impl<'r> Writer<'r> {
     }
 
     /// Writes a tree as another one becomes by edits of its paths: the new entry of each, or none. Paths have `/` between
-    /// parts, must be in order, and no two may be one below the other. Folders without an edit are not read.
+    /// parts and must be in order. A file may take the place of a folder that they empty, and a folder that of a file.
+    /// Folders without an edit are not read.
     pub fn edited<'p>(
         &mut self,
         tree: TreeId,
@@ -187,7 +188,14 @@ impl<'r> Writer<'r> {
             rest = after;
             let of_before = before.folder(name.as_bytes()).map_or(TreeId::EMPTY, TreeId);
             let tree = self.edited_below(of_before, folder, inside)?;
-            new.insert(name.as_bytes(), (tree != TreeId::EMPTY).then_some(EntryKind::Folder(tree)));
+            let kind = (tree != TreeId::EMPTY).then_some(EntryKind::Folder(tree));
+            let in_its_place = new.get(name.as_bytes()).copied().flatten();
+            if kind.is_some() && in_its_place.is_some() {
+                let path = prefix.trim_end_matches('/').escape_debug();
+                let message = format!("`{path}` would be both a file and a folder");
+                return Err(GitError::Failed { doing: "writing a tree".to_owned(), message });
+            }
+            new.insert(name.as_bytes(), kind.or(in_its_place));
         }
         let edited = before.edited(&new);
         let bytes = edited.bytes().clone();

@@ -39,6 +39,42 @@ fn one_changed_blob_rewrites_the_trees_on_its_path_and_no_others() {
     assert_eq!(repo.changed_paths(old, new, &["a"]).unwrap(), Vec::<String>::new());
 }
 
+/// An edit of paths, as files that become others.
+#[test]
+fn a_file_and_a_folder_of_one_name_take_turns() {
+    let (_guard, repo) = bare();
+    let mut writer = Writer::new(&repo).unwrap();
+    let all: [&[(&str, &str)]; 6] = [
+        &[("a", "1")],
+        &[("a/a", "1"), ("a/b", "2"), ("a-b", "3")],
+        &[("a/a/a", "1"), ("a/b", "2")],
+        &[("a", "2"), ("a-b", "3"), ("a0", "4")],
+        &[("a", "1"), ("a0/x", "4")],
+        &[],
+    ];
+    for (before, after) in all.iter().flat_map(|before| all.iter().map(move |after| (before, after))) {
+        let [before, after] = [before, after].map(|files| paths(&mut writer, files));
+        let gone = before.iter().map(|(path, _)| (path.as_str(), None));
+        let new = after.iter().map(|(path, id)| (path.as_str(), Some(EntryKind::File(*id))));
+        let edits: std::collections::BTreeMap<&str, Option<EntryKind>> = gone.chain(new).collect();
+        let [old, wanted] = [&before, &after]
+            .map(|files| writer.folder(files.iter().map(|(path, id)| (path.as_str(), *id))).unwrap());
+        assert_eq!(writer.edited(old, edits).unwrap(), wanted, "{before:?} {after:?}");
+    }
+}
+
+#[test]
+fn nothing_is_both_a_file_and_a_folder() {
+    let (_guard, repo) = bare();
+    let mut writer = Writer::new(&repo).unwrap();
+    let file = Some(EntryKind::File(writer.blob(b"x").unwrap()));
+    let old = writer.edited(TreeId::EMPTY, [("a/b", file), ("a/c", file)]).unwrap();
+    for edits in [vec![("a", file), ("a/b", file)], vec![("a", file), ("a/b", None)]] {
+        let error = writer.edited(old, edits).unwrap_err().to_string();
+        assert!(error.contains("`a` would be both a file and a folder"), "{error}");
+    }
+}
+
 #[test]
 fn the_empty_tree_can_be_committed() {
     let (_guard, repo) = bare();
