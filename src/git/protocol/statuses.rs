@@ -120,6 +120,11 @@ pub fn read_listed(
 }
 
 impl StatusCache {
+    /// Reports whether a status could not be read since objects are missing.
+    pub fn lacks_objects(&self) -> bool {
+        self.read.values().any(|read| matches!(read, Err(Fault::Passing(_))))
+    }
+
     /// Returns the places that these refs lead to.
     fn places_of(
         &mut self,

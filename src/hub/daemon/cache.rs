@@ -8,10 +8,10 @@ use super::cache_file::{self, Last, Left};
 use super::error::PassError;
 use super::previews::Previews;
 use super::settings::Settings;
+use super::tip_check::Refusal;
 use crate::inputs::hearing::Hearing;
 use crate::inputs::{BuildCache, Reports};
 use crate::publish::{self, ClusterRefCache, CurrentState, DifferingCache, WrittenReport};
-use crate::verify::trust::Untrusted;
 use berth_base::codec::file::File;
 use berth_base::model::Timestamp;
 use berth_engine::gate::limits::Limit;
@@ -33,8 +33,8 @@ pub struct Cache {
     pub(super) report: Option<WrittenReport>,
     pub(super) previews: Previews,
     pub(super) recent: Recent,
-    /// A tip of the rendered branch that is not trusted, with the source that it was compared with.
-    pub(super) refused: Option<((CommitId, CommitId), Untrusted)>,
+    /// A tip of the rendered branch that is not trusted.
+    pub(super) refused: Option<Refusal>,
     /// The memory of reports. Losing it gives every member a full grace again.
     hearing: Arc<Hearing>,
     /// Set once the cache of an earlier process was looked for.
@@ -102,6 +102,11 @@ impl Cache {
     /// Returns the number of files parsed since this cache began.
     pub fn parsed(&self) -> usize {
         self.build.parsed()
+    }
+
+    /// Returns the state that the last pass ended with.
+    pub fn current(&self) -> Option<&CurrentState> {
+        self.current.as_ref()
     }
 
     /// Returns what the build of the last pass looked at; nothing where it left no cache.

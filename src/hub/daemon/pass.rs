@@ -297,7 +297,9 @@ fn attempt_pass(
     let proved = trusted.and_then(|trust| trust.note(&refs.rendered)).map(Diagnostic::note);
     let locks = repo.cleared_locks().into_iter().map(cleared);
     let once: Vec<Diagnostic> = proved.into_iter().chain(locks).collect();
-    let is_steady = outcome == PassOutcome::Unchanged && held.is_empty() && once.is_empty();
+    // Objects that are missing may arrive without a ref that moves.
+    let lacks_objects = cache.statuses.lacks_objects() || inputs.lacks_objects();
+    let is_steady = outcome == PassOutcome::Unchanged && held.is_empty() && once.is_empty() && !lacks_objects;
     diagnostics.extend(once);
     let seen = RefSnapshot { source: (name, source), statuses: asked, own };
     if inputs.silences.outage.is_some() {

@@ -5,12 +5,34 @@ use super::error::PassError;
 use super::settings::Settings;
 use crate::publish::trusted_commits::{IN_FORCE, remembered};
 use crate::publish::{self, CurrentState};
-use crate::verify::trust::{self, Question, Trust};
+use crate::verify::trust::{self, Question, Trust, Untrusted};
 use berth_base::model::Timestamp;
 use berth_git::{CommitId, Repo};
 
+/// The seconds for which a refusal is remembered. Time may pass a date that was ahead, and objects may arrive.
+const REFUSED_SECONDS: i64 = 600;
+
+/// A tip that is not trusted, and what it was compared with.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    tip: CommitId,
+    source: CommitId,
+    /// The commits that this machine trusted.
+    trusted: Vec<CommitId>,
+    clock: Timestamp,
+    why: Untrusted,
+}
+
+impl Refusal {
+    fn holds(&self, tip: CommitId, source: CommitId, trusted: &[CommitId], clock: Timestamp) -> bool {
+        let seconds = clock.as_second().saturating_sub(self.clock.as_second());
+        (self.tip, self.source, &*self.trusted) == (tip, source, trusted)
+            && (0..REFUSED_SECONDS).contains(&seconds)
+    }
+}
+
 /// Goes on only from what this machine made or proved, or an allowed key signed. A tip that was refused is not proven
-/// again as long as the source stays.
+/// again for a while, unless the source moves or somebody else trusts another commit here.
 pub(super) fn refuse_untrusted(
     repo: &Repo,
     settings: &Settings,
@@ -20,8 +42,9 @@ pub(super) fn refuse_untrusted(
     cache: &mut Cache,
 ) -> Result<Trust, PassError> {
     let tip = current.commit;
-    if let Some((_, untrusted)) = cache.refused.as_ref().filter(|(of, _)| *of == (tip, source)) {
-        return Err(untrusted.clone().into());
+    let trusted = remembered(repo, &settings.refs.rendered);
+    if let Some(refusal) = cache.refused.as_ref().filter(|one| one.holds(tip, source, &trusted, clock)) {
+        return Err(refusal.why.clone().into());
     }
     let question = Question {
         tip,
@@ -33,9 +56,7 @@ pub(super) fn refuse_untrusted(
         allow_rewritten: settings.allow_rewritten,
     };
     let answer = trust::judge(repo, &question)?;
-    if let Err(untrusted) = &answer {
-        cache.refused = Some(((tip, source), untrusted.clone()));
-    }
+    cache.refused = answer.as_ref().err().cloned().map(|why| Refusal { tip, source, trusted, clock, why });
     let trust = answer?;
     if !settings.allow_rewritten {
         // Whoever may push the branch may push `processed` as well, and put old copies of both back.

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use super::PassInputs;
 use crate::publish::CurrentState;
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::CopyReport;
@@ -17,7 +18,7 @@ use berth_engine::release;
 use berth_engine::release::copies::ObjectPaths;
 use berth_engine::release::verdict::Account;
 use berth_engine::state::Ledger;
-use berth_git::{Entry, EntryKind, Repo, TreeId};
+use berth_git::{Entry, EntryKind, GitError, Repo, TreeId};
 
 /// The namespaces' folders that are remembered while reports on other trees are read. Most members that are behind
 /// are behind by the same publication, and share these.
@@ -30,7 +31,17 @@ pub(crate) struct CopyReportCache {
     asking: Vec<Asking>,
     trees: Map<String, TreeId>,
     statuses: Map<String, Shared<ClusterStatus>>,
+    /// The very same statuses, with the verdicts.
     judged: Map<String, Shared<ClusterStatus>>,
+    /// Members with a tree that is missing. It may be there another time.
+    unread: BTreeSet<String>,
+}
+
+impl PassInputs {
+    /// Reports whether a member's report is about a folder that is missing, which may arrive without a ref that moves.
+    pub(crate) fn lacks_objects(&self) -> bool {
+        !self.cache.copies.unread.is_empty()
+    }
 }
 
 /// Adds to each status the verdicts on workloads with a rollout strategy. Verdicts that a status brings along stay,
@@ -56,11 +67,11 @@ pub(super) fn add(
     let last = if is_same { std::mem::take(cache) } else { CopyReportCache::default() };
     let changed = last.statuses.changes_by(statuses, Shared::is_same).map(|one| one.key.clone());
     let moved = last.trees.changes(&current.trees).map(|one| one.key.clone());
-    let changed: BTreeSet<String> = changed.chain(moved).collect();
+    let changed: BTreeSet<String> = changed.chain(moved).chain(last.unread).collect();
     let mut judged = last.judged;
+    let mut unread = BTreeSet::new();
     let asked: Vec<_> = asking.iter().map(|one| (one, ObjectPaths::of(&one.objects))).collect();
     let mut trees = Trees { repo, namespaces: BTreeMap::new() };
-    let mut read = statuses.clone();
     for cluster in changed {
         let Some(status) = statuses.get(&cluster) else {
             judged.remove(&cluster);
@@ -70,13 +81,12 @@ pub(super) fn add(
         match verdicts(&mut trees, current, &asked, &cluster, &status) {
             Some(verdicts) if verdicts.is_empty() => {}
             Some(verdicts) => status.copies.extend(verdicts),
-            // The tree may be there another time.
-            None => drop(read.remove(&cluster)),
+            None => drop(unread.insert(cluster.clone())),
         }
         judged.insert(cluster, status);
     }
-    statuses.clone_from(&judged);
-    *cache = CopyReportCache { asking, trees: current.trees.clone(), statuses: read, judged };
+    let reported = std::mem::replace(statuses, judged.clone());
+    *cache = CopyReportCache { asking, trees: current.trees.clone(), statuses: reported, judged, unread };
 }
 
 /// Returns the verdicts on all workloads that ask for one of this member; `None` where the tree is missing that its
@@ -108,7 +118,17 @@ fn verdicts(
             one.has_of_others(cluster, path)
                 || one.is_leaving(cluster) && published.is_some_and(|now| now.contains_key(path))
         };
-        let copies = paths.copies(|path| folder.content_at(path).filter(|_| !is_theirs(path)));
+        let mut is_unread = false;
+        let copies = paths.copies(|path| {
+            let content = folder.content_at(path).unwrap_or_else(|_| {
+                is_unread = true;
+                None
+            });
+            content.filter(|_| !is_theirs(path))
+        });
+        if is_unread {
+            return None;
+        }
         let verdict = match copies.is_empty() {
             true if one.is_leaving(cluster) => account.verdict_on_removal(&one.objects),
             _ => account.verdict(&copies),
@@ -221,13 +241,14 @@ impl<'t, 'r> AppliedFolder<'t, 'r> {
         Some(AppliedFolder::Other { trees, namespaces: entries.into_iter().filter_map(folder).collect() })
     }
 
-    fn content_at(&mut self, path: &str) -> Option<ContentId> {
+    fn content_at(&mut self, path: &str) -> Result<Option<ContentId>, GitError> {
         match self {
-            AppliedFolder::Current(folder) => folder.get(path).copied(),
+            AppliedFolder::Current(folder) => Ok(folder.get(path).copied()),
             AppliedFolder::Other { trees, namespaces } => {
-                let (namespace, file) = path.split_once('/')?;
-                let id = namespaces.get(namespace.as_bytes())?;
-                trees.namespace(*id).get(file.as_bytes()).copied()
+                let place = path.split_once('/');
+                let place = place.and_then(|(name, file)| Some((*namespaces.get(name.as_bytes())?, file)));
+                let Some((namespace, file)) = place else { return Ok(None) };
+                Ok(trees.namespace(namespace)?.get(file.as_bytes()).copied())
             }
         }
     }
@@ -242,21 +263,21 @@ struct Trees<'r> {
 }
 
 impl Trees<'_> {
-    /// Returns the files of a namespace's folder; none of a folder that is missing.
-    fn namespace(&mut self, id: TreeId) -> Files {
+    /// Returns the files of a namespace's folder.
+    fn namespace(&mut self, id: TreeId) -> Result<Files, GitError> {
         if let Some(known) = self.namespaces.get(&id) {
-            return known.clone();
+            return Ok(known.clone());
         }
         let file = |entry: Entry| match entry.kind {
             EntryKind::File(id) => Some((entry.name, id)),
             EntryKind::Folder(_) | EntryKind::Other { .. } => None,
         };
-        let entries = self.repo.tree(id).unwrap_or_default();
+        let entries = self.repo.tree(id)?;
         let files: Files = Rc::new(entries.into_iter().filter_map(file).collect());
         if self.namespaces.len() >= MOST_REMEMBERED {
             self.namespaces.clear();
         }
         self.namespaces.insert(id, files.clone());
-        files
+        Ok(files)
     }
 }

@@ -2,10 +2,11 @@
 
 use berth_base::model::Timestamp;
 use berth_engine::gate::Limits;
-use berth_hub::daemon::Settings;
+use berth_git::protocol::STATUS_FILE;
+use berth_hub::daemon::{Cache, Settings, pass_with_cache};
 
 use super::edits::Files;
-use super::sides::{Said, Sides};
+use super::sides::{MAIN, Said, Side, Sides};
 use crate::support::removals::{GLOBAL_SET, managed, placement, work};
 use crate::support::{cluster, config_map, fleet_member, namespace};
 
@@ -14,6 +15,7 @@ pub fn step(sides: &mut Sides, files: &Files, minute: i64, clock: Timestamp) -> 
     let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
     sides.commit(files, "edit\n", Timestamp::from_second(start.as_second() + 60 * minute).unwrap());
     let said = sides.pass(clock);
+    assert!(!said.is_refused, "{said:?}");
     sides.prove(clock);
     said
 }
@@ -213,6 +215,88 @@ fn a_fact_that_nothing_reads_any_more_goes() {
     step(&mut sides, &files, 1, clock());
     files.insert("web.yaml".to_owned(), config_map("web", "one", "{clusters: [{name: a}]}"));
     step(&mut sides, &files, 2, clock());
+}
+
+/// A placement of one config map on all clusters, which rolls out step by step.
+fn rolling(name: &str, selected: &str) -> String {
+    format!(
+        "apiVersion: placement.kubernetes-fleet.io/v1\nkind: ResourcePlacement\nmetadata: {{name: {name}, namespace: shop}}\n\
+         spec:\n  resourceSelectors: [{{group: \"\", version: v1, kind: ConfigMap, name: {selected}}}]\n  \
+         policy: {{placementType: PickAll}}\n  strategy: {{type: RollingUpdate, rollingUpdate: {{maxUnavailable: 1}}}}\n"
+    )
+}
+
+fn map(name: &str) -> String {
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: shop}}\ndata: {{x: y}}\n")
+}
+
+/// The report is about a folder that the repository lacks, so that it has no verdict on any copy.
+#[test]
+fn a_report_that_goes_goes_for_everybody() {
+    let by_label = config_map("web", "one", "{clusterSelector: {matchLabels: {size: large}}}");
+    let files = with(&[
+        ("shop.yaml", &namespace("shop")),
+        ("a.yaml", &fleet_member("a", "prod")),
+        ("web.yaml", &by_label),
+        ("map.yaml", &map("settings")),
+        ("settings.yaml", &rolling("settings", "settings")),
+    ]);
+    let mut sides = Sides::new(&Settings { limits: all_may_go("size"), ..Settings::of("") });
+    let status = |applied: &str| {
+        format!(
+            "apiVersion: berth.dev/v1alpha1\nkind: ClusterStatus\nmetadata: {{name: a}}\n\
+             reported: \"2026-01-01T00:00:30Z\"\nlabels: {{size: large}}\n{applied}"
+        )
+    };
+    let lacking = format!("applied: {{sequence: 1, tree: {}, objects: 1}}\n", "ab".repeat(20));
+    let has_web = |sides: &Sides| sides.has("clusters/a/shop/ConfigMap_web.yaml");
+    let lacking = Some(&*lacking);
+    let reports = [None, lacking, lacking, None, lacking, lacking, Some(""), None];
+    for (minute, applied) in (1..).zip(reports) {
+        sides.report("a", applied.map(status));
+        step(&mut sides, &files, minute, clock());
+        assert_eq!(has_web(&sides), applied.is_some(), "minute {minute}");
+    }
+}
+
+/// The clocks of another hub and of a member are ahead. What that hub published counts once its date has come.
+#[test]
+fn a_tip_that_was_refused_is_looked_at_again() {
+    let files = with(&[("shop.yaml", &namespace("shop")), ("a.yaml", &cluster("a", &[]))]);
+    let status = "apiVersion: berth.dev/v1alpha1\nkind: ClusterStatus\nmetadata: {name: a}\n\
+                  reported: \"2026-01-01T00:25:00Z\"\n";
+    let early = Side::new();
+    let source = early.commit(&files, None, "start\n", at("00:01:00"));
+    early.point(MAIN, Some(source));
+    let report = early.commit(&with(&[(STATUS_FILE, status)]), None, "status\n", at("00:01:00"));
+    early.point(&early.settings.refs.status_of("a"), Some(report));
+    early.process(at("00:30:00"));
+    let late = Side::beside(&early, &early.settings);
+    early.refs().iter().for_each(|(name, commit)| late.point(name, Some(*commit)));
+    let mut cache = Cache::default();
+    let refused = pass_with_cache(&late.settings, at("00:02:00"), &mut cache).unwrap_err().to_string();
+    assert!(refused.contains("its date is in the future"), "{refused}");
+    pass_with_cache(&late.settings, at("00:30:00"), &mut cache).unwrap();
+}
+
+/// What an earlier step kept of the folder makes way for what the next one keeps of the file.
+#[test]
+fn a_broken_file_in_the_place_of_a_folder_keeps_its_objects() {
+    let broken = "kind: [\n";
+    let web = config_map("web", "one", "{clusterSelector: {}}");
+    let mut files = with(&[("shop.yaml", &namespace("shop")), ("a.yaml", &cluster("a", &[]))]);
+    let mut sides = Sides::new(&Settings::of(""));
+    let places = ["apps/web.yaml/web.yaml", "apps/web.yaml", "apps/web.yaml/deep.yaml/web.yaml"];
+    files.insert(places[0].to_owned(), web);
+    step(&mut sides, &files, 1, clock());
+    for (minute, path) in (2..).zip(places.into_iter().chain(places)) {
+        files.retain(|path, _| !path.starts_with("apps/"));
+        files.insert(path.to_owned(), broken.to_owned());
+        step(&mut sides, &files, minute, clock());
+        assert!(sides.has(&format!("kept/{path}")), "{path}");
+        assert!(!sides.pass(clock()).is_published);
+    }
+    assert!(sides.has("clusters/a/shop/ConfigMap_web.yaml"));
 }
 
 /// Limits that hold nothing back, with this label reported by members.

@@ -116,7 +116,7 @@ impl Prepared {
     pub fn strike(self, sides: &Sides, clock: Timestamp, said: &Said) {
         let (begun, side) = (largest_memory(), &sides.other);
         if let Some(copy) = &self.copy {
-            copy.process(clock);
+            let _ = copy.process_misled(clock);
         }
         let found = side.process(clock);
         sides.assert_same(side, &found, said, &format!("{:?}", self.damage));

@@ -24,6 +24,12 @@ const CASES: [&str; 8] = [
     "ocm-rollout",
 ];
 
+/// The text that stands for a symbolic link.
+pub const LINK: &str = "a symbolic link";
+
+/// The text that stands for a submodule.
+pub const SUBMODULE: &str = "a submodule";
+
 /// The folder of the one case that is in the fleet.
 const GUEST: &str = "guest/";
 
@@ -58,6 +64,22 @@ impl Fleet {
             90..95 => self.invite(random),
             _ => self.revert(random),
         }
+    }
+
+    /// Takes files away, and puts another one in the place of whatever stands in its way.
+    pub fn replace(&mut self, gone: &[String], path: &str, text: String) {
+        gone.iter().for_each(|path| drop(self.files.remove(path)));
+        self.spoilt.extend(gone.iter().cloned());
+        self.spoilt.insert(path.to_owned());
+        self.insert(path.to_owned(), text);
+    }
+
+    /// Nothing is both a file and a folder.
+    fn insert(&mut self, path: String, text: String) {
+        let is_below =
+            |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
+        self.files.retain(|other, _| !is_below(other, &path) && !is_below(&path, other));
+        self.files.insert(path, text);
     }
 
     /// Keeps the files for a later revert.
@@ -119,7 +141,7 @@ impl Fleet {
                 String::from_utf8(bytes).expect("text")
             }
         };
-        self.files.insert(path.clone(), spoilt);
+        self.insert(path.clone(), spoilt);
         self.spoilt.insert(path.clone());
         format!("{path} is spoilt, way {way}")
     }
@@ -131,7 +153,7 @@ impl Fleet {
         let text = self.files.remove(&path).expect("a file");
         let file = path.rsplit('/').next().expect("a name");
         let to = format!("{}{file}", random.pick(&["moved/", "apps/", "inventory/", "lists/deep/", ""]));
-        self.files.insert(to.clone(), text);
+        self.insert(to.clone(), text);
         self.spoilt.extend([path.clone(), to.clone()]);
         format!("{path} moves to {to}")
     }
@@ -149,7 +171,7 @@ impl Fleet {
             if other != path {
                 self.spoilt.extend([path, other.clone()]);
             }
-            self.files.insert(other, text);
+            self.insert(other, text);
         }
         format!("{a} and {b} change places")
     }
@@ -160,9 +182,9 @@ impl Fleet {
         if random.below(3) == 0 {
             return "the guest leaves".to_owned();
         }
-        let case = &self.cases[index(random, self.cases.len())];
-        for (path, text) in Archive::read(case).below("fleet") {
-            self.files.insert(format!("{GUEST}{path}"), text.to_owned());
+        let case = self.cases[index(random, self.cases.len())].clone();
+        for (path, text) in Archive::read(&case).below("fleet") {
+            self.insert(format!("{GUEST}{path}"), text.to_owned());
         }
         let [name, folder] =
             [Some(case.as_path()), case.parent()].map(|path| path.and_then(|path| path.file_stem()));
@@ -181,9 +203,9 @@ impl Fleet {
 
     fn put(&mut self, path: &str, text: Option<String>) {
         match text {
-            Some(text) => self.files.insert(path.to_owned(), text),
-            None => self.files.remove(path),
-        };
+            Some(text) => self.insert(path.to_owned(), text),
+            None => drop(self.files.remove(path)),
+        }
     }
 }
 

@@ -10,4 +10,6 @@ mod idle;
 mod members;
 mod sides;
 #[cfg(unix)]
+mod strange;
+#[cfg(unix)]
 mod walk;

@@ -4,19 +4,26 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use berth_base::model::{Map, Timestamp};
+use berth_base::model::{ContentId, Map, Timestamp};
 use berth_engine::plan::Plan;
-use berth_git::protocol::STATUS_FILE;
-use berth_git::{CommitId, EntryKind, Identity, Repo, TreeId, Writer};
+use berth_git::protocol::{STATUS_FILE, gathered};
+use berth_git::{CommitId, Entry, EntryKind, Identity, Repo, TreeId, Writer};
 use berth_hub::daemon::{
-    Cache, Once, PassError, PassOutcome, PassResult, Settings, pass, pass_once, pass_with_cache,
+    Cache, Once, PassError, PassOutcome, PassResult, Settings, pass_once, pass_with_cache,
 };
+use berth_hub::publish::{CurrentState, read_current_at};
 use berth_hub::verify::{Expected, Verifier};
 
-use super::edits::Files;
+use super::edits::{Files, LINK, SUBMODULE};
 use crate::support::hermetic;
 
 pub const MAIN: &str = "refs/heads/main";
+
+/// A file without bytes.
+const EMPTY: ContentId = ContentId([
+    0xe6, 0x9d, 0xe2, 0x9b, 0xb2, 0xd1, 0xd6, 0x43, 0x4b, 0x8b, 0x29, 0xae, 0x77, 0x5a, 0xd8, 0xc2, 0xe4,
+    0x8c, 0x53, 0x91,
+]);
 
 /// The time after which a pass counts as hanging.
 const HANGING: Duration = Duration::from_secs(120);
@@ -72,31 +79,58 @@ impl Side {
     }
 
     /// Commits these files on top of a commit. No ref moves.
-    fn commit(&self, files: &Files, parent: Option<CommitId>, message: &str, at: Timestamp) -> CommitId {
+    pub fn commit(&self, files: &Files, parent: Option<CommitId>, message: &str, at: Timestamp) -> CommitId {
         let repo = self.repo();
         let mut writer = Writer::new(&repo).unwrap();
-        let files: Vec<_> =
-            files.iter().map(|(path, text)| (path.as_str(), writer.blob(text.as_bytes()).unwrap())).collect();
-        let tree = writer.folder(files).unwrap();
+        let mut entry = |text: &String| {
+            let id = writer.blob(text.as_bytes()).unwrap();
+            match text.as_str() {
+                LINK => EntryKind::Other { mode: 0o120_000, id: id.0 },
+                SUBMODULE => EntryKind::Other { mode: 0o160_000, id: id.0 },
+                _ => EntryKind::File(id),
+            }
+        };
+        let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), Some(entry(text)))).collect();
+        let tree = writer.edited(TreeId::EMPTY, files).unwrap();
         let parents: Vec<CommitId> = parent.into_iter().collect();
         let commit = writer.commit(tree, &parents, message, &Identity::default(), at.as_second()).unwrap();
         repo.flush().unwrap();
         commit
     }
 
-    /// A pass of a process of its own. One that hangs or panics fails the test.
+    /// A pass of a process of its own, whose state must be the one that others read.
     pub fn process(&self, clock: Timestamp) -> Said {
+        let once = self.process_misled(clock);
+        if let Ok(Once::Passed(_, cache)) = &once {
+            self.assert_reads_back(cache);
+        }
+        Said::of_once(once)
+    }
+
+    /// A pass of a process of its own, which may have found forged bytes. One that hangs or panics fails the test.
+    pub fn process_misled(&self, clock: Timestamp) -> Result<Once, PassError> {
         let (tell, told) = mpsc::channel();
         let settings = self.settings.clone();
         let running = std::thread::spawn(move || {
-            let said = Said::of_once(pass_once(&settings, clock, None));
+            let once = pass_once(&settings, clock, None);
             let _ = tell.send(());
-            said
+            once
         });
         match told.recv_timeout(HANGING) {
             Err(mpsc::RecvTimeoutError::Timeout) => panic!("a pass hangs"),
             _ => running.join().unwrap_or_else(|_| panic!("a pass panics")),
         }
+    }
+
+    /// Insists that the state of a pass is the one that another process reads from the branch.
+    #[track_caller]
+    fn assert_reads_back(&self, cache: &Cache) {
+        let Some(CurrentState { commit, state, trees, foreign, .. }) = cache.current() else {
+            return;
+        };
+        let read = read_current_at(&self.repo(), &self.settings.refs.rendered, *commit).unwrap();
+        assert_eq!(read.state, *state, "the state of {commit}");
+        assert_eq!((&read.trees, &read.foreign), (trees, foreign), "{commit}");
     }
 
     /// Finds every object that a ref leads to.
@@ -235,6 +269,52 @@ impl Sides {
         self.point(&self.cold.settings.refs.status_of(cluster), commit);
     }
 
+    /// Keeps a report that a member sent by POST on all sides, or takes it away.
+    pub fn post(&self, cluster: &str, text: Option<String>) {
+        let name = &self.cold.settings.refs.statuses;
+        let repo = self.people.repo();
+        let there = repo.read_ref(name).unwrap().map(|tip| repo.commit(tip).unwrap().tree);
+        let mut writer = Writer::new(&repo).unwrap();
+        let file = text.map(|text| EntryKind::File(writer.blob(text.as_bytes()).unwrap()));
+        let path = gathered::path_of(cluster);
+        let tree = writer.edited(there.unwrap_or(TreeId::EMPTY), [(path.as_str(), file)]).unwrap();
+        let commit = writer.commit(tree, &[], "statuses\n", &Identity::default(), 0).unwrap();
+        self.people.point(name, Some(commit));
+        self.point(name, Some(commit));
+    }
+
+    /// Returns the id of a folder that no repository has.
+    pub fn absent_folder(number: u64) -> TreeId {
+        berth_git::tree_id(Sides::absent_entries(number)).unwrap()
+    }
+
+    fn absent_entries(number: u64) -> Vec<Entry> {
+        let shop = berth_git::tree_id(Sides::absent_files(number)).unwrap();
+        vec![Entry { name: b"shop".to_vec(), kind: EntryKind::Folder(shop) }]
+    }
+
+    fn absent_files(number: u64) -> Vec<Entry> {
+        let names = ["w0".to_owned(), "w1".to_owned(), "plain0".to_owned(), format!("x{number}")];
+        let kind = EntryKind::File(EMPTY);
+        names.iter().map(|name| Entry { name: format!("ConfigMap_{name}.yaml").into_bytes(), kind }).collect()
+    }
+
+    /// Lets such a folder come to all repositories.
+    pub fn arrive(&self, number: u64) {
+        let repo = self.people.repo();
+        let mut writer = Writer::new(&repo).unwrap();
+        assert_eq!(writer.blob(b"").unwrap(), EMPTY);
+        writer.tree(Sides::absent_files(number)).unwrap();
+        writer.tree(Sides::absent_entries(number)).unwrap();
+        repo.flush().unwrap();
+    }
+
+    /// Ends the daemon, and begins another one that finds what the first one left.
+    pub fn restart(&mut self) {
+        self.cache.store(&self.warm.settings);
+        self.cache = Cache::default();
+    }
+
     /// The folders that members have now, by cluster.
     pub fn folders(&self) -> Vec<(String, TreeId)> {
         let (repo, prefix) = (self.cold.repo(), &self.cold.settings.refs.clusters);
@@ -244,10 +324,20 @@ impl Sides {
         repo.list_refs(prefix).unwrap().into_iter().filter_map(named).collect()
     }
 
+    /// Reports whether the rendered branch has a file.
+    pub fn has(&self, path: &str) -> bool {
+        let (repo, name) = (self.cold.repo(), &self.cold.settings.refs.rendered);
+        let tip = repo.read_ref(name).unwrap();
+        tip.is_some_and(|tip| berth_git::read_file_at(&repo, tip, path).unwrap().is_some())
+    }
+
     /// Lets all sides but the other one make a pass, which must come to the same.
     pub fn pass(&mut self, clock: Timestamp) -> Said {
-        let forgot = Said::of(pass(&self.cold.settings, clock));
+        let mut nothing = Cache::default();
+        let forgot = Said::of(pass_with_cache(&self.cold.settings, clock, &mut nothing));
+        self.cold.assert_reads_back(&nothing);
         let remembered = Said::of(pass_with_cache(&self.warm.settings, clock, &mut self.cache));
+        self.warm.assert_reads_back(&self.cache);
         self.assert_same(&self.warm, &remembered, &forgot, "a daemon");
         let found = self.kept.process(clock);
         self.assert_same(&self.kept, &found, &forgot, "a process");

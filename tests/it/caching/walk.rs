@@ -18,6 +18,7 @@ use super::damage::{Damage, Stock, WAYS};
 use super::edits::{Fleet, any};
 use super::members::report;
 use super::sides::{MAIN, Said, Side, Sides};
+use super::strange::Strange;
 use crate::support::random::{Random, rounds};
 
 /// The steps of one walk.
@@ -47,6 +48,8 @@ struct Walk {
     way: u64,
     harm: Random,
     stock: Stock,
+    /// Seldom events, but in the walks of old.
+    strange: Option<Strange>,
     /// For whoever repeats the walk.
     log: String,
 }
@@ -91,6 +94,7 @@ impl Walk {
             way: seed * STEPS,
             harm: Random::new(!seed),
             stock: Stock::new(),
+            strange: Some(Strange::new(seed)),
             log: String::new(),
         }
     }
@@ -114,6 +118,11 @@ impl Walk {
         let mut message = "edit\n".to_owned();
         for _ in 0..self.random.pick(&[0, 1, 1, 1, 2, 3]) {
             let edit = self.fleet.edit(self.clock, &mut self.random);
+            self.note(&edit);
+            tally.edits += 1;
+            self.edits += 1;
+        }
+        if let Some(edit) = self.strange.as_mut().and_then(|strange| strange.edit(&mut self.fleet)) {
             self.note(&edit);
             tally.edits += 1;
             self.edits += 1;
@@ -148,6 +157,9 @@ impl Walk {
                 _ => {}
             }
         }
+        let clock = self.clock;
+        let said = self.strange.as_mut().map(|strange| strange.report(&self.sides, clock));
+        said.into_iter().flatten().for_each(|words| self.note(&words));
     }
 
     /// Somebody else moves a ref: deletes a derived one, puts the source or the state back for a while, or adds a commit
@@ -210,6 +222,10 @@ impl Walk {
         if self.random.below(5) < 3 {
             self.reports();
         }
+        if self.strange.as_mut().is_some_and(Strange::restarts) {
+            self.sides.restart();
+            self.note("the daemon begins anew");
+        }
         let mut said = self.pass();
         // After a pass that had nothing to do, a process ends at once.
         while self.random.below(4) == 0 {
@@ -229,8 +245,7 @@ impl Walk {
 }
 
 /// Walks from a beginning, until so many edits were made.
-fn walk(seed: u64, edits: u64, tally: &mut Tally) {
-    let mut walk = Walk::new(seed);
+fn walk(mut walk: Walk, edits: u64, tally: &mut Tally) {
     walk.sides.commit(&walk.fleet.files, "start\n", walk.clock);
     walk.fleet.remember();
     walk.last = walk.sides.pass(walk.clock);
@@ -249,7 +264,7 @@ fn all_memories_lead_to_the_same_commits() {
     let first = rounds("BERTH_WALK_SEED", 1);
     let mut tally = Tally::default();
     for seed in first.. {
-        walk(seed, edits, &mut tally);
+        walk(Walk::new(seed), edits, &mut tally);
         eprintln!("seed {seed}: {tally:?}");
         if tally.edits >= edits {
             break;
@@ -262,6 +277,8 @@ fn all_memories_lead_to_the_same_commits() {
 #[test]
 fn walks_that_once_differed_lead_to_the_same_commits() {
     for (seed, edits) in [(1009, 27), (144, 40)] {
-        walk(seed, edits, &mut Tally::default());
+        let mut plain = Walk::new(seed);
+        plain.strange = None;
+        walk(plain, edits, &mut Tally::default());
     }
 }
