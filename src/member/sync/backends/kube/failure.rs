@@ -238,7 +238,13 @@ impl Failure {
 fn misfit_words(message: &str, is_secret: bool) -> String {
     let faults = match message.split_once(MISFIT_START) {
         Some((_, faults)) => faults.split_once("): ").map_or(faults, |(_, faults)| faults),
-        None => message.rsplit_once("error decoding from json: ").map_or(message, |(_, fault)| fault),
+        None => {
+            let (_, fault) = message.split_once(UNREADABLE_VALUE).unwrap_or_default();
+            fault
+                .split_once(": ")
+                .map_or(fault, |(_, fault)| fault)
+                .trim_start_matches("error decoding from json: ")
+        }
     };
     let faults = faults.trim_start_matches("errors:").trim();
     let hint = "correct the manifest: berth rarely retries it until it changes";
@@ -314,6 +320,26 @@ mod tests {
             told[0].ends_with("for a reason that is not shown (403)") && told[2].contains("`.data`"),
             "{told:?}"
         );
+    }
+
+    #[test]
+    fn a_value_that_its_kind_cannot_have_is_described_and_rarely_tried_again() {
+        let start = "failed to convert new object (a/b; v1, Kind=Lease) to proper version";
+        for fault in
+            ["error decoding from json: illegal base64 data at input byte 3", "parsing time \"x\": no"]
+        {
+            let message = format!("{start}: {UNREADABLE_VALUE} v1, Kind=Lease: {fault}");
+            let answer = serde_json::json!({"code": 500, "message": message}).to_string();
+            let failure = Failure::from_answer(500, answer.as_bytes(), None);
+            let fault = fault.trim_start_matches("error decoding from json: ");
+            assert!(
+                failure.words(false).contains(&format!("match its kind: {fault}; ")),
+                "{}",
+                failure.words(false)
+            );
+            assert!(!failure.words(true).contains(fault), "{}", failure.words(true));
+            assert!(!failure.may_pass() && failure.pause() == Some(MISFIT_PAUSE));
+        }
     }
 
     #[test]
