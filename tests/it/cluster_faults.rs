@@ -1,8 +1,12 @@
 //! A cluster that hides, changes, refuses or keeps objects: berth reports each for itself, and nothing else suffers.
 
+use std::sync::Arc;
+
 use serde_json::{Value as Json, json};
 
+use crate::operate::Running;
 use crate::support::Ran;
+use crate::support::kube::{ControlPlane, Wanted};
 use crate::support::member::{Member, annotated};
 use crate::support::wait::until;
 
@@ -93,6 +97,39 @@ fn an_api_that_is_away_takes_nothing_off_the_record_and_is_looked_for_again() {
     running.until_applied(2);
     drop(running);
     member.kubectl(&["delete", "crd", crd]);
+}
+
+#[test]
+#[ignore = "needs Kubernetes"]
+fn a_member_that_runs_on_applies_again_what_a_restored_server_has_lost() {
+    let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
+    let mut member = Member::of(Arc::new(plane), "restored");
+    let publish = |member: &Member, value: &str| {
+        member.publish(&["web", "more"].map(|name| member.config_map(name, value)));
+    };
+    fn plane_of(member: &mut Member) -> &mut ControlPlane {
+        Arc::get_mut(&mut member.plane).expect("nobody else has it")
+    }
+    publish(&member, "one");
+    member.sync(&[]).expect(0);
+    plane_of(&mut member).stop();
+    let backup = plane_of(&mut member).back_up();
+    plane_of(&mut member).start_again();
+
+    // Silence alone would take too long to show it.
+    let _running = Running::start(&member, &["--watch-silence", "3600"]);
+    publish(&member, "two");
+    let has_two = |member: &Member| {
+        let value = |name: &str| Some(member.get("configmap", name)?["data"]["key"] == "two");
+        value("web") == Some(true) && value("more") == Some(true)
+    };
+    until("the folder is applied", || has_two(&member));
+    member.kubectl(&["create", "configmap", "later", "-n", "restored"]);
+    plane_of(&mut member).stop();
+    plane_of(&mut member).restore(&backup);
+    plane_of(&mut member).start_again();
+    assert_eq!(member.get("configmap", "later"), None);
+    until("the folder is applied again", || has_two(&member));
 }
 
 #[test]

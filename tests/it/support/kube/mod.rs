@@ -115,6 +115,26 @@ impl ControlPlane {
         }
     }
 
+    /// Copies the data of a stopped instance.
+    pub fn back_up(&self) -> tempfile::TempDir {
+        assert!(self.running.is_none(), "it is running");
+        let copy = tempfile::tempdir().expect("a temporary folder");
+        copy_all(self.data.path(), copy.path());
+        copy
+    }
+
+    /// Puts back what was copied, in place of the data of a stopped instance.
+    pub fn restore(&mut self, copy: &tempfile::TempDir) {
+        assert!(self.running.is_none(), "it is running");
+        for entry in std::fs::read_dir(self.data.path()).expect("a folder").flatten() {
+            let path = entry.path();
+            let removed =
+                if path.is_dir() { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+            removed.expect("it is removed");
+        }
+        copy_all(copy.path(), self.data.path());
+    }
+
     /// The path of a kubeconfig of somebody who may do everything.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
@@ -158,4 +178,8 @@ impl Drop for ControlPlane {
 
 fn audit_log(data: &Path) -> PathBuf {
     data.join("audit.log")
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    super::Ran::of(hermetic("cp").arg("-R").arg(from.join(".")).arg(to)).expect(0);
 }
