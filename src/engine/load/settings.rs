@@ -18,8 +18,8 @@ pub(super) struct Settings {
 impl Settings {
     pub(super) fn of(tree: &SourceTree, dialects: Dialects, cache: &mut FileCache) -> Settings {
         let files = cache.read_all(tree.files.get(CONFIG_PATH).into_iter());
-        let refused =
-            tree.found.errors().any(|one| one.at.as_ref().is_some_and(|at| *at.file == *CONFIG_PATH));
+        // A link in its place is as good as a file that is too large.
+        let refused = tree.found.iter().any(|one| one.at.as_ref().is_some_and(|at| *at.file == *CONFIG_PATH));
         let settings = files.first().and_then(|(_, file)| Settings::in_file(file, dialects));
         let are_broken = refused || !files.is_empty();
         settings.unwrap_or_else(|| Settings { config: FleetConfig::default(), are_broken })

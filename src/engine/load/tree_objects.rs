@@ -206,14 +206,13 @@ pub(super) fn find_broken<'a>(
             file.good.push((&objects.documents[index], &objects.slots[index]));
         }
     }
-    // A file that the source could not read is as broken as one that cannot be parsed. A mere warning (a
+    // A file or folder that the source could not read is as broken as a file that cannot be parsed. A mere warning (a
     // link) counts only where the file existed before.
     let had = |path: &str| matches!(history, History::Known(last_good) if last_good(path).is_some());
     for (severity, at) in found.iter().filter_map(|one| Some((one.severity, one.at.as_ref()?))) {
         let path: &'a str = &at.file;
-        if berth_base::source::wanted(path)
-            && !tree.files.contains_key(path)
-            && (severity == Severity::Error || had(path))
+        if !tree.files.contains_key(path)
+            && (severity == Severity::Error || berth_base::source::wanted(path) && had(path))
         {
             broken.insert(path, BrokenFile { path, text: &[], good: Vec::new(), refused: false });
         }

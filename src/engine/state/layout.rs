@@ -40,7 +40,8 @@ pub fn facts_file(cluster: &str) -> String {
     format!("{}.yaml", path::encode(cluster))
 }
 
-/// Returns the path in `kept/` of a source file's last good form. Folders stay folders.
+/// Returns the path in `kept/` of a source file's last good form. Folders stay folders, and no other file's path is below
+/// it or above it, but where one of the files is in the place of the other's folder.
 pub fn kept_path(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     for (index, part) in source.split('/').enumerate() {
@@ -49,11 +50,11 @@ pub fn kept_path(source: &str) -> String {
         }
         let mut rest = path::encode_whole(part);
         while rest.len() > LONGEST_KEPT_PART {
-            // Encoded text is ASCII, so any cut is at a character's edge; `~` is in no encoded text,
-            // and before the next piece it keeps a leading dot from meaning something.
-            let after = rest.split_off(LONGEST_KEPT_PART);
+            // Encoded text is ASCII, so any cut is at a character's edge; `~` is in no encoded text. Behind a piece it
+            // keeps the folder from having the name of a file; before the next one, a leading dot from meaning something.
+            let after = rest.split_off(LONGEST_KEPT_PART - 1);
             out.push_str(&rest);
-            out.push('/');
+            out.push_str("~/");
             rest = format!("~{after}");
         }
         out.push_str(&rest);
@@ -63,7 +64,7 @@ pub fn kept_path(source: &str) -> String {
 
 /// The source file that [`kept_path`] put there; `None` where it put none.
 pub fn kept_source(kept: &str) -> Option<String> {
-    let joined = kept.replace("/~", "");
+    let joined = kept.replace("~/~", "");
     let parts: Option<Vec<String>> = joined.split('/').map(path::decode_text).collect();
     let source = parts?.join("/");
     (kept_path(&source) == kept).then_some(source)

@@ -155,15 +155,23 @@ pub fn file(key: &Key) -> String {
 
 /// Returns the path of one release's inputs in the same folder.
 pub fn inputs_file(key: &Key, number: u64) -> String {
-    let file = file(key);
-    format!("{}/{number}.yaml", file.strip_suffix(".yaml").unwrap_or(&file))
+    inputs_beside(&file(key), number)
+}
+
+/// The releases of `web` have a file `web.yaml`, so that the inputs of a workload named `web.yaml` are in another folder.
+fn inputs_beside(file: &str, number: u64) -> String {
+    let stem = file.strip_suffix(".yaml").unwrap_or(file);
+    let apart = if stem.ends_with(".yaml") { "~" } else { "" };
+    format!("{stem}{apart}/{number}.yaml")
 }
 
 /// Splits a path of inputs into the releases' file and the number; `None` where it is no such path.
 pub fn of_inputs_file(path: &str) -> Option<(String, u64)> {
     let (folder, number) = path.rsplit_once('/')?;
     let number = number.strip_suffix(".yaml")?.parse().ok()?;
-    folder.contains('/').then(|| (format!("{folder}.yaml"), number))
+    let stem = folder.strip_suffix('~').unwrap_or(folder);
+    let file = format!("{stem}.yaml");
+    (folder.contains('/') && inputs_beside(&file, number) == path).then_some((file, number))
 }
 
 /// The text of the file.

@@ -124,6 +124,20 @@ pub fn read_file_at(repo: &Repo, commit: CommitId, path: &str) -> Result<Option<
     Ok(None)
 }
 
+/// Reports whether a path of a commit leads to a symbolic link or a submodule, or through one.
+pub fn is_behind_link(repo: &Repo, commit: CommitId, path: &str) -> Result<bool, GitError> {
+    let mut folder = repo.commit(commit)?.tree;
+    for part in path.split('/') {
+        let entry = repo.tree(folder)?.into_iter().find(|entry| entry.name == part.as_bytes());
+        folder = match entry.map(|entry| entry.kind) {
+            Some(EntryKind::Folder(id)) => id,
+            Some(EntryKind::Other { mode, .. }) => return Ok([MODE_LINK, MODE_SUBMODULE].contains(&mode)),
+            _ => return Ok(false),
+        };
+    }
+    Ok(false)
+}
+
 fn file_of(kind: EntryKind) -> Option<ContentId> {
     match kind {
         EntryKind::File(id) => Some(id),

@@ -11,10 +11,10 @@ use super::error::InputError;
 use crate::publish::CurrentState;
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::Key;
-use berth_base::source::{RulesFrom, SourceFile, SourceTree};
+use berth_base::source::{RulesFrom, SourceFile, SourceTree, wanted};
 use berth_engine::load::{self, FileCache, History, ReadTree, Survey, Text};
 use berth_engine::state::State;
-use berth_git::{self as git, CommitId, GitError, Repo};
+use berth_git::{self as git, CommitId, GitError, PathChange, Repo};
 
 /// Limits of the search: commits walked, and forms tried for each file. Both are far beyond what people break.
 const MOST_COMMITS: usize = 2_000;
@@ -67,6 +67,8 @@ pub(super) fn kept_of(repo: &Repo, state: &State) -> Result<BTreeMap<String, Vec
 pub(super) struct FormSearch<'a> {
     pub(super) repo: &'a Repo,
     pub(super) current: &'a CurrentState,
+    /// The tree's own commit, if it is a commit's.
+    pub(super) commit: Option<CommitId>,
     /// The commit before the tree.
     pub(super) older: Option<CommitId>,
 }
@@ -79,13 +81,15 @@ impl FormSearch<'_> {
         first: &ReadTree,
         parsed: &mut FileCache,
     ) -> Result<GoodForms, InputError> {
-        if first.is_whole(tree) {
+        let in_force = PublishedSource::of(self.repo, self.current)?;
+        let behind_links = self.behind_links(tree, &in_force)?;
+        if first.is_whole(tree) && behind_links.is_empty() {
             return Ok(GoodForms::Found(BTreeMap::new()));
         }
-        let (today, in_force) = (first.survey(tree), PublishedSource::of(self.repo, self.current)?);
+        let today = first.survey(tree);
         let Some(published) = in_force.commit else { return Ok(GoodForms::Unavailable) };
         let before = self.survey_in_force(published, &in_force, parsed)?;
-        let replaced = replaced_by_links(tree, &before);
+        let replaced = replaced_by_links(tree, &before, &behind_links);
         let commits = self.commits_since(published)?;
         let paths = today.broken.keys().chain(&replaced).cloned().collect();
         let mut forms = self.newest_good(tree, paths, &commits, parsed)?;
@@ -96,6 +100,29 @@ impl FormSearch<'_> {
             Diagnostic::warning(Pos::file(path), message)
         }));
         Ok(GoodForms::Found(forms.into_iter().map(|(path, form)| (path, form.into())).collect()))
+    }
+
+    /// Returns the files of the last publication, or in their place what it kept, that Git has a link or a submodule in
+    /// the way of. People are told of few links: most have the name of a file that nobody reads.
+    fn behind_links(
+        &self,
+        tree: &SourceTree,
+        in_force: &PublishedSource,
+    ) -> Result<BTreeSet<String>, InputError> {
+        let (Some(commit), Some(published)) = (self.commit, in_force.commit) else {
+            return Ok(BTreeSet::new());
+        };
+        let [before, now] = [published, commit].map(|commit| self.repo.commit(commit).map(|info| info.tree));
+        let changes = self.repo.path_changes(before?, now?, &[])?;
+        let removed = changes.into_iter().filter(|(_, change)| *change != PathChange::Added);
+        let gone = removed.map(|(path, _)| path).chain(in_force.kept.keys().cloned());
+        let mut behind = BTreeSet::new();
+        for path in gone.filter(|path| wanted(path) && !tree.files.contains_key(&**path)) {
+            if git::is_behind_link(self.repo, commit, &path)? {
+                behind.insert(path);
+            }
+        }
+        Ok(behind)
     }
 
     /// Surveys the source of the last publication, by object.
@@ -176,14 +203,19 @@ impl FormSearch<'_> {
 }
 
 /// Files of the last publication that now stand below a link or a submodule, or are one.
-fn replaced_by_links(tree: &SourceTree, before: &Survey) -> BTreeSet<String> {
+fn replaced_by_links(
+    tree: &SourceTree,
+    before: &Survey,
+    behind_links: &BTreeSet<String>,
+) -> BTreeSet<String> {
     let met: Vec<&str> = tree.found.iter().filter_map(|found| Some(&*found.at.as_ref()?.file)).collect();
     let is_below = |path: &str| {
         met.iter()
             .any(|met| path.strip_prefix(met).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
     };
     let paths = before.good.values().map(|text| text.path.as_str());
-    paths.filter(|path| !tree.files.contains_key(*path) && is_below(path)).map(str::to_owned).collect()
+    let is_replaced = |path: &&str| behind_links.contains(*path) || is_below(path);
+    paths.filter(|path| !tree.files.contains_key(*path)).filter(is_replaced).map(str::to_owned).collect()
 }
 
 fn with_files<'a>(tree: &SourceTree, files: impl Iterator<Item = (&'a String, &'a Vec<u8>)>) -> SourceTree {

@@ -152,7 +152,7 @@ impl PassInputs {
         };
         let kept = |ruling| access_rules::kept_of(&repo, current, ruling);
         tree.rules_from = access_rules::of(&repo, ruling, kept, &tree, &mut git::SourceCache::default())?;
-        let mut inputs = PassInputs::with(&repo, current, tree, head, BuildCache::default())?;
+        let mut inputs = PassInputs::with(&repo, current, tree, (None, head), BuildCache::default())?;
         inputs.label = label;
         inputs.now = now;
         inputs.take_reports(&repo, current, located.reports(&repo, &labels_of(current))?, now);
@@ -226,7 +226,8 @@ impl PassInputs {
         let mut tree = git::read_source_with_cache(repo, commit, &mut cache.source)?;
         let kept = |ruling| access_rules::kept_of(repo, current, ruling);
         tree.rules_from = access_rules::of(repo, rules, kept, &tree, &mut cache.source)?;
-        let mut inputs = PassInputs::with(repo, current, tree, info.parents.first().copied(), cache)?;
+        let line = (Some(commit), info.parents.first().copied());
+        let mut inputs = PassInputs::with(repo, current, tree, line, cache)?;
         inputs.label = format!("commit {commit} ({})", info.subject());
         let dated = Timestamp::from_second(info.seconds).unwrap_or(Timestamp::UNIX_EPOCH);
         let before = current.and_then(|current| current.trailers.now);
@@ -255,12 +256,12 @@ impl PassInputs {
         }
     }
 
-    /// A tree with the last good forms of its files; `older` is the commit before it.
+    /// A tree with the last good forms of its files; `commit` is its own, if any, and `older` the one before it.
     fn with(
         repo: &Repo,
         current: Option<&CurrentState>,
         mut tree: SourceTree,
-        older: Option<CommitId>,
+        (commit, older): (Option<CommitId>, Option<CommitId>),
         mut cache: BuildCache,
     ) -> Result<PassInputs, InputError> {
         let parsed = &mut cache.parsed;
@@ -270,7 +271,9 @@ impl PassInputs {
             (None, _) => {
                 let first = load::first(&tree, parsed);
                 let history = match current {
-                    Some(current) => FormSearch { repo, current, older }.find(&mut tree, &first, parsed)?,
+                    Some(current) => {
+                        FormSearch { repo, current, commit, older }.find(&mut tree, &first, parsed)?
+                    }
                     None => GoodForms::None,
                 };
                 let loaded = history.with(|history| load::finish(&tree, first, history, parsed));

@@ -5,7 +5,7 @@ use berth_engine::gate::Limits;
 use berth_git::protocol::STATUS_FILE;
 use berth_hub::daemon::{Cache, Settings, pass_with_cache};
 
-use super::edits::Files;
+use super::edits::{Files, LINK, SUBMODULE};
 use super::sides::{MAIN, Said, Side, Sides};
 use crate::support::removals::{GLOBAL_SET, managed, placement, work};
 use crate::support::{cluster, config_map, fleet_member, namespace};
@@ -297,6 +297,89 @@ fn a_broken_file_in_the_place_of_a_folder_keeps_its_objects() {
         assert!(!sides.pass(clock()).is_published);
     }
     assert!(sides.has("clusters/a/shop/ConfigMap_web.yaml"));
+}
+
+/// People cannot mean to remove what is in the folder: they renamed it, moved it too deep or put a link there.
+#[test]
+fn a_folder_that_is_not_read_any_more_keeps_its_objects() {
+    let web = config_map("web", "one", "{clusterSelector: {}}");
+    let whole = with(&[
+        ("shop.yaml", &namespace("shop")),
+        ("a.yaml", &cluster("a", &[])),
+        ("apps/v1.2/web.yaml", &web),
+    ]);
+    let mut sides = Sides::new(&Settings::of(""));
+    let deep = format!("{}web.yaml", "d/".repeat(70));
+    let places = [
+        ("apps/v\u{200b}2/web.yaml", &*web),
+        ("a\u{200b}pps/web.yaml", &web),
+        (&deep, &web),
+        ("apps/v1.2", LINK),
+        ("apps", LINK),
+        ("apps", SUBMODULE),
+        ("apps/v1.2/web.yaml", LINK),
+        ("apps/v1.2/web.yaml", SUBMODULE),
+    ];
+    for (minute, (place, text)) in (0..).step_by(2).zip(places) {
+        step(&mut sides, &whole, minute, clock());
+        let mut files = whole.clone();
+        files.remove("apps/v1.2/web.yaml");
+        files.insert(place.to_owned(), text.to_owned());
+        let said = step(&mut sides, &files, minute + 1, clock());
+        assert!(said.approvals.is_empty(), "{place}: {said:?}");
+        assert!(sides.has("clusters/a/shop/ConfigMap_web.yaml"), "{place}");
+        assert!(!sides.pass(clock()).is_published, "{place}");
+    }
+}
+
+#[test]
+fn settings_that_are_not_read_any_more_stay_in_effect() {
+    let settings = "apiVersion: berth.dev/v1alpha1\nkind: FleetConfig\nspec: {exclude: [drafts/]}\n";
+    let mut files = with(&[
+        ("shop.yaml", &namespace("shop")),
+        ("a.yaml", &cluster("a", &[])),
+        ("drafts/web.yaml", &config_map("web", "one", "{clusterSelector: {}}")),
+    ]);
+    let mut sides = Sides::new(&Settings::of(""));
+    for (minute, text) in (0..).zip([settings, LINK, settings, SUBMODULE, "kind: [\n"]) {
+        files.insert("berth.yaml".to_owned(), text.to_owned());
+        step(&mut sides, &files, minute, clock());
+        assert!(!sides.has("clusters/a/shop/ConfigMap_web.yaml"), "{text}");
+    }
+}
+
+/// A part of a path that is too long for one name is split, and begins like a name that is just short enough.
+#[test]
+fn broken_files_whose_long_names_begin_alike_are_kept_side_by_side() {
+    let mut files = with(&[("shop.yaml", &namespace("shop")), ("a.yaml", &cluster("a", &[]))]);
+    let short = format!("{}.yaml", "w".repeat(195));
+    let names = [short.clone(), format!("{short}.more.yaml")];
+    for (path, name) in names.iter().zip(["one", "two"]) {
+        files.insert(path.clone(), config_map(name, "1", "{clusterSelector: {}}"));
+    }
+    let mut sides = Sides::new(&Settings::of(""));
+    step(&mut sides, &files, 1, clock());
+    files.extend(names.map(|path| (path, "kind: [\n".to_owned())));
+    for minute in 2..4 {
+        step(&mut sides, &files, minute, clock());
+        assert!(
+            ["one", "two"].iter().all(|name| sides.has(&format!("clusters/a/shop/ConfigMap_{name}.yaml")))
+        );
+    }
+}
+
+/// The inputs of a workload's releases stand in a folder beside the file of its releases.
+#[test]
+fn workloads_with_names_like_files_have_releases_of_their_own() {
+    let mut files = with(&[("a.yaml", &fleet_member("a", "prod")), ("shop.yaml", &namespace("shop"))]);
+    for (name, selected) in [("web", "one"), ("web.yaml", "two")] {
+        files.insert(format!("{selected}.yaml"), map(selected) + "---\n" + &rolling(name, selected));
+    }
+    let mut sides = Sides::new(&Settings::of(""));
+    step(&mut sides, &files, 1, clock());
+    files.insert("b.yaml".to_owned(), fleet_member("b", "prod"));
+    let said = step(&mut sides, &files, 2, clock());
+    assert!(!said.says("did not write"), "{said:?}");
 }
 
 /// Limits that hold nothing back, with this label reported by members.
