@@ -119,6 +119,8 @@ pub struct Dialect {
     pub bearing: fn(&Document, Claim) -> Bearing,
     /// Its API groups, which misspelt ones are compared with.
     pub groups: &'static [&'static str],
+    /// API groups that its kinds were in once.
+    pub retired_groups: &'static [&'static str],
     /// The kinds a misspelt one is compared with.
     pub kinds: &'static [&'static str],
     /// Returns the kinds that it reads.
@@ -169,6 +171,7 @@ impl Dialect {
         lower: |_, _| {},
         bearing: |_, _| Bearing::Together,
         groups: &[],
+        retired_groups: &[],
         kinds: &[],
         reads: Vec::new,
         short_names: &[],

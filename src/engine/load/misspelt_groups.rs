@@ -1,4 +1,5 @@
-//! Misspelt API groups: a dialect's kind in a group that is nearly one of its own, or of the same domain.
+//! Misspelt and retired API groups: a dialect's kind in a group that is nearly one of its own, of the same domain, or
+//! was one of its own once.
 //!
 //! As a plain object such a document would have no effect, so that a typo in one line would remove a cluster
 //! or a workload. Where a typo is less likely, a plain object that no placement selects gets a warning.
@@ -47,7 +48,9 @@ impl<'d> ApiGroups<'d> {
 
     fn doubt(&self, document: &Document, count: usize) -> Option<Diagnostic> {
         let Key { group, kind, .. } = &document.key;
-        let meant = nearest(group, all(self.dialects).map(|(_, known)| known)).or_else(|| {
+        let meant = nearest(group, all(self.dialects).map(|(_, known)| known));
+        let retired = || all(self.dialects).find(|(one, _)| one.retired_groups.contains(&&**group));
+        let meant = meant.or_else(|| retired().map(|(_, known)| known)).or_else(|| {
             // Others have clusters and placements too, but not in groups that look alike.
             let alike =
                 |known: &str| nearest_within(group, [known], group.len().max(known.len()) / 2).is_some();
@@ -82,12 +85,14 @@ fn is_kind_of(dialect: &Dialect, group: &str, document: &Document) -> bool {
     claims.iter().any(|claim| !matches!(claim, Claim::Foreign | Claim::Unknown))
 }
 
-/// The groups that one may be a misspelling of, the nearest first.
+/// The groups that one may be a misspelling or an earlier name of, the nearest first.
 fn near<'d>(dialects: &'d [&'d Dialect], group: &str) -> Near<'d> {
     let first = nearest(group, all(dialects).map(|(_, group)| group));
     let mut near: Vec<_> = all(dialects)
-        .filter(|(_, known)| {
-            Some(*known) == first || domain(known).is_some_and(|one| Some(one) == domain(group))
+        .filter(|(dialect, known)| {
+            Some(*known) == first
+                || dialect.retired_groups.contains(&group)
+                || domain(known).is_some_and(|one| Some(one) == domain(group))
         })
         .collect();
     near.sort_by_key(|(_, known)| Some(*known) != first);

@@ -62,6 +62,7 @@ pub const DIALECT: Dialect = Dialect {
     lower,
     bearing: |_, claim| if claim == Claim::Inventory { Bearing::Alone } else { Bearing::Together },
     groups: &[kinds::CLUSTER_GROUP, kinds::PLACEMENT_GROUP, kinds::NEXT_GROUP],
+    retired_groups: &["fleet.azure.com"],
     kinds: kinds::NAMES,
     reads: kinds::reads,
     short_names: kinds::SHORT_NAMES,

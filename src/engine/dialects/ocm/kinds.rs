@@ -52,6 +52,9 @@ const BOOKKEEPING: [(&str, &str); 5] = [
     (ADD_ON, "ClusterManagementAddOn"),
 ];
 
+/// Kinds that RHACM adds to the group of clusters, for its controllers on a hub.
+const OF_RHACM: [&str; 3] = ["BackupSchedule", "ClusterCurator", "Restore"];
+
 /// Returns the kinds whose fields are read.
 pub(super) fn reads() -> Vec<ReadKind> {
     let is_namespaced = |role: Role| !matches!(role, Role::Cluster | Role::Set);
@@ -100,12 +103,16 @@ pub(super) fn access_role(key: &Key) -> AccessRole<'_> {
 pub(super) fn acted_on_by_hub(key: &Key) -> Option<&'static str> {
     const POLICIES: &str = "RHACM's policy framework still reads it on a hub; place the objects it enforces, and berth keeps them";
     const APPLICATIONS: &str = "RHACM's applications still read it on a hub; place what it deploys";
+    const OTHERS: &str = "RHACM still reads it on a hub";
     const ARGO: &str = "Argo CD still reads it; an Application for each cluster can follow the cluster's folder of the rendered branch, and PlacementDecisions are under `decisions/`";
     match (&*key.group, &*key.kind) {
         ("policy.open-cluster-management.io", _) => Some(POLICIES),
         ("apps.open-cluster-management.io", "GitOpsCluster") => Some(ARGO),
         ("apps.open-cluster-management.io", _) | ("app.k8s.io", "Application") => Some(APPLICATIONS),
         ("argoproj.io", "ApplicationSet" | "Application" | "AppProject") => Some(ARGO),
+        (CLUSTER, kind) if OF_RHACM.contains(&kind) => Some(OTHERS),
+        (CLUSTER | WORK, _) => None,
+        (group, _) if group.ends_with(".open-cluster-management.io") => Some(OTHERS),
         _ => None,
     }
 }
@@ -126,7 +133,7 @@ fn claim_one(document: &Document) -> Claim {
     let (group, kind) = (&*document.key.group, &*document.key.kind);
     if BOOKKEEPING.contains(&(group, kind)) {
         Claim::Bookkeeping
-    } else if group == CLUSTER || group == WORK {
+    } else if (group == CLUSTER && !OF_RHACM.contains(&kind)) || group == WORK {
         Claim::Unknown
     } else {
         Claim::Foreign
