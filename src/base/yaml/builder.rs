@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use saphyr_parser::{Event, ScalarStyle, Tag};
 
 use super::fault::{Fault, error, too_many_repeats, too_many_values};
+use super::keys;
 use super::limits::{Limits, TEXT_PER_STEP};
 use super::merge;
 use super::node::{Entry, Mark, Node, Value};
@@ -20,6 +21,8 @@ pub(super) struct Builder<'a> {
     root: Option<Node>,
     faults: Vec<Fault>,
     warnings: Vec<Fault>,
+    /// A key begins or ends with a blank that is no space. One fault of it says all.
+    has_odd_blanks: bool,
 }
 
 /// The properties before a value: an anchor, 0 for none, and a tag.
@@ -72,6 +75,7 @@ impl<'a> Builder<'a> {
             root: None,
             faults: Vec::new(),
             warnings: Vec::new(),
+            has_odd_blanks: false,
         }
     }
 
@@ -172,6 +176,11 @@ impl<'a> Builder<'a> {
                 }
             },
         };
+        if plain && !self.has_odd_blanks && matches!(self.pending_key(), Some(None)) {
+            let fault = keys::blank_in_key(&text, at);
+            self.has_odd_blanks = fault.is_some();
+            self.faults.extend(fault);
+        }
         if let Some(key @ None) = self.pending_key() {
             // An anchor on a key remembers the key's text.
             let (new, node) = match scalar.into_key(text) {
@@ -230,7 +239,7 @@ impl<'a> Builder<'a> {
                 Value::List(items)
             }
             Inside::Map { entries, merged, .. } => {
-                self.faults.extend(duplicate_keys(&entries));
+                self.faults.extend(keys::duplicates(&entries));
                 let mut entries = merge::apply(entries, merged, &mut self.faults, &mut self.warnings);
                 entries.shrink_to_fit();
                 Value::Map(entries)
@@ -353,16 +362,4 @@ fn read_twice(text: &str, here: &Scalar, (who, there): (&str, &str), at: Mark) -
             Some("put it in quotes if it is text, or write the value plainly"),
         )
     }
-}
-
-/// Keys that stand in one mapping twice, by their second places.
-fn duplicate_keys(entries: &[Entry]) -> Vec<Fault> {
-    let mut order: Vec<&Entry> = entries.iter().collect();
-    order.sort_by(|a, b| (&a.key, a.at).cmp(&(&b.key, b.at)));
-    let repeats = order.windows(2).filter(|pair| pair[0].key == pair[1].key);
-    let fault = |pair: &[&Entry]| {
-        let message = format!("the key `{}` is given twice, first on line {}", pair[1].key, pair[0].at.line);
-        error(pair[1].at, &message, Some("remove one of the two"))
-    };
-    repeats.map(fault).collect()
 }

@@ -15,6 +15,7 @@ pub mod emit;
 mod fault;
 pub mod fields;
 pub mod flow;
+mod keys;
 mod limits;
 pub mod list_kind;
 mod merge;

@@ -9,6 +9,7 @@ use saphyr_parser::{Event, Marker, Parser, ScanError};
 
 use super::builder::Builder;
 use super::fault::{Fault, error, too_many_values};
+use super::keys;
 use super::limits::Limits;
 use super::node::{Mark, Node};
 use super::split::{Slice, last_line, split};
@@ -124,7 +125,8 @@ fn read_slice(text: &str, slice: &Slice, builder: &mut Builder<'_>) -> Result<Op
     while let Some(event) = parser.next_event() {
         let (event, span) = event.map_err(|fault| {
             let fault = syntax(&fault, slice.line);
-            Fault { at: place(fault.at), ..fault }
+            let fault = Fault { at: place(fault.at), ..fault };
+            pasted(text, slice.line, &fault).unwrap_or(fault)
         })?;
         let at = place(mark(span.start, slice.line));
         events_left = events_left.saturating_sub(1);
@@ -179,6 +181,13 @@ fn syntax(fault: &ScanError, first_line: u32) -> Fault {
         _ => None,
     };
     error(mark(*fault.marker(), first_line), &format!("not YAML: {info}"), hint)
+}
+
+/// The fault behind a syntax error, where text was pasted with blanks that are no spaces.
+fn pasted(text: &str, first_line: u32, fault: &Fault) -> Option<Fault> {
+    let lines = usize::try_from(fault.at.line.saturating_sub(first_line)).ok()?;
+    let end: usize = text.split_inclusive('\n').take(lines + 1).map(str::len).sum();
+    keys::blank_in_indentation(&text[..end], fault.at.line)
 }
 
 fn mark(marker: Marker, first_line: u32) -> Mark {

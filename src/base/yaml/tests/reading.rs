@@ -139,6 +139,33 @@ fn a_repeated_key_names_both_lines() {
 }
 
 #[test]
+fn blanks_that_are_no_spaces_are_named_where_they_are() {
+    let pasted = "kind: X\nspec:\n\u{a0}\u{a0}containers:\n\u{a0}\u{a0}- name: a\n\u{a0}\u{a0}- name: b\n";
+    assert_eq!(faults(pasted), ["3:1 the indentation has a no-break space (U+00A0)"]);
+    let twice = "spec:\n  list:\n \u{a0}\u{a0} - name: a\n \u{a0}\u{a0} - name: b\n";
+    assert_eq!(faults(twice)[0], "3:2 the indentation has a no-break space (U+00A0)");
+    let broken = "spec:\n- name: a\n\u{2003}\u{2003}image: b\n";
+    assert_eq!(faults(broken), ["3:1 the indentation has the blank U+2003"]);
+    assert_eq!(faults("a:\n  name\u{a0}: x\n"), ["2:3 the key `name` ends with a no-break space (U+00A0)"]);
+    // In text they are as good as any other character.
+    for good in ["a: |\n  \u{a0}- x: y\n", "a: x\u{a0}y\n", "'\u{a0}a': 1\n", "a b\u{a0}c: 1\n"] {
+        assert_eq!(faults(good), Vec::<String>::new(), "{good}");
+    }
+}
+
+#[test]
+fn lost_indentation_is_one_fault_with_its_cause() {
+    let lost = "kind: X\nmetadata:\nname: a\nspec:\ntemplate:\nmetadata:\nname: b\n";
+    let read = read_all(lost);
+    assert_eq!(read.faults.len(), 1);
+    let hint = read.faults[0].hint.as_deref().unwrap_or_default();
+    assert!(
+        hint.contains("indent the lines that belong below `metadata`") && hint.contains("line 2"),
+        "{hint}"
+    );
+}
+
+#[test]
 fn a_broken_document_costs_only_itself() {
     let text = "a: 1\n---\nb: [\n---\nc: 3\n--- \nd: {\n...\ne: 5\n";
     let read = read_all(text);
