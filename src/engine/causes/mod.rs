@@ -8,6 +8,7 @@ mod edits;
 mod effects;
 mod file_pieces;
 mod inquiry;
+mod patch_words;
 pub mod reports;
 mod taking_back;
 mod tracing;

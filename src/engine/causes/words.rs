@@ -1,6 +1,7 @@
 //! The words for an edit: what people call the field, what it was and what it is. No data of Secrets.
 
 use super::difference::{Change, Step};
+use super::patch_words;
 use berth_base::diag::harmless_line;
 use berth_base::yaml::{Node, Value, emit_flow};
 
@@ -115,7 +116,7 @@ fn value(node: &Node, list: Option<&str>) -> String {
         },
         (_, Value::String(text)) if text.is_empty() => "\"\"".to_owned(),
         (_, Value::String(text)) => text.clone(),
-        _ => emit_flow(&node.to_json()),
+        _ => patch_words::of(node, list.is_some()).unwrap_or_else(|| emit_flow(&node.to_json())),
     };
     let shown = harmless_line(&shown).into_owned();
     let length = shown.chars().count();

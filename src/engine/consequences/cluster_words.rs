@@ -65,12 +65,30 @@ impl<'a> ClusterWords<'a> {
             parts.push(format!("all {} of {}", names.len(), label(key, value)));
             left.retain(|name| !names.contains(name));
         }
+        while left.len() > MOST_NAMES && parts.len() < MOST_GROUPS {
+            let Some(((key, value), names)) = self.densest(&left) else { break };
+            let part = left.intersection(names).count();
+            parts.push(format!("{part} of {}", label(key, value)));
+            left.retain(|name| !names.contains(name));
+        }
         let names = left.len();
         parts.extend(left.iter().take(MOST_NAMES).map(|name| (*name).to_owned()));
         if names > MOST_NAMES {
             parts.push(counted(names - MOST_NAMES, "other cluster"));
         }
         listed(&parts)
+    }
+
+    /// The group that says most about a set which does not hold all of it: many, and not too small a part of it.
+    fn densest(&self, clusters: &BTreeSet<&str>) -> Option<(&(&'a str, &'a str), &BTreeSet<&'a str>)> {
+        let gain = |names: &BTreeSet<&str>| names.intersection(clusters).count();
+        let density = |names: &BTreeSet<&str>| gain(names).pow(2) * self.all.len() / names.len().max(1);
+        let groups = self
+            .groups
+            .iter()
+            .rev()
+            .filter(|(_, names)| gain(names) > MOST_NAMES && 2 * gain(names) > names.len());
+        groups.max_by_key(|(_, names)| density(names))
     }
 
     /// `all 200 clusters but oslo`.
@@ -136,6 +154,9 @@ mod tests {
         assert_eq!(words.describe(names[..18].iter().copied()), "all 20 clusters but c18 and c19");
         let wanted = "all 12 of region=south, c12, c13, c14, c15 and c16";
         assert_eq!(words.describe(names[..17].iter().copied()), wanted);
+        assert_eq!(words.describe(names[..11].iter().copied()), "11 of region=south");
+        let wanted = "all 8 of region=north and 7 of region=south";
+        assert_eq!(words.describe(names[5..].iter().copied()), wanted);
         assert_eq!(words.describe(["gone"]), "gone");
     }
 }

@@ -59,6 +59,25 @@ fn an_item_in_the_middle_of_a_list_is_one_edit() {
 }
 
 #[test]
+fn overrides_are_paths_and_values() {
+    let text = "apiVersion: types.kubefed.io/v1beta1\nkind: FederatedDeployment\n\
+                metadata: {name: web, namespace: shop}\nspec:\n  overrides:\n  - clusterName: oslo\n    \
+                clusterOverrides:\n    - {path: /spec/replicas, value: 5}\n";
+    let more = "  - clusterName: turin\n    clusterOverrides:\n    - path: /spec/template/spec/containers/0/image\n      \
+                value: registry.example.com/web:1.5.0\n    - {op: remove, path: /metadata/labels/a}\n";
+    let added = between(&[("a.yaml", text)], &[("a.yaml", &format!("{text}{more}"))]);
+    assert_eq!(
+        added,
+        ["a.yaml:9:5: spec.overrides[turin] added: /spec/template/spec/containers/0/image = \
+          registry.example.com/web:1.5.0, remove /metadata/labels/a"]
+    );
+    assert_eq!(
+        edited(text, "value: 5", "value: 6"),
+        ["c.yaml:8:37: spec.overrides[oslo].clusterOverrides[/spec/replicas].value: 5 → 6"]
+    );
+}
+
+#[test]
 fn documents_come_go_and_move() {
     let other = CLUSTER.replace("oslo", "turin");
     let both = format!("{CLUSTER}---\n{other}");
