@@ -185,7 +185,8 @@ fn emergency() {
 /// As with placements: the labels of files, and those that members report and may.
 #[test]
 fn stages_and_pins_see_the_labels_that_members_may_report() {
-    let policy = format!("{RINGS}  pins: [{{selector: {{matchLabels: {{hold: \"on\"}}}}, reason: asked}}]\n");
+    let policy =
+        format!("{RINGS}  pins: [{{labelSelector: {{matchLabels: {{hold: \"on\"}}}}, reason: asked}}]\n");
     let rollouts = labelled("zone", &[("a", "1"), ("b", "1"), ("c", "1")], &policy);
     let shown = || rollouts.values(&["a", "b", "c"], "web");
     rollouts.succeed_with_label("a", "ring", "rest");

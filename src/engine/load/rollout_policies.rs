@@ -175,10 +175,11 @@ fn pin(mut fields: Fields<'_>) -> Option<Pin> {
     let at = fields.scope().pos(fields.at());
     let clusters: Vec<String> =
         fields.strings("clusters").unwrap_or_default().into_iter().map(str::to_owned).collect();
-    let node = fields.node("selector");
-    let selector = node.and_then(|node| label_selector(fields.scope(), node, &fields.path_of("selector")));
+    let node = fields.node("labelSelector");
+    let path = fields.path_of("labelSelector");
+    let selector = node.and_then(|node| label_selector(fields.scope(), node, &path));
     if clusters.is_empty() && node.is_none() {
-        let message = format!("{} needs clusters or a selector", fields.path());
+        let message = format!("{} needs clusters or a labelSelector", fields.path());
         fields.scope().error(fields.at(), message);
     }
     let release = number(&mut fields, "release");

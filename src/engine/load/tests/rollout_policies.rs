@@ -8,7 +8,7 @@ pub(super) const WHOLE: &str = "  workloads: [{kind: App, name: web}, {kind: App
   onFailure: RollBack
   freeze: [{schedule: 0 14 * * FRI, for: 66h, timeZone: Europe/Berlin, reason: weekend}]
   paused: {reason: waiting for legal}
-  pins: [{clusters: [eu-*], selector: {matchLabels: {ring: lts}}, release: 12, reason: until the audit}]
+  pins: [{clusters: [eu-*], labelSelector: {matchLabels: {ring: lts}}, release: 12, reason: until the audit}]
   after: [{kind: Ap*, name: database}]
   together: true
   approved: [{workload: {kind: App, name: web}, release: 12, stage: eu, task: after}]

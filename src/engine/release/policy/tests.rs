@@ -140,7 +140,7 @@ fn a_pause_and_a_missing_policy_close_for_good() {
 #[test]
 fn orders_of_all_policies_add_up() {
     let one = "  workloads: [{name: web}]
-  pins: [{clusters: [eu-*], release: 7}, {selector: {matchLabels: {ring: lts}}}]
+  pins: [{clusters: [eu-*], release: 7}, {labelSelector: {matchLabels: {ring: lts}}}]
   after: [{kind: FederatedConfigMap, namespace: shop, name: database}]
   approved: [{workload: {kind: FederatedConfigMap, namespace: shop, name: web}, release: 3, stage: eu, task: before}]
   restarted: [{workload: {kind: FederatedConfigMap, namespace: shop, name: web}, release: 3, times: 2}]";
