@@ -181,6 +181,9 @@ fn kinds_that_a_hub_acts_on_have_a_note_of_their_own() {
         ("apps.open-cluster-management.io/v1beta1", "GitOpsCluster"),
         ("apps.open-cluster-management.io/v1", "Subscription"),
         ("argoproj.io/v1alpha1", "ApplicationSet"),
+        ("cluster.open-cluster-management.io/v1beta1", "ClusterCurator"),
+        ("cluster.open-cluster-management.io/v1beta1", "BackupSchedule"),
+        ("agent.open-cluster-management.io/v1", "KlusterletAddonConfig"),
         ("v1", "ConfigMap"),
     ];
     let text: String = kinds
@@ -191,7 +194,7 @@ fn kinds_that_a_hub_acts_on_have_a_note_of_their_own() {
         .collect();
     let repo = Repo::with(&[("all.yaml", &text)]);
     let ran = run(&["validate", repo.arg()]).expect(0);
-    for (_, kind) in &kinds[..5] {
+    for (_, kind) in &kinds[..kinds.len() - 1] {
         says(&ran, &[&format!("1 x `{kind}` has no effect in berth")]);
     }
     says(&ran, &["1 x plain Kubernetes objects that no placement selects"]);
@@ -219,4 +222,47 @@ spec:
     let ran = run(&["validate", repo.arg()]).expect(1);
     says(&ran, &["all.yaml:14:", "metricSorter", "did you mean `propertySorter`?"]);
     assert_eq!(ran.err.matches("metricSorter`").count(), 1, "{}", ran.err);
+}
+
+#[test]
+fn names_that_nothing_has_come_with_the_nearest_one() {
+    let files = "\
+apiVersion: cluster.open-cluster-management.io/v1beta2
+kind: ManagedClusterSet
+metadata: {name: clusterset1}
+---
+apiVersion: cluster.open-cluster-management.io/v1beta2
+kind: ManagedClusterSetBinding
+metadata: {name: clusterset1, namespace: shop}
+spec: {clusterSet: clusterset1}
+---
+apiVersion: cluster.open-cluster-management.io/v1beta1
+kind: Placement
+metadata: {name: p, namespace: shop}
+spec:
+  clusterSets: [clustrset1]
+---
+apiVersion: placement.kubernetes-fleet.io/v1beta1
+kind: ResourcePlacement
+metadata: {name: rp, namespace: shop}
+spec:
+  resourceSelectors: [{group: apps, version: v1, kind: Deployment, name: prod-deploymnt}]
+  policy: {placementType: PickAll}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: prod-deployment, namespace: shop}
+spec: {}
+";
+    let repo = Repo::with(&[("a.yaml", &fleet_member("a", "prod")), ("all.yaml", files)]);
+    let ran = run(&["validate", repo.arg()]).expect(0);
+    says(
+        &ran,
+        &[
+            "there is no ManagedClusterSet `clustrset1`",
+            "did you mean `clusterset1`?",
+            "selects nothing: the repository has no apps/v1 Deployment `prod-deploymnt`",
+            "did you mean `prod-deployment`?",
+        ],
+    );
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::selectable::{Item, Selectable};
 use super::selectors::{Reach, ResourceSelector, Selectors};
 use crate::dialects::kubefleet::kinds::Scope as ObjectScope;
+use berth_base::diag::{Diagnostic, did_you_mean};
 use berth_base::yaml::fields::Scope;
 
 /// The selection of one placement.
@@ -37,7 +38,8 @@ pub fn resolve(
                 selector.path,
                 selector.words()
             );
-            scope.warning(selector.at, message);
+            let warning = Diagnostic::warning(scope.pos(selector.at), message);
+            scope.report(warning.maybe_hint(search.similar(selector)));
         }
         for item in found.items {
             if !taken.insert((stock.parts(item), item)) {
@@ -90,6 +92,13 @@ impl Search<'_> {
         let mut found: Vec<Item> = namespaces.into_iter().flatten().flat_map(of).copied().collect();
         found.sort_unstable();
         found
+    }
+
+    /// The hint at the object of the kind whose name is nearest to the one selected.
+    fn similar(&self, selector: &ResourceSelector) -> Option<String> {
+        let wanted = selector.name.as_deref()?;
+        let all = self.candidates(&ResourceSelector { name: None, ..selector.clone() });
+        did_you_mean(wanted, all.into_iter().map(|item| self.stock.name(item)))
     }
 
     fn matches(&self, selector: &ResourceSelector, item: Item) -> bool {

@@ -14,6 +14,7 @@ use super::Context;
 use super::groups::CLUSTER;
 use crate::dialects::Document;
 use crate::dialects::ocm::fields::open_namespaced;
+use berth_base::diag::{Diagnostic, did_you_mean};
 use berth_base::model::placement::{Blocked, ClusterSet, Filter, Policy, Rule, Selection};
 use berth_base::model::{Key, Placement, Source};
 use berth_base::packed::Packed;
@@ -40,6 +41,11 @@ pub(super) fn read(scope: &Scope, document: &Document, context: &Context) -> Opt
     let mut sets: Vec<ClusterSet> = bound.iter().map(|set| (*set).clone()).collect();
     if let Some(mut spec) = fields.fields("spec") {
         let named = spec.strings("clusterSets").unwrap_or_default();
+        for set in named.iter().filter(|set| context.sets.get(set).is_none()) {
+            let message = format!("there is no ManagedClusterSet `{set}`");
+            let warning = Diagnostic::warning(scope.pos(spec.place_of("clusterSets")), message);
+            scope.report(warning.maybe_hint(did_you_mean(set, context.sets.names())));
+        }
         if !named.is_empty() {
             sets.retain(|set| named.contains(&set.name.as_str()));
             if sets.is_empty() && policy.blocked.is_none() {
