@@ -37,6 +37,7 @@ mod ref_lock;
 pub mod refs;
 pub mod remotes;
 pub mod repo;
+mod revision;
 pub mod scratch;
 pub mod source_tree;
 pub mod worktree;

@@ -13,10 +13,8 @@ use super::error::GitError;
 use super::id::{CommitId, TreeId, bytes_of, oid};
 use super::pending::Pending;
 use super::recent::Recent;
-use berth_base::diag::did_you_mean;
 use berth_base::model::ContentId;
 use berth_base::progress::Progress;
-use berth_base::text::some_quoted;
 
 /// A Git repository on this machine, bare or not.
 pub struct Repo {
@@ -201,37 +199,6 @@ impl Repo {
         }
     }
 
-    /// The commit that a revision names (`main`, `HEAD~2`, a tag, an id); `None` where it names none.
-    pub fn resolve(&self, revision: &str) -> Result<Option<CommitId>, GitError> {
-        self.flush()?;
-        let found = self.inner.revparse_single(revision).and_then(|object| object.peel_to_commit());
-        match found {
-            Ok(commit) => Ok(Some(CommitId::of(commit.id()))),
-            Err(error) if names_nothing(error.code()) => Ok(None),
-            Err(error) => Err(GitError::failed(format!("looking up `{revision}`"))(error)),
-        }
-    }
-
-    /// Like [`Repo::resolve`], for a revision that must exist: the error names the branches there are.
-    pub fn require(&self, revision: &str) -> Result<CommitId, GitError> {
-        if let Some(commit) = self.resolve(revision)? {
-            return Ok(commit);
-        }
-        let branches: Vec<String> = self
-            .list_refs("refs/heads/")?
-            .into_iter()
-            .map(|(name, _)| name)
-            .filter_map(|name| name.strip_prefix("refs/heads/").map(str::to_owned))
-            .collect();
-        let hint = if branches.is_empty() {
-            "the repository has no commits yet".to_owned()
-        } else {
-            did_you_mean(revision, branches.iter().map(String::as_str))
-                .unwrap_or_else(|| format!("its branches are {}", some_quoted(&branches, 5)))
-        };
-        Err(GitError::NoSuchRevision { wanted: revision.to_owned(), hint })
-    }
-
     /// The commit whose id begins so; `None` for a name, even one that looks like an id, for fewer than
     /// seven digits, and where several commits or none do.
     pub fn commit_of_id(&self, start: &str) -> Result<Option<CommitId>, GitError> {
@@ -372,7 +339,7 @@ impl Repo {
 }
 
 /// Reports whether a name names nothing, cannot be a name, or names anything but a commit.
-fn names_nothing(code: ErrorCode) -> bool {
+pub(super) fn names_nothing(code: ErrorCode) -> bool {
     use ErrorCode::{Ambiguous, InvalidSpec, NotFound, Peel, UnbornBranch};
     matches!(code, NotFound | UnbornBranch | InvalidSpec | Ambiguous | Peel)
 }
