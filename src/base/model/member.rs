@@ -216,7 +216,7 @@ impl MemberState {
     }
 
     /// The state in words.
-    pub fn word(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             MemberState::InSync => "in sync",
             MemberState::Progressing => "progressing",

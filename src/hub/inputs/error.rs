@@ -39,6 +39,18 @@ pub enum InputError {
 }
 
 impl InputError {
+    /// Reports whether this clone lacks the current state or the history that it needs, where the files are here.
+    pub fn is_missing_state(&self) -> bool {
+        matches!(
+            self,
+            InputError::NoRules { .. }
+                | InputError::NoState { .. }
+                | InputError::NoRemote { .. }
+                | InputError::CutOff { .. }
+                | InputError::Outdated { .. }
+        )
+    }
+
     pub fn hint(&self) -> Option<String> {
         match self {
             InputError::Git(error) => error.hint(),

@@ -10,6 +10,7 @@ mod causes;
 mod copy_reports;
 pub mod current_state;
 mod error;
+mod files_alone;
 pub mod gate;
 pub mod gate_inputs;
 pub(crate) mod hearing;
@@ -38,7 +39,7 @@ use berth_base::model::{
 };
 use berth_base::source::{self, SourceTree};
 use berth_engine::decide::Decided;
-use berth_engine::load::{self, History, Loaded};
+use berth_engine::load::{self, Loaded};
 use berth_engine::pipeline::{self, Built, Inputs};
 use berth_engine::state::{self, ObjectIndex, State};
 use berth_git::{self as git, CommitId, Repo};
@@ -118,31 +119,9 @@ impl PassInputs {
         search: &Search,
     ) -> Result<PassInputs, InputError> {
         let mut tree = source::read_dir(path, &berth_base::yaml::Limits::default())?;
-        let label = format!("the working tree at {}", path.display());
+        let label = files_alone::label_of(path);
         let repo = if path.join(".git").exists() { Some(Repo::open(path)?) } else { None };
-        let Some(repo) = repo else {
-            let mut cache = BuildCache::default();
-            let loaded = load::load_with_cache(&tree, History::None, &mut cache.parsed);
-            return Ok(PassInputs {
-                label,
-                upon: None,
-                tree,
-                current: State::default(),
-                statuses: Map::new(),
-                now,
-                format: RecordFormat::NEWEST,
-                decision_format: DecisionFormat::NEWEST,
-                diagnostics: Diagnostics::new(),
-                odd_reports: Diagnostics::new(),
-                silences: Silences::default(),
-                history: GoodForms::None,
-                published: None,
-                then: None,
-                repo: None,
-                cache,
-                loaded,
-            });
-        };
+        let Some(repo) = repo else { return Ok(PassInputs::without_state(tree, label, now)) };
         let located = LocatedState::find(&repo, search)?;
         let current = located.current.as_ref();
         let head = repo.resolve("HEAD")?;

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Serialize, Serializer};
 
-use crate::dialects::{Dialects, Placed, Reported};
+use super::on_cluster::CopyState;
+use crate::dialects::{Dialects, Reported};
 use berth_base::model::{Member, Timestamp};
 use berth_base::packed::Packed;
 
@@ -83,20 +84,14 @@ impl ClusterLine {
 impl WorkloadLine {
     pub(super) fn of(reported: &Reported<'_>, dialects: Dialects) -> WorkloadLine {
         let Reported { decision, placed, .. } = reported;
-        // A member may have all of its folder, and yet not this workload: its copy could not be made.
         let unmade: BTreeSet<&str> =
             decision.failures.iter().map(|failure| failure.cluster.as_str()).collect();
         let (mut in_sync, mut with_problems) = (0, Vec::new());
-        for Placed { cluster, member, waits } in placed {
-            let Some(member) = member else { continue };
-            if member.problem_of(&decision.objects).is_some() {
-                with_problems.push((*cluster).to_owned());
-            } else if !waits
-                && !unmade.contains(cluster)
-                && member.has(&decision.objects)
-                && !member.awaits(&decision.objects)
-            {
-                in_sync += 1;
+        for one in placed {
+            match CopyState::of(decision, one, unmade.contains(one.cluster)) {
+                CopyState::WithProblems => with_problems.push(one.cluster.to_owned()),
+                CopyState::InSync => in_sync += 1,
+                _ => {}
             }
         }
         let key = &decision.key;

@@ -2,8 +2,10 @@
 //! update makes the lines anew that show something that changed.
 //!
 //! - [`lines`]: a line, from all that it shows. [`readers`]: the lines that show a cluster or an object's path.
+//! - [`on_cluster`]: what one cluster has.
 
 mod lines;
+mod on_cluster;
 mod readers;
 mod stored;
 #[cfg(test)]
@@ -12,8 +14,6 @@ mod tests;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-use serde::Serialize;
 
 use self::readers::Readers;
 use crate::dialects::{DIALECTS, Detail, Placed, Reported};
@@ -28,6 +28,7 @@ use berth_base::model::{
 use berth_base::parallel;
 
 pub use lines::{ClusterLine, WorkloadLine};
+pub use on_cluster::PlacedLine;
 
 /// Maximal number of workloads whose lines are made at once, so that not all members are in memory for each of them.
 const AT_ONCE: usize = 512;
@@ -58,14 +59,6 @@ pub struct FleetSummary {
     totals: BTreeMap<&'static str, usize>,
     clusters: Map<String, ClusterLine>,
     workloads: Map<Key, Shared<WorkloadLine>>,
-}
-
-/// A whole summary, to be shown at once.
-#[derive(Debug, Serialize)]
-pub struct FleetReport {
-    pub clusters: Vec<ClusterLine>,
-    totals: BTreeMap<&'static str, usize>,
-    pub workloads: Vec<WorkloadLine>,
 }
 
 impl SummaryInputs {
@@ -117,15 +110,6 @@ impl FleetSummary {
 
     pub fn workloads(&self) -> &Map<Key, Shared<WorkloadLine>> {
         &self.workloads
-    }
-
-    pub fn into_report(self) -> FleetReport {
-        let workloads = self.workloads.values().map(|line| (**line).clone());
-        FleetReport {
-            workloads: workloads.collect(),
-            clusters: self.clusters.values().cloned().collect(),
-            totals: self.totals,
-        }
     }
 
     /// Brings the summary to other inputs: what it says is what a new one of them would say.

@@ -1,0 +1,98 @@
+//! One cluster of the summary: the workloads that it has, and what is wrong with its objects.
+
+use serde::Serialize;
+
+use super::{FleetSummary, with_objects};
+use crate::dialects::Placed;
+use berth_base::model::status::Problem;
+use berth_base::model::{Decision, MemberView};
+
+/// A workload's copies in one cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlacedLine {
+    pub kind: String,
+    pub namespace: String,
+    pub name: String,
+    pub objects: usize,
+    pub state: &'static str,
+}
+
+/// The state of a workload's copies in one cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CopyState {
+    InSync,
+    /// Some of them may still become as wanted by themselves.
+    Progressing,
+    /// An object is not as wanted.
+    WithProblems,
+    /// The member's folder is another one than the published one, or the member is not heard.
+    NotApplied,
+    /// Its turn in the rollout has not come.
+    Waiting,
+    /// The decision could not make a copy for the cluster.
+    Unmade,
+}
+
+impl CopyState {
+    /// Returns the state of the copies in a cluster; `is_unmade` where the decision has a failure for it.
+    pub(super) fn of(decision: &Decision, placed: &Placed<'_>, is_unmade: bool) -> CopyState {
+        let Placed { member, waits, .. } = placed;
+        let Some(member) = member else { return CopyState::NotApplied };
+        // A member may have all of its folder, and yet not this workload: its copy could not be made.
+        if member.problem_of(&decision.objects).is_some() {
+            CopyState::WithProblems
+        } else if *waits {
+            CopyState::Waiting
+        } else if is_unmade {
+            CopyState::Unmade
+        } else if !member.has(&decision.objects) {
+            CopyState::NotApplied
+        } else if member.awaits(&decision.objects) {
+            CopyState::Progressing
+        } else {
+            CopyState::InSync
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            CopyState::InSync => "in sync",
+            CopyState::Progressing => "progressing",
+            CopyState::WithProblems => "problems",
+            CopyState::NotApplied => "not applied",
+            CopyState::Waiting => "waits for its turn",
+            CopyState::Unmade => "failed to render",
+        }
+    }
+}
+
+impl FleetSummary {
+    /// Returns the workloads with objects that are placed on a cluster, by key.
+    pub fn placed_on(&self, cluster: &str) -> Vec<PlacedLine> {
+        let decisions = self.inputs.decisions.values().filter_map(|decision| with_objects(Some(decision)));
+        decisions.filter_map(|decision| self.placed_line(decision, cluster)).collect()
+    }
+
+    fn placed_line(&self, decision: &Decision, cluster: &str) -> Option<PlacedLine> {
+        let pick = decision.picks.iter().find(|pick| *pick.cluster == *cluster)?;
+        let releases = self.inputs.releases.get(&decision.key);
+        let view: Option<MemberView<'_>> = self.inputs.view(cluster);
+        let waits = releases.is_some_and(|releases| releases.is_waiting(pick));
+        let is_unmade = decision.failures.iter().any(|failure| failure.cluster == cluster);
+        let placed = Placed { cluster, member: view.as_ref(), waits };
+        let state = CopyState::of(decision, &placed, is_unmade);
+        let key = &decision.key;
+        Some(PlacedLine {
+            kind: key.kind.to_string(),
+            namespace: key.namespace.to_string(),
+            name: key.name.to_string(),
+            objects: decision.objects.len(),
+            state: state.word(),
+        })
+    }
+
+    /// Returns the objects that are not as wanted on a cluster.
+    pub fn problems_on(&self, cluster: &str) -> &[Problem] {
+        self.inputs.view(cluster).map(|view| view.problems).unwrap_or_default()
+    }
+}
