@@ -378,7 +378,7 @@ fn a_workload_that_is_made_again_goes_on_counting_its_releases() {
     let rollouts = Rollouts::of(repo);
     let shown = || rollouts.values(&NAMES[..2], "web");
     let release = || {
-        let shown = rollouts.order(&["show", "web", "-o", "json"]).expect(0).json();
+        let shown = rollouts.order(&["show", "web", "-o", "json"]).expect(0).json()["workloads"][0].take();
         shown["release"].as_u64().expect("a number")
     };
     let all_report = || {

@@ -46,8 +46,12 @@ fn one_line_approves_everything_that_a_change_removes() {
     assert!(ran.out.contains("22 workloads held"), "{}", ran.out);
     let status = run(&["status", "--repo", repo.arg()]).expect(0);
     assert!(status.out.contains(&lines(&plan)[0]), "{}", status.out);
-    let alone = run(&["run", "--once", "-v", "--repo", repo.arg()]).expect(5);
-    assert_eq!(alone.out.lines().filter(|line| line.contains("alone: Berth-Allow-Delete: ")).count(), 22);
+    let alone = |text: &str| text.lines().filter(|line| line.starts_with("  Berth-Allow-Delete: ")).count();
+    let whole = run(&["plan", "-v", "--repo", repo.arg()]).expect(0);
+    assert_eq!((alone(&plan.out), alone(&whole.out), alone(&ran.out)), (5, 22, 22));
+    let comment = run(&["plan", "-o", "markdown", "--repo", repo.arg()]).expect(0);
+    assert_eq!(alone(&comment.out), 22, "{}", comment.out);
+    assert_eq!(status.out.lines().filter(|line| line.contains("(alone: Berth-Allow-Delete: ")).count(), 22);
     repo.commit(&format!("c3 may go\n\n{}", lines(&plan)[0]));
     repo.publish().expect(0);
     assert!(!repo.files(RENDERED).keys().any(|path| path.starts_with("clusters/c3/")));

@@ -163,9 +163,14 @@ fn git(at: &Path, args: &[&str]) -> String {
 /// Runs the command that berth prints after `fetch it:` or `fetch the rest:`, as somebody would paste it.
 #[track_caller]
 fn paste_fetch(at: &Path, ran: &Ran) {
-    let line = ran.err.lines().find_map(|line| line.split_once(": git fetch ").map(|(_, rest)| rest));
-    let line = line.unwrap_or_else(|| panic!("no line to fetch with: {}", ran.err));
+    let line = fetch_of(ran);
     Ran::of(hermetic("sh").current_dir(at).args(["-c", &format!("git fetch -q {line}")])).expect(0);
+}
+
+/// The arguments of the `git fetch` that a message names.
+fn fetch_of(ran: &Ran) -> String {
+    let line = ran.err.lines().find_map(|line| line.split_once(": git fetch ").map(|(_, rest)| rest));
+    line.unwrap_or_else(|| panic!("no line to fetch with: {}", ran.err)).to_owned()
 }
 
 fn at(path: &Path, args: &[&str]) -> Ran {
@@ -226,7 +231,7 @@ fn every_command_finds_the_state_in_any_clone_or_says_what_to_fetch() {
         let out = out.to_str().expect("text");
         let commands: [&[&str]; 8] = [
             &["plan"],
-            &["validate"],
+            &["validate", "--base", "HEAD"],
             &["decide"],
             &["explain", "one"],
             &["render", "--out", out],
@@ -261,6 +266,30 @@ fn every_command_finds_the_state_in_any_clone_or_says_what_to_fetch() {
         let ran = at(&clone, &["run", "--once"]).expect(5);
         assert!(ran.err.contains("has one: `refs/remotes/origin/berth/rendered`"), "{}", ran.err);
         assert_eq!(git(&clone, &["for-each-ref", RENDERED]), "");
+    }
+}
+
+#[test]
+fn files_are_checked_in_a_clone_without_the_state() {
+    let forge = Forge::new();
+    for kind in [Kind::GithubMerge, Kind::GitlabBranch, Kind::SingleBranch] {
+        let clone = forge.clone(kind);
+        let fetch = fetch_of(&at(&clone, &["plan"]).expect(6));
+        for revision in [&[][..], &["--rev", "HEAD"]] {
+            let ran = at(&clone, &[&["validate"], revision].concat()).expect(0);
+            assert!(ran.out.contains("placements"), "{}", ran.out);
+            assert!(
+                ran.err.contains("warning: the current state is not in this clone")
+                    && ran.err.contains("only the files were checked")
+                    && ran.err.contains(&fetch),
+                "{}",
+                ran.err
+            );
+            at(&clone, &[&["validate", "--strict"], revision].concat()).expect(1);
+        }
+        std::fs::write(clone.join("apps/bad.yaml"), "apiVersion: v1\nkind: [\n").expect("a file");
+        let ran = at(&clone, &["validate"]).expect(1);
+        assert!(ran.err.contains("apps/bad.yaml:"), "{}", ran.err);
     }
 }
 

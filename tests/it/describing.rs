@@ -19,7 +19,7 @@ fn staged_run(name: &str, state: &str) -> String {
 }
 
 fn described(rollouts: &Rollouts, name: &str) -> Json {
-    run(&["describe", name, "--repo", rollouts.repo.arg(), "-o", "json"]).expect(0).json()
+    run(&["describe", name, "--repo", rollouts.repo.arg(), "-o", "json"]).expect(0).json()["items"][0].take()
 }
 
 /// Type, status and reason of each condition.
@@ -57,7 +57,7 @@ fn a_staged_run_is_described_as_its_hub_shows_it() {
         "-o",
         "json",
     ]);
-    let at_once = at_once.expect(0).json();
+    let at_once = at_once.expect(0).json()["items"][0].take();
     assert_eq!(at_once["status"]["resourceSnapshotIndexUsed"], "1");
     rollouts.succeed(&["a"]);
     rollouts.publish();

@@ -84,7 +84,7 @@ fn programs_and_comments_get_the_same() {
         comment.starts_with("### berth: 3 objects changed and 1 added in 3 of 3 clusters\n"),
         "{comment}"
     );
-    assert!(comment.contains("! ConfigMap shop/web in all 3 clusters"), "{comment}");
+    assert!(comment.contains("~ ConfigMap shop/web in all 3 clusters"), "{comment}");
 }
 
 #[test]

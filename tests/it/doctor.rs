@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use crate::signing::Keys;
 use crate::support::registry::{PASSWORD, Registry, Shop, USER};
 use crate::support::remote::{Fleet, Folder, Https, Plain, Server, Ssh};
-use crate::support::{Ran, berth, hermetic};
+use crate::support::{Ran, berth, hermetic, small_fleet};
 
 /// The results of a run: level and message.
 pub struct Told {
@@ -61,6 +61,29 @@ fn doctor(folder: &Path, role: &[&str], server: &dyn Server) -> Command {
     command.arg("doctor").args(role).args(server.access()).env("XDG_CACHE_HOME", folder.join("cache"));
     server.set_secrets(&mut command);
     command
+}
+
+#[test]
+fn without_a_remote_the_machine_and_the_repository_here_are_checked() {
+    let repo = small_fleet();
+    let here = |folder: &Path| {
+        let mut command = berth();
+        command.current_dir(folder).arg("doctor");
+        Told::of(&mut command)
+    };
+    let told = here(&repo.path().join("apps"));
+    told.has("good", "the source `main` is at").has("not-known", "which nobody has published yet");
+    told.has("not-known", "the rights at a remote: none is named").has("warning", "nothing signs commits");
+    told.counts("fault", 0);
+    assert_eq!(told.code, 1);
+    repo.publish().expect(0);
+    here(repo.path())
+        .has("good", "the state berth/rendered number 1")
+        .has("warning", "nothing says whose commits on `berth/rendered` are trusted");
+    let empty = tempfile::tempdir().expect("a folder");
+    let told = here(empty.path());
+    told.has("fault", "is not a Git repository").has("warning", "nothing signs commits");
+    assert_eq!(told.code, 1);
 }
 
 pub const MEMBER: [&str; 3] = ["member", "--cluster", "a"];

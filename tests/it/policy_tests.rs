@@ -172,7 +172,7 @@ fn a_change_is_judged_by_the_tests_before_it() {
         &[
             "policy tests: 1 test ran, 1 failed",
             "! policy pci-stays",
-            "~ policy two-copies",
+            "! policy two-copies",
             "warning at policy-tests/new.yaml:1:1 (after the merge)",
         ],
     );

@@ -224,7 +224,7 @@ fn a_placement_that_stays_as_it_is_for_a_fault_keeps_the_record_of_its_rollout()
     ]));
     let shown = || rollouts.values(&CLUSTERS, "web");
     let release = || {
-        let shown = rollouts.order(&["show", "web", "-o", "json"]).expect(0).json();
+        let shown = rollouts.order(&["show", "web", "-o", "json"]).expect(0).json()["workloads"][0].take();
         (shown["release"].as_u64(), shown["lastGood"].as_u64())
     };
     assert_eq!(shown(), "a=one b=-");

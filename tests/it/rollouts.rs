@@ -76,7 +76,7 @@ fn list_and_show_tell_how_far_a_rollout_is() {
     };
     assert!(row("a ").starts_with("a 1 applying"), "{}", ran.out);
     assert!(row("b ").starts_with("b - - - ") && row("b ").len() > 12, "it says why: {}", ran.out);
-    let json = go(&repo, &["rollout", "show", "web", "-o", "json"]).expect(0).json();
+    let json = go(&repo, &["rollout", "show", "web", "-o", "json"]).expect(0).json()["workloads"][0].take();
     assert_eq!(
         (&json["release"], &json["state"], &json["lastGood"]),
         (&1.into(), &"rolling".into(), &serde_json::Value::Null)
@@ -94,7 +94,7 @@ fn list_and_show_tell_how_far_a_rollout_is() {
 
 /// The release of each cluster, as `rollout show` tells it, and how many have the current one.
 fn told(repo: &Repo) -> (Vec<String>, u64) {
-    let json = go(repo, &["rollout", "show", "web", "-o", "json"]).expect(0).json();
+    let json = go(repo, &["rollout", "show", "web", "-o", "json"]).expect(0).json()["workloads"][0].take();
     let clusters = json["clusters"].as_array().expect("clusters").iter();
     let releases =
         clusters.map(|one| format!("{}={}", one["cluster"].as_str().expect("a name"), one["release"]));

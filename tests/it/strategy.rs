@@ -344,7 +344,7 @@ fn a_placement_that_only_reports_differences_shows_them_as_its_hub_would() {
     assert_eq!(data(&member, "web"), json!({"key": "here"}));
     let ran = crate::support::run(&["describe", "rp/described/web", "--repo", repo.arg(), "-o", "json"]);
     let shown = ran.expect(0).json();
-    let cluster = &shown["status"]["placementStatuses"][0];
+    let cluster = &shown["items"][0]["status"]["placementStatuses"][0];
     let kinds: Vec<&Json> =
         cluster["conditions"].as_array().expect("a list").iter().map(|one| &one["type"]).collect();
     assert_eq!(kinds.last(), Some(&&json!("DiffReported")), "{cluster}");

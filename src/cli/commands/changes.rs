@@ -6,12 +6,11 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::line_diff;
+use super::result_kind::ResultKind;
 use super::ui::{Tone, Ui};
-use berth_base::model::{API_VERSION, Key, ObjectId, path};
+use berth_base::model::{Key, ObjectId, path};
 use berth_base::text::counted;
 use berth_engine::plan::{Change, Counts, ObjectChange, Plan, count};
-
-const KIND: &str = "Plan";
 
 /// The plan for people.
 pub(crate) fn plan_text(plan: &Plan, ui: &Ui) -> String {
@@ -68,7 +67,7 @@ fn change_line(change: &ObjectChange, ui: &Ui) -> String {
 
 /// A merge with conflicts, for programs.
 pub(crate) fn conflicts_json(files: &[String]) -> Json {
-    json!({"apiVersion": API_VERSION, "kind": KIND, "conflicts": files})
+    ResultKind::MergeConflict.of(json!({"conflicts": files}))
 }
 
 /// The plan for programs.
@@ -92,8 +91,6 @@ pub(crate) fn plan_json(plan: &Plan) -> Json {
         })
     };
     json!({
-        "apiVersion": API_VERSION,
-        "kind": KIND,
         "counts": counts_json(plan.counts()),
         "clusters": {"lost": plan.clusters.lost, "gained": plan.clusters.gained},
         "workloads": plan.workloads.iter().map(workload).collect::<Vec<_>>(),

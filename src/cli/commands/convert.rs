@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use super::changes::{plan_json, plan_text};
 use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::Format;
+use super::result_kind::ResultKind;
 use super::ui::Ui;
 use super::working_tree::{Edit, RepoArg, WorkingTree, refused, would_be_faulty};
 use berth_base::diag::did_you_mean;
@@ -79,7 +80,7 @@ pub(crate) fn cmd_convert(args: &ConvertArgs, ui: &Ui) -> Outcome {
                 (false, true, _) => "nothing was written".to_owned(),
             });
         }
-        format => format.write(&form(&all, &plan, writes), ui),
+        format => format.write(ResultKind::ConversionResult, form(&all, &plan, writes), ui),
     }
     let is_whole = all.iter().all(|one| one.result.is_ok());
     Ok(if !is_accepted {

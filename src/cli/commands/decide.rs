@@ -2,6 +2,7 @@
 
 use super::exit::Outcome;
 use super::fleet::{FleetArgs, Format, exit_for};
+use super::result_kind::ResultKind;
 use super::table::table;
 use super::ui::{Tone, Ui};
 use berth_base::model::{Decision, Key, Map};
@@ -26,7 +27,9 @@ pub(crate) fn cmd_decide(args: &DecideArgs, ui: &Ui) -> Outcome {
     ui.diagnostics(&diagnostics);
     match args.output {
         Format::Text => ui.out(&decisions_table(&decided.decisions, ui)),
-        format => format.write(&state::decisions_json(decided.decisions.values()), ui),
+        format => {
+            format.write(ResultKind::DecisionList, state::decisions_json(decided.decisions.values()), ui);
+        }
     }
     Ok(exit_for(&diagnostics))
 }

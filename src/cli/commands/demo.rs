@@ -1,23 +1,24 @@
 //! `berth demo`: the whole loop on this machine, with something to look at.
 //!
-//! Uses the same code as `run`, `plan` and `sync`: a fleet repository of five clusters and three
-//! dialects, a daemon's pass, members with folders as targets, and a change as a pull request brings it.
+//! Uses the same code as `run` and `sync`, and the commands `plan`, `run` and `status` themselves: a fleet repository of
+//! five clusters and three dialects, members with folders as targets, a change as a pull request brings it, and an accident
+//! that the gate holds.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::changes::{object_diff, plan_text};
+use clap::Parser as _;
+
+use super::Cli;
 use super::decide::decisions_table;
 use super::exit::{CommandError, Exit, Outcome};
 use super::files::write;
 use super::line_diff;
-use super::status::status_of;
 use super::ui::{Tone, Ui};
 use berth_base::model::Timestamp;
-use berth_engine::plan::{Change, plan};
-use berth_git::{GitContents, Identity, Repo};
+use berth_git::{Identity, Repo};
 use berth_hub::daemon::{PassOutcome, PassResult, Settings, pass};
-use berth_hub::inputs::{PassInputs, Search};
 use berth_hub::publish;
 use berth_member::sync::backends::folder::FolderBackend;
 use berth_member::sync::local_overrides::LocalOverrides;
@@ -62,11 +63,15 @@ const EDITS: [(&str, &str); 2] = [
     ),
 ];
 
+/// The accident: a label that no cluster has.
+const SLIP: [(&str, &str); 1] = [("        region: south\n", "        regoin: south\n")];
+
 pub(crate) fn cmd_demo(args: &DemoArgs, ui: &Ui) -> Outcome {
     let start = Instant::now();
     let demo = Demo::start(&args.dir, ui)?;
     demo.first_publication()?;
     demo.change()?;
+    demo.accident()?;
     demo.where_next(start.elapsed());
     Ok(Exit::Done)
 }
@@ -114,30 +119,9 @@ impl<'u> Demo<'u> {
         self.heading(
             "4. A change, as a pull request brings it: web goes south, and turin tries a release candidate",
         );
-        let mut text = WEB.to_owned();
-        for (from, to) in EDITS {
-            if !text.contains(from) {
-                return Err(CommandError::new(Exit::Bug, "the demo's files no longer fit its edits"));
-            }
-            text = text.replacen(from, to, 1);
-        }
-        write(&self.fleet.join("shop/web.yaml"), &text)?;
-        self.repo.commit_all(
-            "Move web to the south, try 1.5.0 in turin\n",
-            &person(),
-            self.now.as_second() + 60,
-        )?;
-        self.ui.out(&line_diff::coloured(WEB, &text, "shop/web.yaml", self.ui));
-        self.heading("5. berth plan --diff: what it does, before it is merged");
-        let mut contents = GitContents::remembering(&self.repo)?;
-        let inputs = PassInputs::revision(&self.fleet, "HEAD", None, None, &Search::default())?;
-        let built = inputs.build(&mut contents)?;
-        let plan = plan(&inputs.current, &built.state);
-        self.ui.out(&plan_text(&plan, self.ui));
-        for change in plan.changes().filter(|change| change.change == Change::Changed) {
-            let read = |id: Option<berth_base::model::ContentId>| id.map(|id| contents.bytes(id)).transpose();
-            self.ui.out(&object_diff(change, read(change.before)?, read(change.after)?, self.ui));
-        }
+        let edited = self.edit(WEB, &EDITS, "Move web to the south, try 1.5.0 in turin\n", 60)?;
+        self.heading("5. berth plan: what it does and why, before it is merged");
+        self.berth("plan", &[])?;
         self.heading("6. Merged: berth publishes, the members follow");
         let passed = self.pass()?;
         self.say_published(&passed);
@@ -145,8 +129,48 @@ impl<'u> Demo<'u> {
         // The members' reports, summed up.
         self.pass()?;
         self.heading("7. berth status");
-        self.ui.out(&status_of(&self.repo, self.ui)?);
+        self.berth("status", &[])?;
+        self.heading("8. An accident: a slip in one label, and web would leave every cluster");
+        self.edit(&edited, &SLIP, "Tidy up the selector\n", 120)?;
         Ok(())
+    }
+
+    fn accident(&self) -> Result<(), CommandError> {
+        self.heading("9. berth plan sees it in the pull request");
+        self.berth("plan", &[])?;
+        self.heading("10. Merged all the same: berth run holds it, and nobody loses anything");
+        self.berth("run", &["--once"])?;
+        self.ui.out("");
+        self.sync_all()
+    }
+
+    /// Edits web's file, shows the difference and commits it.
+    fn edit(
+        &self,
+        before: &str,
+        edits: &[(&str, &str)],
+        message: &str,
+        seconds: i64,
+    ) -> Result<String, CommandError> {
+        let mut text = before.to_owned();
+        for (from, to) in edits {
+            if !text.contains(from) {
+                return Err(CommandError::new(Exit::Bug, "the demo's files no longer fit its edits"));
+            }
+            text = text.replacen(from, to, 1);
+        }
+        write(&self.fleet.join("shop/web.yaml"), &text)?;
+        self.repo.commit_all(message, &person(), self.now.as_second() + seconds)?;
+        self.ui.out(&line_diff::coloured(before, &text, "shop/web.yaml", self.ui));
+        Ok(text)
+    }
+
+    /// Runs a command as people run it. Its exit code is a part of what is shown, and ends nothing.
+    fn berth(&self, command: &str, flags: &[&str]) -> Result<(), CommandError> {
+        let words = ["berth", command, "--repo"].into_iter().map(OsString::from);
+        let words = words.chain([self.fleet.clone().into()]).chain(flags.iter().map(OsString::from));
+        let cli = Cli::try_parse_from(words).map_err(|error| CommandError::usage(error.to_string()))?;
+        super::dispatch(&cli, self.ui).map(|_| ())
     }
 
     fn pass(&self) -> Result<PassResult, CommandError> {
@@ -187,7 +211,7 @@ impl<'u> Demo<'u> {
             "   git -C {fleet} log --stat berth/rendered     every generated commit\n   \
              {program} explain web --repo {fleet}     why each cluster, and why not\n   \
              ls -R {}     what the members have\n   \
-             edit {fleet}/shop/web.yaml, commit, then:\n   \
+             mend {fleet}/shop/web.yaml and commit, or approve with the line above, then:\n   \
              {program} plan --diff --repo {fleet}\n   \
              {program} run --once --repo {fleet}",
             members.display()

@@ -4,12 +4,14 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
+use super::describe_cluster;
 use super::exit::{CommandError, Exit, Outcome};
 use super::explain::find;
 use super::fleet::Format;
 use super::names;
 use super::publications;
 use super::record::{Located, RecordArgs};
+use super::result_kind::ResultKind;
 use super::ui::Ui;
 use berth_base::diag::harmless_lines;
 use berth_base::model::staged::{Run, RunProgress};
@@ -23,17 +25,18 @@ use berth_git::Repo;
 use berth_git::protocol::{Statuses, read_statuses};
 use berth_hub::publish::{ClusterRefCache, CurrentState, DifferingCache, differing};
 
-/// Show a placement and its status, as its own system describes it
+/// Show a placement and its status, as its own system describes it, or a cluster and what is on it
 ///
 /// What `kubectl describe` shows of a ClusterResourcePlacement on a hub: conditions, selected resources and
 /// each cluster's status, from the rendered branch and members' reports. Staged update runs come with their stages,
-/// and federated objects and Open Cluster Management's placements in the words of theirs.
+/// and federated objects and Open Cluster Management's placements in the words of theirs. A cluster comes with its labels
+/// and taints, its member's report and the workloads that it has.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  berth describe web\n  berth describe crp/web -o json\n  berth describe ClusterStagedUpdateRun/web-2"
+    after_help = "Example:\n  berth describe web\n  berth describe crp/web -o json\n  berth describe ClusterStagedUpdateRun/web-2\n  berth describe cluster/oslo"
 )]
 pub(crate) struct DescribeArgs {
-    /// NAME, NAMESPACE/NAME, KIND/NAME or KIND/NAMESPACE/NAME
+    /// NAME, NAMESPACE/NAME, KIND/NAME or KIND/NAMESPACE/NAME; cluster/NAME for a cluster
     #[arg(add = ArgValueCandidates::new(names::placements))]
     placement: String,
     #[command(flatten)]
@@ -47,11 +50,14 @@ pub(crate) fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
         return Err(error.hint("publish with `berth run --once`, or see the next state with `berth explain`"));
     };
     let now = args.record.now.unwrap_or_else(Timestamp::now);
+    let named = describe_cluster::named(&args.placement);
+    let cluster = |name: &str| describe_cluster::describe(&located, current, name, ui);
     let described = match find(current.state.decisions.keys().collect(), &args.placement) {
         Ok(keys) => placements(&located, current, &keys, now, ui)?,
+        Err(_) if named.is_some() => vec![cluster(named.unwrap_or_default())?],
         Err(unknown) => match runs(&located, current, args, now, ui) {
             Ok(described) if !described.is_empty() => described,
-            Ok(_) => return Err(unknown),
+            Ok(_) => vec![cluster(&args.placement).map_err(|_| unknown)?],
             // The name may be that of a staged run, and these are documents of the source.
             Err(error) => {
                 let message = format!("{}; staged runs need the source: {}", unknown.message, error.message);
@@ -59,16 +65,12 @@ pub(crate) fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
             }
         },
     };
-    let list = || match described.as_slice() {
-        [one] => one.clone(),
-        all => json!({"kind": "List", "items": all}),
-    };
     match args.record.output {
         Format::Text => {
             let texts: Vec<String> = described.iter().map(text).collect();
             ui.out(&texts.join("\n"));
         }
-        format => format.write(&list(), ui),
+        format => format.write(ResultKind::DescriptionList, json!({"items": described}), ui),
     }
     Ok(Exit::Done)
 }
@@ -80,7 +82,7 @@ fn placements(
     now: Timestamp,
     ui: &Ui,
 ) -> Result<Vec<Json>, CommandError> {
-    let (repo, refs) = (&located.repo, &located.state.refs);
+    let (repo, refs) = (located.repo(), &located.state.refs);
     let Statuses { by_cluster: statuses, diagnostics, .. } = read_statuses(repo, refs)?;
     ui.diagnostics(&diagnostics);
     let mut cluster_refs = ClusterRefCache::default();
@@ -102,7 +104,7 @@ fn runs(
     now: Timestamp,
     ui: &Ui,
 ) -> Result<Vec<Json>, CommandError> {
-    let built = located.build(&args.record, now, ui)?;
+    let built = located.build(now, ui)?;
     let Ok(keys) = find(built.fleet.runs.keys().collect(), &args.placement) else { return Ok(Vec::new()) };
     let labels = ClusterLabels::of(&built.fleet, &built.state.facts);
     let describe = |run: &Run| {

@@ -12,6 +12,8 @@ use super::plan_forms::json::report_json;
 use super::plan_forms::reasons::Reasons;
 use super::planned::read_object;
 use super::publications;
+use super::repo_path;
+use super::result_kind::ResultKind;
 use super::state::StateArgs;
 use super::ui::Ui;
 use berth_base::diag::{Diagnostics, did_you_mean, harmless_line};
@@ -44,7 +46,7 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(names::clusters))]
     cluster: Option<String>,
     /// The fleet repository
-    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
+    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
     repo: std::path::PathBuf,
     #[command(flatten)]
     state: StateArgs,
@@ -118,6 +120,7 @@ pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
         rollouts: &[],
         refused: &[],
         diagnostics: &Diagnostics::new(),
+        standing: &Diagnostics::new(),
         policy: &PolicyReport::default(),
         together: None,
     };
@@ -126,7 +129,7 @@ pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
         form["from"] = end_json(&before);
         form["to"] = end_json(&after);
         form["commits"] = commits_json(&commits);
-        form
+        ResultKind::StateDifference.of(form)
     };
     match args.output {
         DiffFormat::Text => {

@@ -9,6 +9,7 @@ use super::changes::{plan_json, plan_text};
 use super::enable::{one_called, propagation};
 use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::Format;
+use super::result_kind::ResultKind;
 use super::ui::Ui;
 use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
 use berth_base::edit::{Found, keys};
@@ -56,7 +57,7 @@ pub(crate) fn cmd_disable(args: &DisableArgs, ui: &Ui) -> Outcome {
     }
     match args.output {
         Format::Text => ui.out(&disabled.text(args.delete, ui)),
-        format => format.write(&disabled.json(args), ui),
+        format => format.write(ResultKind::DisableResult, disabled.json(args), ui),
     }
     if !args.yes && !disabled.edits.is_empty() {
         ui.status("nothing was written; use --yes to edit the files");

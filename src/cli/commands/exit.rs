@@ -22,7 +22,7 @@ pub enum Exit {
     Held,
     /// A repository, remote or cluster cannot be reached.
     Unreachable,
-    /// Applied, but unhealthy.
+    /// Applied, but unhealthy, or not in sync in time.
     Unhealthy,
     /// A bug in berth.
     Bug,
@@ -73,7 +73,7 @@ impl Exit {
    5  held for approval, or suspended
    6  a repository, \
                                     remote or cluster cannot be reached
-   7  applied but unhealthy
+   7  applied but unhealthy, or not in sync in time
   70  \
                                     a bug in berth";
 }

@@ -13,6 +13,7 @@ use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::{FleetArgs, Format, exit_for};
 use super::names;
 use super::remedies::{self, Remedies};
+use super::result_kind::ResultKind;
 use super::since::{Since, Then};
 use super::table::table;
 use super::ui::{Tone, Ui};
@@ -102,7 +103,7 @@ pub(crate) fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
                 ui.out(&explained_text(one, args.cluster.is_some(), ui));
             }
         }
-        format => format.write(&explained_json(&explained), ui),
+        format => format.write(ResultKind::ExplanationList, explained_json(&explained), ui),
     }
     Ok(exit_for(&diagnostics))
 }
@@ -224,6 +225,7 @@ fn explained_text(one: &Explained, every_step: bool, ui: &Ui) -> String {
         let status = if condition.status { "True" } else { "False" };
         let _ = writeln!(text, "{}={status} {}: {}", condition.kind, condition.reason, condition.message);
     }
+    let mut text = ui.prose(&text);
     text.push('\n');
     let rows: Vec<_> = trace.clusters.iter().map(|cluster| row(cluster, ui)).collect();
     text.push_str(&table(&["CLUSTER", "PICKED", "SCORE", "WHY"], &rows, ui));
@@ -236,7 +238,7 @@ fn explained_text(one: &Explained, every_step: bool, ui: &Ui) -> String {
     }
     if every_step {
         for cluster in &trace.clusters {
-            text.push_str(&steps_text(cluster, ui));
+            text.push_str(&ui.prose(&steps_text(cluster, ui)));
         }
         text.push_str(&one.remedies.as_ref().map(|remedies| remedies.text(ui)).unwrap_or_default());
     }

@@ -11,6 +11,8 @@ use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::exit_for;
 use super::host::HostArgs;
 use super::names;
+use super::repo_path;
+use super::result_kind::ResultKind;
 use super::ui::Ui;
 use super::working_tree::{DocumentFormat, WorkingTree};
 use super::{documents_in, files, from_cluster};
@@ -141,11 +143,8 @@ fn options(args: &FederateArgs) -> Result<Options, CommandError> {
         enable_types: args.enable_type,
         ..Options::default()
     };
-    let here = Path::new(".");
-    let looks_like_one = || here.join(".git").exists() || here.join("berth.yaml").exists();
-    let repo = args.repo.as_deref().or_else(|| looks_like_one().then_some(here));
-    if let Some(repo) = repo {
-        let tree = WorkingTree::read(repo)?;
+    if let Some(repo) = args.repo.clone().or_else(repo_path::around_here) {
+        let tree = WorkingTree::read(&repo)?;
         (options.types, options.resources) = tree.types();
         let is_namespace = |kind: &str| kind == "FederatedNamespace";
         let named = tree
@@ -182,7 +181,8 @@ fn write(folder: &Path, documents: &[Made], found: &Diagnostics, output: Documen
                 "kind": &*made.key.kind, "namespace": &*made.key.namespace, "name": &*made.key.name,
             })
         };
-        ui.json(&json!({"files": named.iter().map(file).collect::<Vec<_>>()}));
+        let files: Vec<_> = named.iter().map(file).collect();
+        ui.json(&ResultKind::FileList.of(json!({"files": files})));
     }
     ui.status(&format!("wrote {} to {}", counted(named.len(), "file"), folder.display()));
     Ok(Exit::Done)

@@ -5,18 +5,20 @@ use std::path::PathBuf;
 use serde_json::Value as Json;
 
 use super::exit::{CommandError, Exit};
+use super::repo_path;
+use super::result_kind::ResultKind;
 use super::state::StateArgs;
 use super::ui::Ui;
-use berth_base::diag::{Diagnostics, harmless_line};
+use berth_base::diag::{Diagnostic, Diagnostics, Pos, harmless_line};
 use berth_base::model::Timestamp;
 use berth_engine::state;
 use berth_git::Repo;
-use berth_hub::inputs::PassInputs;
+use berth_hub::inputs::{InputError, PassInputs, Search};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct FleetArgs {
     /// The fleet repository, or a folder that looks like one
-    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
+    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
     pub repo: PathBuf,
     /// Read this revision from Git, in place of the working tree
     #[arg(long, value_name = "REV")]
@@ -42,9 +44,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// Prints data for programs.
-    pub fn write(self, data: &Json, ui: &Ui) {
-        if self == Format::Yaml { ui.yaml(data) } else { ui.json(data) }
+    /// Prints a result for programs.
+    pub fn write(self, kind: ResultKind, data: Json, ui: &Ui) {
+        let data = kind.of(data);
+        if self == Format::Yaml { ui.yaml(&data) } else { ui.json(&data) }
     }
 }
 
@@ -56,15 +59,50 @@ impl FleetArgs {
 
     /// [`FleetArgs::read`], under the access rules that held where the change from another revision began.
     pub fn read_against(&self, base: Option<&str>, ui: &Ui) -> Result<PassInputs, CommandError> {
+        let search = self.search()?;
+        self.completed(self.pass_inputs(&search, base, ui)?, ui)
+    }
+
+    /// [`FleetArgs::read_against`]; where this clone lacks the current state, the files alone, with a warning.
+    pub fn read_as_far_as_possible(
+        &self,
+        base: Option<&str>,
+        ui: &Ui,
+    ) -> Result<(PassInputs, Option<Diagnostic>), CommandError> {
+        let needs_state = base.is_some() || self.previous.is_some() || self.state.rendered.is_some();
+        let error = match self.pass_inputs(&self.search()?, base, ui) {
+            Err(error) if !needs_state && error.is_missing_state() => error,
+            inputs => return Ok((self.completed(inputs?, ui)?, None)),
+        };
+        let now = self.now.unwrap_or_else(Timestamp::now);
+        let inputs = PassInputs::files_alone(&self.repo, self.rev.as_deref(), now)?;
+        let message = format!(
+            "{error}; only the files were checked, and not the access rules and policy tests in force"
+        );
+        let warning = Diagnostic { at: None, ..Diagnostic::warning(Pos::file(""), message) };
+        Ok((self.completed(inputs, ui)?, Some(warning.maybe_hint(error.hint()))))
+    }
+
+    /// Returns the place of the current state.
+    fn search(&self) -> Result<Search, CommandError> {
         let mut search = self.state.search(&self.repo)?;
         search.first |= self.previous.is_some();
         if self.rev.is_none() {
             self.refuse_git_folder()?;
         }
-        let mut inputs = ui.watching("reading the fleet", || match &self.rev {
-            Some(revision) => PassInputs::revision(&self.repo, revision, self.now, base, &search),
-            None => PassInputs::folder(&self.repo, self.now.unwrap_or_else(Timestamp::now), base, &search),
-        })?;
+        Ok(search)
+    }
+
+    /// Reads the files, and the state that they are compared with.
+    fn pass_inputs(&self, search: &Search, base: Option<&str>, ui: &Ui) -> Result<PassInputs, InputError> {
+        ui.watching("reading the fleet", || match &self.rev {
+            Some(revision) => PassInputs::revision(&self.repo, revision, self.now, base, search),
+            None => PassInputs::folder(&self.repo, self.now.unwrap_or_else(Timestamp::now), base, search),
+        })
+    }
+
+    /// Takes the current decisions from `--previous`, and says what was read.
+    fn completed(&self, mut inputs: PassInputs, ui: &Ui) -> Result<PassInputs, CommandError> {
         if let Some(path) = &self.previous {
             let text = std::fs::read_to_string(path)
                 .map_err(|error| CommandError::io(format!("reading {}", path.display()), &error))?;

@@ -1,12 +1,13 @@
 //! The gate's flags, and how what it holds is shown.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
 use super::ui::{Tone, Ui};
-use berth_base::model::LabelKeys;
-use berth_base::text::counted;
+use berth_base::model::{Key, LabelKeys};
+use berth_base::text::{counted, some_of};
 use berth_engine::gate::limits::Limit;
 use berth_engine::gate::messages::stays;
 use berth_engine::gate::{Deadline, Held, Limits, Percent, Span, Why};
@@ -63,7 +64,7 @@ impl GateArgs {
 }
 
 /// Describes the held workloads and the line that approves them.
-pub(crate) fn held_text(held: &[Held], verbose: u8, ui: &Ui) -> String {
+pub(crate) fn held_text(held: &[Held], ui: &Ui) -> String {
     let workloads = counted(held.len(), "workload");
     let title = ui.tint(&format!("{workloads} held for approval"), Tone::Bad);
     let mut text = format!("\n{title}: {}; the rest is published\n", stays(held));
@@ -80,12 +81,8 @@ pub(crate) fn held_text(held: &[Held], verbose: u8, ui: &Ui) -> String {
         for deadline in one.deadlines() {
             let _ = writeln!(text, "  {deadline}");
         }
-        if verbose > 0 && one.has_own_reason() {
-            let _ = writeln!(text, "  alone: {}", one.approval());
-        }
     }
-    let mut approvable = held.iter().filter(|one| one.has_own_reason());
-    if let Some(one) = approvable.next() {
+    if let Some(one) = held.iter().find(|one| one.has_own_reason()) {
         let _ = write!(
             text,
             "\nTo reject {}, undo the change. To approve it, end a commit's message on the \
@@ -94,12 +91,32 @@ pub(crate) fn held_text(held: &[Held], verbose: u8, ui: &Ui) -> String {
             if held.iter().any(Held::is_held_by_policy) { "what is held" } else { "the removal" },
             one.approval_of_all()
         );
-        if approvable.next().is_some() {
-            text.push_str(
-                "To approve only some of the workloads, take their digests from `-v` or `-o \
-                           json`.\n",
-            );
-        }
+        text.push_str(&approvals_text(held, MOST_ALONE));
+    }
+    text
+}
+
+/// The most approvals of single workloads that a text lists, and that one lists which is to fit a screen.
+pub(crate) const MOST_ALONE: usize = 30;
+pub(crate) const FEW_ALONE: usize = 5;
+
+/// The lines that approve only some of the held workloads; empty where one line approves all or nothing.
+pub(crate) fn approvals_text(held: &[Held], most: usize) -> String {
+    let mut alone: BTreeMap<String, Vec<&Key>> = BTreeMap::new();
+    for one in held.iter().filter(|one| one.has_own_reason()) {
+        alone.entry(one.approval()).or_default().push(&one.key);
+    }
+    if alone.len() < 2 {
+        return String::new();
+    }
+    let mut alone: Vec<_> = alone.into_iter().collect();
+    alone.sort_by(|a, b| a.1.cmp(&b.1));
+    let mut text = "\nTo approve only some of them, take their lines instead:\n\n".to_owned();
+    for (approval, keys) in alone.iter().take(most) {
+        let _ = writeln!(text, "{}\n  {approval}", some_of(keys, most));
+    }
+    if alone.len() > most {
+        let _ = writeln!(text, "and {} more: `-v` and `-o json` list them", alone.len() - most);
     }
     text
 }

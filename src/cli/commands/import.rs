@@ -11,6 +11,7 @@ use super::files::{create_folder, refuse_links, write_new};
 use super::fleet::{Format, exit_for, moment};
 use super::host::HostArgs;
 use super::imported::Shown;
+use super::result_kind::ResultKind;
 use super::run::identity;
 use super::ui::Ui;
 use crate::import::adopt::adopt;
@@ -166,7 +167,7 @@ pub(crate) fn cmd_import(args: &ImportArgs, ui: &Ui) -> Outcome {
     let shown = Shown { server, out, gathered: &gathered, files: &files, wanted, begun: &begun };
     match into.output {
         Format::Text => ui.out(&shown.text(&refs)),
-        format => format.write(&shown.json(), ui),
+        format => format.write(ResultKind::ImportResult, shown.json(), ui),
     }
     let missing = if gathered.missing.is_empty() { Exit::Done } else { Exit::Unreachable };
     Ok(exit_for(&told).worst(missing))

@@ -43,7 +43,7 @@ pub(crate) struct JoinArgs {
     /// Zone of the cluster, set as the label topology.kubernetes.io/zone
     #[arg(long)]
     zone: Option<String>,
-    /// Address of the cluster's API server; required for a KubeFedCluster, although berth never calls it
+    /// Address of the cluster's API server, which berth never calls; a KubeFedCluster without one gets a placeholder
     #[arg(long, value_name = "URL")]
     api_endpoint: Option<String>,
     /// Secret (for KubeFleet: account) that a hub would use; berth does not use it
@@ -90,23 +90,17 @@ pub(crate) fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
         args.applier.write(name, objects, ui)?;
         return Ok(Exit::Done);
     }
-    if args.dialect.needs_endpoint && args.api_endpoint.is_none() {
-        let error = CommandError::usage(format!("a {} needs --api-endpoint", args.dialect.kind));
-        let others = inventories().filter(|(_, kind)| !kind.needs_endpoint);
-        let others: Vec<String> = others.map(|(name, _)| format!("--dialect {name}")).collect();
-        return Err(error.hint(format!(
-            "add it (berth never calls the address), or use {}, whose kinds need none",
-            others.join(" or ")
-        )));
-    }
     if let Some(secret) = args.secret_name.as_ref().filter(|secret| !is_dns_subdomain(secret)) {
         let error = CommandError::usage(format!("`{secret}` is not a valid name of a Secret or an account"));
         return Err(error.hint("use lower-case letters, digits, dashes and dots"));
     }
+    // `.invalid` is never anybody's.
+    let needs_endpoint = args.dialect.needs_endpoint && args.api_endpoint.is_none();
+    let placeholder = needs_endpoint.then(|| format!("https://{name}.invalid"));
     let new = NewCluster {
         name: name.clone(),
         labels: labels(args)?,
-        endpoint: args.api_endpoint.clone(),
+        endpoint: args.api_endpoint.clone().or_else(|| placeholder.clone()),
         account: args.secret_name.clone(),
     };
     let (mut document, kind) = ((args.dialect.document)(&new), args.dialect.kind);
@@ -149,6 +143,11 @@ pub(crate) fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
         counted(gets, "object"),
         args.applier.neighbour().map(|applier| format!(" --applier {}", applier.name)).unwrap_or_default(),
     ));
+    if let Some(placeholder) = placeholder {
+        ui.status(&format!(
+            "the address `{placeholder}` is a placeholder: a {kind} needs one, and berth never calls it"
+        ));
+    }
     let named = mentioned::text(&after.fleet, name);
     if !named.is_empty() {
         ui.status(&format!("already named by\n{}", named.trim_end()));

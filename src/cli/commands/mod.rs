@@ -31,6 +31,7 @@ mod names;
 mod new_faults;
 mod notices;
 mod own_file;
+mod own_folder;
 mod publications;
 mod publish;
 mod record;
@@ -38,6 +39,7 @@ mod registry_args;
 pub mod shell;
 mod slips;
 mod standby_args;
+mod standing_faults;
 mod summary;
 pub mod table;
 pub(crate) mod ui;
@@ -50,6 +52,7 @@ mod cordon;
 mod decide;
 mod demo;
 mod describe;
+mod describe_cluster;
 mod diff;
 mod disable;
 mod division;
@@ -74,11 +77,14 @@ mod plan;
 mod plan_forms;
 mod planned;
 mod program;
+mod prose;
 mod public_key;
 mod rehearsal;
 mod remedies;
 mod remote;
 mod render;
+mod repo_path;
+mod result_kind;
 mod review;
 mod rollout;
 mod rollout_events;
@@ -109,8 +115,10 @@ mod test;
 mod together;
 mod trust;
 mod unjoin;
+mod usage_error;
 mod validate;
 mod verify;
+mod wait;
 
 use berth_base::backoff::pace;
 use std::ffi::OsString;
@@ -159,6 +167,7 @@ enum Command {
     Suspend(suspend::SuspendArgs),
     Resume(suspend::ResumeArgs),
     Status(status::StatusArgs),
+    Wait(wait::WaitArgs),
     Verify(verify::VerifyArgs),
     PublicKey(public_key::PublicKeyArgs),
     Doctor(Box<doctor::DoctorArgs>),
@@ -233,7 +242,8 @@ fn show_usage(error: &clap::Error, shell: &Shell) -> Exit {
         if plain { text.to_string() } else { text.ansi().to_string() }
     };
     if error.use_stderr() {
-        let _ = streams.complain(text(streams.err_is_terminal).trim_end_matches('\n'));
+        let ui = Ui::new(shell, false, ColourChoice::Auto);
+        ui.error(&usage_error::of(error));
         return Exit::Usage;
     }
     match streams.print(&text(streams.out_is_terminal)) {
@@ -265,6 +275,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Suspend(args) => suspend::cmd_suspend(args, ui),
         Command::Resume(args) => suspend::cmd_resume(args, ui),
         Command::Status(args) => status::cmd_status(args, ui),
+        Command::Wait(args) => wait::cmd_wait(args, ui),
         Command::Verify(args) => verify::cmd_verify(args, ui),
         Command::PublicKey(args) => public_key::cmd_public_key(args, ui),
         Command::Doctor(args) => doctor::cmd_doctor(args, ui),

@@ -1,4 +1,4 @@
-//! Names that a shell can complete: the clusters and placements of the fleet in the current folder, or of
+//! Names that a shell can complete: the clusters and placements of the fleet around the current folder, or of
 //! the one that `BERTH_REPO` names.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap_complete::engine::CompletionCandidate;
 
+use super::repo_path;
 use berth_base::model::{Fleet, Key, Shared, Timestamp};
 use berth_git::Repo;
 use berth_hub::inputs::{PassInputs, Search};
@@ -39,7 +40,7 @@ fn candidates(names: BTreeSet<String>) -> Vec<CompletionCandidate> {
 
 /// The fleet as far as it can be read. Nobody sees an error while a word is completed.
 fn fleet() -> Option<Shared<Fleet>> {
-    let path = std::env::var_os("BERTH_REPO").map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let path = std::env::var_os("BERTH_REPO").map_or_else(repo_path::here_or_above, PathBuf::from);
     let inputs = if Repo::is_git_folder(&path) {
         PassInputs::revision(&path, "HEAD", None, None, &Search::leniently())
     } else {

@@ -65,7 +65,7 @@ fn fault(one: &Diagnostic, files: &BTreeMap<&str, &Objects>) -> Fault {
 }
 
 /// A message without the lines and columns of places that it names: `file:3:1` is `file` wherever it moves to.
-fn without_lines(message: &str) -> String {
+pub(crate) fn without_lines(message: &str) -> String {
     let mut parts = message.split(':');
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {

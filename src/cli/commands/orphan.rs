@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::Format;
+use super::result_kind::ResultKind;
 use super::ui::Ui;
 use super::working_tree::{Edit, RepoArg, WorkingTree, refused, would_be_faulty};
 use berth_base::diag::did_you_mean;
@@ -87,9 +88,10 @@ pub(crate) fn cmd_orphan(args: &OrphanArgs, ui: &Ui) -> Outcome {
     }
     let now = wanted.unwrap_or(is_on);
     let form = || -> Json {
+        let object = json!({"kind": found.kind, "namespace": found.namespace, "name": found.name});
         json!({
-            "kind": found.kind, "namespace": found.namespace, "name": found.name,
-            "file": &**file, "line": found.at.line, "orphan": now, "changed": !is_as_wanted,
+            "object": object, "file": &**file, "line": found.at.line, "orphan": now,
+            "changed": !is_as_wanted,
         })
     };
     match object.output {
@@ -107,7 +109,7 @@ pub(crate) fn cmd_orphan(args: &OrphanArgs, ui: &Ui) -> Outcome {
                 found.at.line, found.kind
             ));
         }
-        format => format.write(&form(), ui),
+        format => format.write(ResultKind::OrphanResult, form(), ui),
     }
     Ok(Exit::Done)
 }

@@ -11,6 +11,8 @@ use super::plan_forms::PlanReport;
 use super::plan_forms::json::report_json;
 use super::planned::{Asked, FailOn, Planned, Revisions, StepArgs};
 use super::rehearsal::{Change as MergedChange, Revision};
+use super::repo_path;
+use super::result_kind::ResultKind;
 use super::together::combine;
 use super::ui::Ui;
 use berth_base::model::ContentId;
@@ -34,7 +36,7 @@ use berth_hub::inputs::LocatedState;
 )]
 pub(crate) struct PlanArgs {
     /// The fleet repository
-    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
+    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
     repo: std::path::PathBuf,
     /// Begin with the state of this revision, and merge into the revision
     #[arg(long, value_name = "REV")]
@@ -97,7 +99,7 @@ pub(crate) fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
     let rehearsed = ui.watching("reading the fleet", || asked.rehearse(&args.step, &repo, ui.now()))?;
     ui.status(&asked.words());
     let planned = Planned::of(&args.step, &repo, &asked, rehearsed, ui)?;
-    ui.diagnostics(&planned.diagnostics);
+    planned.show_diagnostics(verbose > 0, ui);
     let words = asked.words();
     let together = alone.map(|alone| alone.compared(&repo, &planned));
     let report = PlanReport { together: together.as_ref(), ..planned.report(&words) };
@@ -109,8 +111,8 @@ pub(crate) fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
             }
             ui.paged(&text);
         }
-        PlanFormat::Json => ui.json(&plan_json(&planned, &asked, &report)),
-        PlanFormat::Yaml => ui.yaml(&plan_json(&planned, &asked, &report)),
+        PlanFormat::Json => ui.json(&ResultKind::Plan.of(plan_json(&planned, &asked, &report))),
+        PlanFormat::Yaml => ui.yaml(&ResultKind::Plan.of(plan_json(&planned, &asked, &report))),
         PlanFormat::Markdown => ui.out(&report.markdown()),
         PlanFormat::Sarif => ui.json(&report.sarif()),
         PlanFormat::Annotations => ui.workflow_commands(&report.workflow_commands()),

@@ -16,6 +16,7 @@ use super::rehearsal::{
     Change, Merging, Rehearsal, Rehearsed, Revision, conflict, merge, source_tip, uncommitted,
 };
 use super::slips;
+use super::standing_faults::StandingFaults;
 use super::state::StateArgs;
 use super::trust::{Tip, TrustArgs};
 use super::ui::Ui;
@@ -151,6 +152,31 @@ impl Asked {
         self.base.as_ref().map(|base| base.commit).or_else(published)
     }
 
+    /// Returns the diagnostics that were there before the change. Notes alone are not worth a look at the source then.
+    fn standing<'k>(
+        &self,
+        args: &StepArgs,
+        repo: &Repo,
+        found: &Diagnostics,
+        workloads: impl Iterator<Item = &'k Key>,
+        ui: &Ui,
+    ) -> Result<Diagnostics, CommandError> {
+        let is_grave = |one: &Diagnostic| one.severity != Severity::Note;
+        let into = self.change.into.as_ref().map(|into| into.commit);
+        let base = self.base.as_ref().map(|base| base.commit);
+        // Where the source itself is planned, the change is what was not published yet.
+        let before = base.or(into.filter(|into| *into != self.change.source)).or_else(|| self.since());
+        let before = before.filter(|before| repo.has_commit(*before));
+        let Some(before) = before.filter(|_| found.iter().any(is_grave)) else {
+            return Ok(Diagnostics::new());
+        };
+        let standing = ui.watching("reading the fleet before the change", || {
+            let reports = self.located.reports(repo, &args.gate.limits().labels)?;
+            StandingFaults::of(repo, &self.located, reports, before, workloads, ui.now())
+        })?;
+        Ok(standing.among(found))
+    }
+
     /// Judges whether `run` would go on from the current state. Gives its refusal, or a note.
     fn judge(
         &self,
@@ -191,6 +217,8 @@ pub(crate) struct Planned {
     /// The current state is not trusted.
     is_untrusted: bool,
     pub diagnostics: Diagnostics,
+    /// Those that were there before the change.
+    pub standing: Diagnostics,
 }
 
 impl Planned {
@@ -226,6 +254,7 @@ impl Planned {
         }
         diagnostics.extend(step.policy.note.clone());
         diagnostics.sort();
+        let standing = asked.standing(args, repo, &diagnostics, wanted.workloads.keys(), ui)?;
         let reasons = Reasons::of(&wanted, &step);
         let causes = ui.watching("tracing causes", || step.inputs.causes(repo, &end, Built::end))?;
         let is_own = |key: &Key, cluster: &str| !causes.is_earlier(key, cluster);
@@ -251,9 +280,28 @@ impl Planned {
             refused,
             is_untrusted,
             diagnostics,
+            standing,
         };
         planned.folded = planned.fold(repo, &planned.wanted);
         Ok(planned)
+    }
+
+    /// Prints the diagnostics. Warnings and notes that were there before the change are only counted.
+    pub fn show_diagnostics(&self, is_whole: bool, ui: &Ui) {
+        let is_left_out = |one: &Diagnostic| {
+            !is_whole
+                && one.severity != Severity::Error
+                && self.standing.iter().any(|standing| standing == one)
+        };
+        let mut shown = self.diagnostics.clone();
+        shown.retain(|one| !is_left_out(one));
+        ui.diagnostics(&shown);
+        let left = self.diagnostics.len() - shown.len();
+        if left > 0 {
+            ui.status(&format!(
+                "warnings and notes that were there before this change: {left}; `-v` shows them"
+            ));
+        }
     }
 
     /// Folds some of the changes.
@@ -295,6 +343,7 @@ impl Planned {
             refused: &self.refused,
             policy: &self.step.policy,
             diagnostics: &self.diagnostics,
+            standing: &self.standing,
             together: None,
         }
     }

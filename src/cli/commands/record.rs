@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use super::exit::CommandError;
 use super::fleet::{Format, moment};
-use super::state::StateArgs;
+use super::repo_path;
+use super::state::{StateArgs, StateRepo};
 use super::ui::Ui;
 use berth_base::model::Timestamp;
 use berth_engine::pipeline::Built;
@@ -16,7 +17,7 @@ use berth_hub::inputs::{LocatedState, PassInputs, Search};
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct RecordArgs {
     /// The fleet repository
-    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
+    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
     pub repo: PathBuf,
     #[command(flatten)]
     pub state: StateArgs,
@@ -29,7 +30,7 @@ pub(super) struct RecordArgs {
 
 /// The place of the record in a repository.
 pub(super) struct Located {
-    pub repo: Repo,
+    opened: StateRepo,
     pub state: LocatedState,
     search: Search,
 }
@@ -43,30 +44,34 @@ pub(super) struct Record {
 
 impl Located {
     pub fn find(args: &RecordArgs, ui: &Ui) -> Result<Located, CommandError> {
-        let repo = Repo::open(&args.repo)?;
-        let search = args.state.search(&args.repo)?;
-        let state = LocatedState::find(&repo, &search)?;
+        let opened = args.state.open(&args.repo)?;
+        let search = args.state.search(&opened.path)?;
+        let state = LocatedState::find(&opened.repo, &search)?;
         ui.status(&format!("reading {}", state.words()));
-        Ok(Located { repo, state, search })
+        Ok(Located { opened, state, search })
+    }
+
+    pub fn repo(&self) -> &Repo {
+        &self.opened.repo
     }
 
     /// Makes the step that a pass would make.
-    pub fn build(&self, args: &RecordArgs, now: Timestamp, ui: &Ui) -> Result<Built, CommandError> {
+    pub fn build(&self, now: Timestamp, ui: &Ui) -> Result<Built, CommandError> {
         // A source that changes nothing makes no publication, and may pause or pin all the same.
         let processed = self.state.processed.as_ref().map(|processed| processed.source);
         let published = self.state.current.as_ref().and_then(|current| current.trailers.source);
         let mut sources = processed.into_iter().chain(published);
-        let Some(source) = sources.find(|source| self.repo.has_commit(*source)) else {
+        let Some(source) = sources.find(|source| self.repo().has_commit(*source)) else {
             let error = CommandError::usage("the source of the current state is not in this clone");
             return Err(error.hint("fetch the branch that people edit"));
         };
         let source = source.to_string();
         let inputs = ui.watching("reading the fleet", || {
-            PassInputs::revision(&args.repo, &source, Some(now), None, &self.search)
+            PassInputs::revision(&self.opened.path, &source, Some(now), None, &self.search)
         })?;
         ui.diagnostics(&inputs.odd_reports);
         // Copies are compared with the published ones, so that they need Git's ids.
-        Ok(inputs.build(&mut GitContents::remembering(&self.repo)?)?)
+        Ok(inputs.build(&mut GitContents::remembering(self.repo())?)?)
     }
 }
 
@@ -78,7 +83,7 @@ impl Record {
             return Err(error.hint("publish with `berth run --once`"));
         }
         let now = args.now.unwrap_or_else(Timestamp::now);
-        let built = located.build(args, now, ui)?;
+        let built = located.build(now, ui)?;
         let current = located.state.current.map(|current| current.state).unwrap_or_default();
         Ok(Record { current, built, now })
     }

@@ -14,6 +14,7 @@ use super::metrics_args::MetricsArgs;
 use super::notices::NoticeArgs;
 use super::publish::{PublishArgs, Successors};
 use super::remote::RemoteArgs;
+use super::repo_path;
 use super::rollout_events::EventArgs;
 use super::run_previews::show_previews;
 use super::run_watchers::Watchers;
@@ -201,7 +202,7 @@ impl<'a> SettingsFiles<'a> {
         let contents = Self::contents(args);
         let signer = args.signing.signer(cancel)?;
         let anchors = args.trust.anchors(signer.as_ref())?;
-        let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
+        let local = || args.repo.clone().unwrap_or_else(repo_path::here_or_above);
         let settings = Settings {
             repo: copy.map_or_else(local, Path::to_owned),
             source: args.source.clone(),
@@ -355,7 +356,7 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     }
     let mut exit = exit_for(&passed.diagnostics);
     if !passed.held.is_empty() {
-        ui.out(&held_text(&passed.held, verbose, ui));
+        ui.out(&held_text(&passed.held, ui));
         exit = exit.worst(Exit::Held);
     }
     let fleet = args.trust.fleet().unwrap_or_default();

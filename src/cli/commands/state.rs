@@ -1,12 +1,13 @@
 //! The flags that say which state a command goes on from.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::exit::CommandError;
+use super::own_folder::OwnFolder;
 use super::remote::RemoteArgs;
-use berth_git::Repo;
 use berth_git::protocol::Refs;
 use berth_git::transport::{Transport as _, Want};
+use berth_git::{GitError, Repo};
 use berth_hub::inputs::Search;
 use berth_hub::inputs::current_state::GIVEN;
 
@@ -21,13 +22,37 @@ pub(crate) struct StateArgs {
     pub first: bool,
 }
 
+/// A repository to read a state from.
+pub(crate) struct StateRepo {
+    pub repo: Repo,
+    pub path: PathBuf,
+    /// The folder of a repository that is made for a state at an address.
+    _own: Option<OwnFolder>,
+}
+
 impl StateArgs {
+    /// Opens a repository. Where none is there and the state is at an address, a temporary one takes its place.
+    pub fn open(&self, path: &Path) -> Result<StateRepo, CommandError> {
+        match Repo::open(path) {
+            Err(GitError::NotARepository { .. }) if self.address().is_some() => {
+                let own = OwnFolder::make()?;
+                let repo = Repo::init(own.path())?;
+                Ok(StateRepo { repo, path: own.path().to_owned(), _own: Some(own) })
+            }
+            repo => Ok(StateRepo { repo: repo?, path: path.to_owned(), _own: None }),
+        }
+    }
+
+    /// The address that the state is fetched from, if any. No ref has a colon in its name.
+    pub fn address(&self) -> Option<&str> {
+        self.rendered.as_deref().filter(|named| named.contains(':'))
+    }
+
     /// Returns the place of the current state. Fetches the state where an address is given.
     pub fn search(&self, repo: &Path) -> Result<Search, CommandError> {
-        match &self.rendered {
-            // No ref has a colon in its name.
-            Some(address) if address.contains(':') => fetch(repo, address),
-            named => Ok(Search { rendered: named.clone(), first: self.first, refs: None }),
+        match self.address() {
+            Some(address) => fetch(repo, address),
+            None => Ok(Search { rendered: self.rendered.clone(), first: self.first, refs: None }),
         }
     }
 }

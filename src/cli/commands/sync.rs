@@ -25,7 +25,7 @@ use super::teardown::{self, TeardownArgs};
 use super::telemetry::Telemetry;
 use super::telling::TellingArgs;
 use super::ui::Ui;
-use super::{logging, own_file};
+use super::{logging, own_file, repo_path};
 use berth_base::backoff::pace;
 use berth_base::model::{ClusterStatus, Timestamp, path};
 use berth_git::protocol::Refs;
@@ -215,7 +215,7 @@ struct Member {
 impl Member {
     fn open(args: &SyncArgs, cancel: &Cancel) -> Result<Member, CommandError> {
         let link = open_link(args, cancel)?;
-        let local = || args.repo.clone().unwrap_or_else(|| PathBuf::from("."));
+        let local = || args.repo.clone().unwrap_or_else(repo_path::here_or_above);
         let repo = Repo::open(link.as_ref().map_or_else(local, |link| link.path().to_owned()))?;
         let target = args.open_target(repo.path())?;
         let config = Config {

@@ -6,11 +6,15 @@ use tracing::{error, info, warn};
 
 use berth_base::model::ObjectId;
 use berth_base::model::status::{Problem, Suspension};
+use berth_base::text::some_of;
 use berth_member::sync::SyncError;
 use berth_member::sync::sync_loop::Sync;
 
 /// The most lines that one round prints for its problems.
 const MOST: usize = 20;
+
+/// The most objects that the line of a round names.
+const NAMED: usize = 5;
 
 /// The lines logged for the previous round.
 #[derive(Debug, Default)]
@@ -49,7 +53,10 @@ impl RoundLog {
             self.suspended.clone_from(&outcome.applied.suspended);
         }
         if outcome.written + outcome.pruned > 0 {
-            info!(written = outcome.written, pruned = outcome.pruned, "applied");
+            let (writes, prunes) = (&outcome.plan.writes, outcome.plan.removed());
+            let objects = writes.iter().map(|write| &write.id).chain(prunes.map(|prune| &prune.id));
+            let objects = some_of(objects, NAMED);
+            info!(written = outcome.written, pruned = outcome.pruned, objects, "applied");
         }
         for note in &outcome.notes {
             info!(object = %note.object, "{}", note.message);

@@ -2,6 +2,7 @@
 
 use super::exit::{CommandError, Exit};
 use super::fleet::Format;
+use super::result_kind::ResultKind;
 use super::sync_text::{plan_text, previews_text};
 use super::ui::Ui;
 use berth_git::GitError;
@@ -25,14 +26,13 @@ impl OnceResult {
     pub fn print(&self, format: Format, dry_run: bool, most: usize, ui: &Ui) {
         let SyncOutcome { plan, previews, notes, applied, .. } = &self.outcome;
         match format {
-            Format::Json => ui.json(&plan.to_json()),
-            Format::Yaml => ui.yaml(&plan.to_json()),
             Format::Text => {
                 ui.out(&plan_text(plan, dry_run, most, ui));
                 if !previews.is_empty() {
                     ui.out(&previews_text(previews, ui));
                 }
             }
+            format => format.write(ResultKind::SyncPlan, plan.to_json(), ui),
         }
         for said in notes.iter().chain(&applied.differences).chain(&applied.problems) {
             ui.status(&format!("{}: {}", said.object, said.message));

@@ -2,71 +2,93 @@
 
 use super::ui::Ui;
 
-/// The last column is not made narrower than this: there, a terminal breaks the lines.
-const NARROWEST: usize = 20;
+/// A column is not made narrower than this, where its words would allow it.
+const NARROWEST: usize = 12;
 
-/// Rows under a heading. On a terminal the last column is broken between words, to its width.
+/// The blanks between columns.
+const GAP: usize = 2;
+
+/// Rows under a heading. On a terminal wide columns are broken between words, so that the rows fit.
 pub(crate) fn table(headings: &[&str], rows: &[Vec<String>], ui: &Ui) -> String {
-    let terminal = ui.out_is_terminal().then(terminal_size::terminal_size).flatten();
-    table_within(headings, rows, terminal.map(|(width, _)| usize::from(width.0)))
+    table_within(headings, rows, ui.out_width())
 }
 
 /// [`table`] for lines of so many characters, or any number.
 fn table_within(headings: &[&str], rows: &[Vec<String>], most: Option<usize>) -> String {
-    let mut widths: Vec<usize> = headings.iter().map(|heading| shown_width(heading)).collect();
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(shown_width(cell));
-        }
-    }
-    let start: usize = widths.iter().rev().skip(1).map(|width| width + 2).sum();
-    let room = most.map(|most| most.saturating_sub(start)).filter(|room| *room >= NARROWEST);
-    let heading = headings.iter().map(|heading| (*heading).to_owned()).collect::<Vec<_>>();
+    let headings: Vec<String> = headings.iter().map(|heading| (*heading).to_owned()).collect();
+    let all: Vec<&Vec<String>> = std::iter::once(&headings).chain(rows).collect();
+    let widths = widths(&all, most);
     let mut text = String::new();
-    for row in std::iter::once(&heading).chain(rows) {
-        let last = row.len().saturating_sub(1);
-        for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            match room.filter(|_| index == last) {
-                Some(room) => push_wrapped(&mut text, cell, start, room),
-                None => text.push_str(cell),
-            }
-            if index < last {
-                let padding = width.saturating_sub(shown_width(cell)) + 2;
+    for row in all {
+        let cells: Vec<Vec<String>> =
+            row.iter().zip(&widths).map(|(cell, width)| wrapped(cell, *width)).collect();
+        for line in 0..cells.iter().map(Vec::len).max().unwrap_or_default() {
+            let start = text.len();
+            for (cell, width) in cells.iter().zip(&widths) {
+                let part = cell.get(line).map_or("", String::as_str);
+                text.push_str(part);
+                let padding = width.saturating_sub(shown_width(part)) + GAP;
                 text.extend(std::iter::repeat_n(' ', padding));
             }
+            text.truncate(start + text[start..].trim_end_matches(' ').len());
+            text.push('\n');
         }
-        while text.ends_with(' ') {
-            text.pop();
-        }
-        text.push('\n');
     }
     text
 }
 
+/// The width of each column. Where the rows do not fit, the widest columns that can be broken become narrower.
+fn widths(rows: &[&Vec<String>], most: Option<usize>) -> Vec<usize> {
+    let columns = rows.iter().map(|row| row.len()).max().unwrap_or_default();
+    let cells = |column: usize| rows.iter().filter_map(move |row| row.get(column));
+    let widest = |column: usize| cells(column).map(|cell| shown_width(cell)).max().unwrap_or_default();
+    let mut widths: Vec<usize> = (0..columns).map(widest).collect();
+    let least = |column: usize| {
+        // A colour would run on into the columns beside a broken cell.
+        if cells(column).any(|cell| cell.contains('\x1b')) {
+            return widest(column);
+        }
+        let words = cells(column).flat_map(|cell| cell.split(' '));
+        words.map(shown_width).max().unwrap_or_default().max(NARROWEST)
+    };
+    let least: Vec<usize> = (0..columns).map(least).collect();
+    let Some(most) = most else { return widths };
+    loop {
+        let total = widths.iter().sum::<usize>() + GAP * columns.saturating_sub(1);
+        let over = total.saturating_sub(most);
+        let mut breakable: Vec<usize> = (0..columns).filter(|at| widths[*at] > least[*at]).collect();
+        breakable.sort_by_key(|at| widths[*at]);
+        let Some(at) = breakable.pop().filter(|_| over > 0) else { return widths };
+        // No narrower than the next one: then both give.
+        let next = breakable.pop().map_or(0, |next| widths[next].saturating_sub(1));
+        widths[at] = widths[at].saturating_sub(over).max(least[at]).max(next.min(widths[at] - 1));
+    }
+}
+
 /// The width of a cell on a terminal. Colours take no room.
-fn shown_width(cell: &str) -> usize {
+pub(crate) fn shown_width(cell: &str) -> usize {
     let mut parts = cell.split("\x1b[");
     let first = parts.next().map_or(0, |part| part.chars().count());
     first + parts.map(|part| part.split_once('m').map_or(0, |(_, rest)| rest.chars().count())).sum::<usize>()
 }
 
-/// Writes a cell in lines of so many characters, each but the first below the first. A word that is longer
-/// stays whole: it may be a name to copy.
-fn push_wrapped(text: &mut String, cell: &str, start: usize, room: usize) {
+/// Breaks a text into lines of so many characters. A word that is longer stays whole: it may be a name to copy.
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
     let mut used = 0;
-    for word in cell.split(' ') {
-        let width = shown_width(word);
-        if used > 0 && used + 1 + width > room {
-            text.push('\n');
-            text.extend(std::iter::repeat_n(' ', start));
+    for (index, word) in text.split(' ').enumerate() {
+        let room = shown_width(word);
+        if used > 0 && used + 1 + room > width {
+            lines.push(String::new());
             used = 0;
-        } else if used > 0 {
-            text.push(' ');
+        } else if index > 0 {
+            lines.last_mut().into_iter().for_each(|line| line.push(' '));
             used += 1;
         }
-        text.push_str(word);
-        used += width;
+        lines.last_mut().into_iter().for_each(|line| line.push_str(word));
+        used += room;
     }
+    lines
 }
 
 #[cfg(test)]
@@ -84,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_breaks_the_last_column_between_words() {
+    fn a_narrow_terminal_breaks_wide_columns_between_words() {
         let rows = [vec!["oslo".into(), "label env=prod is required, the cluster has env=prd".into()]];
         let text = table_within(&["CLUSTER", "WHY"], &rows, Some(34));
         assert_eq!(
@@ -92,10 +114,17 @@ mod tests {
             "CLUSTER  WHY\noslo     label env=prod is\n         required, the cluster has\n         env=prd\n"
         );
         assert!(text.lines().all(|line| line.chars().count() <= 34));
-        // Where there is no room for it, and where nobody watches, nothing is broken.
-        for most in [Some(20), None] {
-            assert_eq!(table_within(&["CLUSTER", "WHY"], &rows, most).lines().count(), 2);
-        }
+        // Where nobody watches, nothing is broken.
+        assert_eq!(table_within(&["CLUSTER", "WHY"], &rows, None).lines().count(), 2);
+        let rows = [vec!["web".into(), "bergen, graz, lisbon, oslo, turin".into(), "Satisfied".into()]];
+        assert_eq!(
+            table_within(&["NAME", "CLUSTERS", "CONDITION"], &rows, Some(34)),
+            "NAME  CLUSTERS          CONDITION\nweb   bergen, graz,     Satisfied\n      lisbon, oslo,\n      turin\n"
+        );
+        // No word is broken, and no colour runs on.
+        let rows =
+            [vec!["registry.example.com/web:1.5.0".into(), "\x1b[33mwaits for its turn\x1b[0m".into()]];
+        assert_eq!(table_within(&["IMAGE", "STATE"], &rows, Some(20)).lines().count(), 2);
     }
 
     #[test]

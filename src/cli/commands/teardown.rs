@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::exit::{CommandError, Exit, Outcome};
+use super::result_kind::ResultKind;
 use super::sync_text::plan_text;
 use super::ui::Ui;
 use berth_base::text::counted;
@@ -65,7 +66,7 @@ pub(crate) fn end_member(
     };
     let found = teardown.look(backend)?;
     if about.json {
-        ui.json(&found.plan.to_json());
+        ui.json(&ResultKind::SyncPlan.of(found.plan.to_json()));
     } else {
         ui.out(&plan_text(&found.plan, true, usize::MAX, ui));
     }

@@ -7,6 +7,8 @@ use serde_json::{Value as Json, json};
 
 use super::exit::{Exit, Outcome};
 use super::fleet::Format;
+use super::repo_path;
+use super::result_kind::ResultKind;
 use super::ui::Ui;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::Timestamp;
@@ -29,7 +31,7 @@ use berth_hub::inputs::InputError;
 #[command(after_help = "Example:\n  berth test\n  berth test path/to/fleet -o json")]
 pub(crate) struct TestArgs {
     /// The fleet repository or folder
-    #[arg(default_value = ".", env = "BERTH_REPO")]
+    #[arg(default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
     path: PathBuf,
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
@@ -56,7 +58,7 @@ pub(crate) fn cmd_test(args: &TestArgs, ui: &Ui) -> Outcome {
                 ui.out(&format!("no policy test under {}", policy_tests::FOLDER));
             }
         }
-        format => format.write(&json(&ran, &found), ui),
+        format => format.write(ResultKind::PolicyTestResult, json(&ran, &found), ui),
     }
     Ok(if found.has_errors() { Exit::Faulty } else { Exit::Done })
 }

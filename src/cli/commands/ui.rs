@@ -8,6 +8,7 @@ use std::sync::PoisonError;
 use super::bar::Bar;
 use super::exit::CommandError;
 use super::pager;
+use super::prose;
 use super::shell::{Environment, Shell, Streams};
 use berth_base::diag::is_harmless;
 use berth_base::diag::{Diagnostic, Diagnostics, Severity};
@@ -110,6 +111,16 @@ impl Ui {
     /// Reports whether somebody reads stdout as it comes.
     pub fn out_is_terminal(&self) -> bool {
         self.streams.out_is_terminal
+    }
+
+    /// Returns the number of columns of the terminal that shows stdout.
+    pub fn out_width(&self) -> Option<usize> {
+        self.streams.out_is_terminal.then(terminal_width).flatten()
+    }
+
+    /// Breaks sentences meant for stdout between words, where a terminal shows them.
+    pub fn prose(&self, text: &str) -> String {
+        prose::fitted(text, self.out_width())
     }
 
     /// Reads one line of the standard input.
@@ -240,7 +251,9 @@ impl Ui {
     }
 
     fn err(&self, text: &str) {
-        let text = self.no_commands(harmless(text, self.colour_err));
+        let width = self.streams.err_is_terminal.then(terminal_width).flatten();
+        let text = prose::fitted(&harmless(text, self.colour_err), width);
+        let text = self.no_commands(text.into());
         let _ = self.aside(|| self.streams.complain(&text));
     }
 
@@ -252,6 +265,10 @@ impl Ui {
     pub(crate) fn tint(&self, text: &str, tone: Tone) -> String {
         paint(text, tone, self.colour_out)
     }
+}
+
+fn terminal_width() -> Option<usize> {
+    terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
 }
 
 /// Results could not be written.

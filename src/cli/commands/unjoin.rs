@@ -12,6 +12,7 @@ use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::Format;
 use super::mentioned;
 use super::names;
+use super::result_kind::ResultKind;
 use super::ui::{Tone, Ui};
 use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
 use berth_base::diag::did_you_mean;
@@ -104,7 +105,7 @@ pub(crate) fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
             }
             ui.out(&text);
         }
-        format => format.write(&form(), ui),
+        format => format.write(ResultKind::UnjoinResult, form(), ui),
     }
     ui.status(if args.yes {
         "next: commit, and look at `berth plan`, which shows the removals to approve"

@@ -7,6 +7,8 @@ use serde_json::json;
 use super::exit::{Exit, Outcome};
 use super::fleet::{FleetArgs, Format, exit_for};
 use super::plan_forms::policy::policy_json;
+use super::repo_path;
+use super::result_kind::ResultKind;
 use super::slips;
 use super::ui::Ui;
 use berth_base::diag::{Diagnostics, Severity};
@@ -14,12 +16,16 @@ use berth_base::text::counted;
 use berth_hub::inputs::UnpublishedContents;
 
 /// Check every file of a fleet repository
+///
+/// Where the clone lacks the published state, as shallow clones do, the files are checked by themselves, and a warning
+/// says what to fetch for the rest: access rules and policy tests in force, and the last good forms of broken files.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  berth validate\n  berth validate path/to/fleet -o json\n  berth validate --base origin/main"
 )]
 pub(crate) struct ValidateArgs {
     /// The fleet repository or folder, in place of --repo
+    #[arg(value_parser = repo_path::parser())]
     path: Option<PathBuf>,
     #[command(flatten)]
     fleet: FleetArgs,
@@ -39,7 +45,7 @@ pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
         repo: args.path.clone().unwrap_or_else(|| args.fleet.repo.clone()),
         ..args.fleet.clone()
     };
-    let mut inputs = fleet.read_against(args.base.as_deref(), ui)?;
+    let (mut inputs, missing) = fleet.read_as_far_as_possible(args.base.as_deref(), ui)?;
     inputs.forget_files();
     // Rendering finds what reading cannot: overrides that do not apply, objects that collide.
     let mut built = inputs.build(&mut UnpublishedContents::naming(&inputs)?)?;
@@ -48,6 +54,7 @@ pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
         .extend(slips::of(built.fleet.workloads.values().map(|workload| &**workload), inputs.tree()));
     let policy = inputs.policy_report(&built, true);
     built.diagnostics.extend(policy.diagnostics());
+    built.diagnostics.extend(missing);
     built.diagnostics.sort();
     match args.output {
         Format::Text => {
@@ -67,7 +74,7 @@ pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
         format => {
             let mut form = diagnostics_json(&built.diagnostics);
             form["policyTests"] = policy_json(&policy);
-            format.write(&form, ui);
+            format.write(ResultKind::Validation, form, ui);
         }
     }
     let has_warnings = built.diagnostics.iter().any(|one| one.severity == Severity::Warning);

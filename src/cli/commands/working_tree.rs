@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 use super::exit::CommandError;
 use super::files;
 use super::new_faults::Faults;
+use super::repo_path;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use berth_base::edit::{EditError, Found, Objects, Step, objects};
 use berth_base::model::Timestamp;
@@ -28,7 +29,7 @@ use berth_hub::inputs::{InputError, PassInputs, Search};
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RepoArg {
     /// The fleet repository, or a folder that looks like one
-    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
+    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
     pub repo: PathBuf,
 }
 

@@ -18,7 +18,7 @@ pub struct ClusterKind {
     pub dated: bool,
     /// A cluster without a set label is in the set `default`, whatever other documents say of it.
     pub in_default_set: bool,
-    /// The document is faulty without the address of the API server.
+    /// The document is faulty without an address of the API server.
     pub needs_endpoint: bool,
     /// Makes the document of a new member.
     pub document: fn(&NewCluster) -> Json,

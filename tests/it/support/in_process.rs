@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use berth_base::model::Timestamp;
 use berth_cli::commands::shell::{Environment, Shell, Streams};
 
-use super::{Ran, berth};
+use super::{Ran, berth, results};
 
 /// The commands that are functions of files, repositories and arguments alone.
-const COMMANDS: [&str; 28] = [
+const COMMANDS: [&str; 29] = [
     "completions",
     "convert",
     "cordon",
@@ -41,6 +41,7 @@ const COMMANDS: [&str; 28] = [
     "uncordon",
     "validate",
     "verify",
+    "wait",
     "--help",
     "--version",
 ];
@@ -75,7 +76,7 @@ pub fn run_with(arguments: &[&str], variables: &[(&str, &str)]) -> Ran {
     let thread = std::thread::Builder::new().stack_size(STACK);
     let running = thread.spawn(move || berth_cli::commands::run(&shell)).expect("a thread");
     let code = running.join().expect("panics are caught");
-    Ran { code: i32::from(code), out: out.text(), err: err.text() }
+    results::checked(Ran { code: i32::from(code), out: out.text(), err: err.text() })
 }
 
 fn is_for_this_process(arguments: &[&str]) -> bool {

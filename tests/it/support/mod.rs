@@ -43,6 +43,7 @@ pub mod registry;
 #[cfg(unix)]
 pub mod remote;
 pub mod removals;
+pub mod results;
 pub mod rollouts;
 pub mod running_member;
 pub mod silence;
@@ -116,11 +117,11 @@ pub struct Ran {
 impl Ran {
     pub fn of(command: &mut Command) -> Ran {
         let Output { status, stdout, stderr } = command.output().expect("the program starts");
-        Ran {
+        results::checked(Ran {
             code: status.code().unwrap_or(-1),
             out: String::from_utf8(stdout).expect("stdout is text"),
             err: String::from_utf8(stderr).expect("stderr is text"),
-        }
+        })
     }
 
     /// The one line that approves everything held.
@@ -262,7 +263,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 35] = [
+pub const COMMANDS: [&str; 36] = [
     "demo",
     "init",
     "validate",
@@ -280,6 +281,7 @@ pub const COMMANDS: [&str; 35] = [
     "suspend",
     "resume",
     "status",
+    "wait",
     "verify",
     "doctor",
     "bundle",

@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::exit::{CommandError, Exit, Outcome};
+use super::repo_path;
 use super::ui::Ui;
 use berth_base::text::counted;
 use berth_git::Repo;
@@ -29,7 +30,7 @@ use secrets::Secrets;
 )]
 pub(crate) struct BundleArgs {
     /// The repository, or the working copy of a daemon or member
-    #[arg(long, value_name = "PATH", env = "BERTH_REPO", default_value = ".")]
+    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
     repo: PathBuf,
     /// Address of a process's numbers, as it was given with `--metrics`
     #[arg(long, value_name = "ADDR")]

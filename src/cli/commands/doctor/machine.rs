@@ -80,16 +80,12 @@ pub(super) fn check_working_copy(folder: &Path, to: &mut Findings) {
         to.good(format!("the working copy `{shown}` does not exist yet"));
         return;
     }
-    match (Repo::open(folder), is_writable(folder)) {
-        (Err(error), _) => to.fault(
+    match Repo::open(folder) {
+        Err(error) => to.fault(
             format!("the working copy `{shown}` cannot be opened: {error}"),
             "stop what uses it and delete the folder: berth makes it anew",
         ),
-        (Ok(_), Err(error)) => to.fault(
-            format!("the working copy `{shown}` cannot be written: {error}"),
-            "run berth as the folder's owner, and free disk space",
-        ),
-        (Ok(_), Ok(())) => to.good(format!("the working copy `{shown}` can be read and written")),
+        Ok(_) => check_writable(&format!("the working copy `{shown}`"), folder, to),
     }
     match std::fs::metadata(folder) {
         Ok(about) if others_may_read(&about) => to.warning(
@@ -97,6 +93,17 @@ pub(super) fn check_working_copy(folder: &Path, to: &mut Findings) {
             format!("chmod 700 {shown}"),
         ),
         _ => {}
+    }
+}
+
+/// Checks that berth can write to a folder that holds a repository.
+pub(super) fn check_writable(name: &str, folder: &Path, to: &mut Findings) {
+    match is_writable(folder) {
+        Err(error) => to.fault(
+            format!("{name} cannot be written: {error}"),
+            "run berth as the folder's owner, and free disk space",
+        ),
+        Ok(()) => to.good(format!("{name} can be read and written")),
     }
 }
 

@@ -3,6 +3,7 @@
 //! - [`finding`]: the results. [`rights`]: what an account may and may not do at the remote.
 //! - [`registries`]: the same at a container registry. [`hub_clusters`]: the same in the clusters that get objects.
 //! - [`protections`]: the forge's rules for branches. [`keys`]: signatures. [`machine`]: files, clock, addresses.
+//! - [`repository`]: the repository on this machine, where no remote is named.
 
 mod finding;
 mod hub_clusters;
@@ -10,6 +11,7 @@ mod keys;
 mod machine;
 mod protections;
 mod registries;
+mod repository;
 mod rights;
 
 use std::path::{Path, PathBuf};
@@ -18,8 +20,10 @@ use super::exit::{CommandError, Outcome};
 use super::fleet::Format;
 use super::hub_cluster::HubArgs;
 use super::metrics_args::MetricsArgs;
+use super::own_folder::OwnFolder;
 use super::publish::PublishArgs;
 use super::remote::RemoteArgs;
+use super::repo_path;
 use super::rollout_events::EventArgs;
 use super::signing_args::SigningArgs;
 use super::source_remote::SourceRemoteArgs;
@@ -27,7 +31,7 @@ use super::status_post::StatusPostArgs;
 use super::status_remote::StatusRemoteArgs;
 use super::ui::Ui;
 use super::webhook_args::WebhookArgs;
-use berth_base::backoff::chance;
+use crate::commands::result_kind::ResultKind;
 use berth_base::model::Timestamp;
 use berth_base::text::counted;
 use berth_git::protocol::Refs;
@@ -47,8 +51,9 @@ use rights::Tips;
 ///
 /// Takes the flags and environment variables of the process that it checks. Nothing is changed: to learn whether an
 /// account may move a ref, berth pushes it together with two refs that a repository cannot both have, all or none, so that the
-/// server asks its hooks and rules and then refuses. What cannot be known so is said to be not known. Faults and
-/// warnings end with 1, and with 6 where the remote cannot be reached.
+/// server asks its hooks and rules and then refuses. What cannot be known so is said to be not known. Without a remote the
+/// machine, the keys and the repository around the current folder are checked. Faults and warnings end with 1, and with 6
+/// where the remote cannot be reached.
 #[derive(Debug, clap::Args)]
 #[command(
     group(clap::ArgGroup::new("in_cluster").args(["events", "publish_decisions", "publish_profiles"]).multiple(true)),
@@ -61,7 +66,7 @@ pub(crate) struct DoctorArgs {
     /// The member's cluster
     #[arg(long, value_name = "NAME", env = "BERTH_CLUSTER", required_if_eq("role", "member"))]
     cluster: Option<String>,
-    /// The working copy of the daemon or member on this machine
+    /// The working copy of the daemon or member on this machine; without a remote, the fleet repository
     #[arg(long, value_name = "PATH", env = "BERTH_REPO")]
     repo: Option<PathBuf>,
     /// Branch that people edit; default: the one that the remote's HEAD names
@@ -128,14 +133,11 @@ enum Role {
 }
 
 pub(crate) fn cmd_doctor(args: &DoctorArgs, ui: &Ui) -> Outcome {
-    if !args.remote.is_given() {
-        return Err(CommandError::usage("no remote is named").hint("name it with `--remote`"));
-    }
     let mut findings = Findings::default();
     ui.watching("checking the setup", || args.check(&mut findings))?;
     match args.output {
         Format::Text => ui.out(&findings.text(ui)),
-        format => format.write(&findings.json(), ui),
+        format => format.write(ResultKind::Diagnosis, findings.json(), ui),
     }
     Ok(findings.exit())
 }
@@ -160,7 +162,9 @@ impl DoctorArgs {
         let secrets = secrets.chain(self.status_post.secret_file()).chain(self.signing.secret_file());
         let secrets = secrets.chain(self.forge.secret_file());
         secrets.for_each(|file| machine::check_secret_file(file, to));
-        machine::check_clock(self.remote.url(), now, to);
+        if self.remote.is_given() {
+            machine::check_clock(self.remote.url(), now, to);
+        }
         let usage = if role == Role::Daemon { "run" } else { "sync" };
         if let Some(folder) =
             self.remote.folder(self.repo.as_deref(), usage).filter(|_| role != Role::Reviewer)
@@ -194,14 +198,20 @@ impl DoctorArgs {
             let key = signer.as_ref().map(|signer| signer.public());
             keys::check_signing_key(key, allowed.as_ref(), now, to);
         }
+        if !self.remote.is_given() {
+            let here = self.repo.clone().unwrap_or_else(repo_path::here_or_above);
+            let allowed = allowed.as_ref().map(|(allowed, _)| allowed);
+            return repository::check(&here, &role, self.source.as_deref(), allowed, now, to);
+        }
         let folder = OwnFolder::make()?;
         if let (Role::Member { cluster, .. }, Some(registry)) = (&role, self.registry_followed()?) {
             let allowed = allowed.as_ref().map(|(allowed, _)| allowed);
             let followed = Followed { registry: &registry, cluster, limits: self.remote.git_limits() };
-            return followed.check(allowed, &folder.0, !self.no_push, to);
+            return followed.check(allowed, folder.path(), !self.no_push, to);
         }
         to.begin("remote");
-        let Some((transport, copy)) = self.remote.open(Some(&folder.0.join("fleet")), "doctor", &cancel)?
+        let Some((transport, copy)) =
+            self.remote.open(Some(&folder.path().join("fleet")), "doctor", &cancel)?
         else {
             return Ok(());
         };
@@ -239,7 +249,7 @@ impl DoctorArgs {
         if let Some(probe) = self.probe(&transport, &copy, &listing, to) {
             rights::check(&role, &tips, &repo, &identity, &probe, to)?;
         }
-        let apart = folder.0.join("apart");
+        let apart = folder.path().join("apart");
         let (remote, part) = match &role {
             Role::Daemon => {
                 (self.source_remote.open_apart(&self.remote, &apart, &cancel)?, Role::SourceReader)
@@ -370,26 +380,4 @@ fn fetch(
     }
     let fetched = transport.fetch(copy.path(), &wants, Some(1));
     fetched.map_err(|error| to.unreachable(&error)).is_ok()
-}
-
-/// A folder for this process, removed at its end.
-struct OwnFolder(PathBuf);
-
-impl OwnFolder {
-    fn make() -> Result<OwnFolder, CommandError> {
-        let folder = std::env::temp_dir().join(format!("berth-doctor-{:016x}", chance()));
-        let mut builder = std::fs::DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        // Fails where somebody else made it.
-        let made = builder.create(&folder);
-        made.map_err(|error| CommandError::io(format!("making {}", folder.display()), &error))?;
-        Ok(OwnFolder(folder))
-    }
-}
-
-impl Drop for OwnFolder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

@@ -20,6 +20,7 @@ use super::fleet::Format;
 use super::line_diff::coloured;
 use super::ui::Ui;
 use super::working_tree::{Edit, RepoArg, WorkingTree, refused, would_be_faulty};
+use crate::commands::result_kind::ResultKind;
 use berth_base::diag::did_you_mean;
 use berth_base::edit::Found;
 use berth_base::meta::parse_requirements;
@@ -120,7 +121,7 @@ pub fn mark(
                 outcome.said.iter().for_each(|said| ui.out(&format!("{}: {said} ({file})", cluster.name)));
             }
         }
-        format => format.write(&to_json(&done, counts, !args.dry_run), ui),
+        format => format.write(ResultKind::MarkResult, to_json(&done, counts, !args.dry_run), ui),
     }
     for (cluster, _, outcome) in &done {
         outcome.notes.iter().for_each(|note| ui.status(&format!("{}: {note}", cluster.name)));

@@ -16,6 +16,8 @@ pub(super) struct Annotation {
     pub severity: Severity,
     pub at: Pos,
     pub message: String,
+    /// The finding was there before the change.
+    pub is_standing: bool,
 }
 
 /// The most annotations for one rule. Forges show few, and refuse very many.
@@ -31,18 +33,21 @@ pub(super) fn of(report: &PlanReport<'_>) -> Vec<Annotation> {
         let hint = diagnostic.hint.as_ref().map_or_else(String::new, |hint| format!(" ({hint})"));
         let message = format!("{}{hint}", diagnostic.message);
         let severity = diagnostic.severity;
-        found.push(Annotation { rule, severity, at: at.clone(), message });
+        let is_standing = report.is_standing(diagnostic);
+        found.push(Annotation { rule, severity, at: at.clone(), message, is_standing });
     }
     let parts = outline::parts(report.folded, &ClusterWords::of(report.fleet), false);
     for (section, part) in report.folded.sections.iter().zip(&parts) {
         let lines = part.lines.iter().filter(|line| line.depth == 0);
-        let is_grave = part.lines.iter().any(|line| matches!(line.sign, Sign::Removed | Sign::Attention));
+        let is_grave =
+            part.lines.iter().any(|line| matches!(line.sign, Sign::Removed | Sign::Held | Sign::Attention));
         let severity = if is_grave { Severity::Warning } else { Severity::Note };
         let lines: Vec<&str> = lines.take(5).map(|line| line.words.as_str()).collect();
         for cause in &section.causes {
             for at in &cause.places {
                 let message = format!("{}: {}", cause.words, lines.join("; "));
-                found.push(Annotation { rule: "effect", severity, at: at.clone(), message });
+                let (rule, at, is_standing) = ("effect", at.clone(), false);
+                found.push(Annotation { rule, severity, at, message, is_standing });
             }
         }
     }
@@ -50,11 +55,12 @@ pub(super) fn of(report: &PlanReport<'_>) -> Vec<Annotation> {
     found
 }
 
-/// Lines that a runner turns into annotations.
+/// Lines that a runner turns into annotations. Warnings that were there before are left out.
 pub(super) fn workflow_commands(annotations: &[Annotation]) -> String {
     let property = |text: &str| data(text).replace(':', "%3A").replace(',', "%2C");
     annotations
         .iter()
+        .filter(|one| !one.is_standing || one.severity == Severity::Error)
         .map(|one| {
             let command = match one.severity {
                 Severity::Error => "error",

@@ -1,4 +1,4 @@
-//! A plan for programs. `docs/schemas/plan.json` describes it.
+//! A plan for programs. `docs/schemas/plan.json` describes it, as docs/results.md says.
 
 use serde_json::{Value as Json, json};
 
@@ -42,6 +42,10 @@ pub(crate) fn report_json(report: &PlanReport<'_>, reasons: &Reasons) -> Json {
     form["deadlines"] = deadlines_json(report.deadlines);
     form["refused"] = refusals_json(report.refused);
     form["diagnostics"] = diagnostics_json(report.diagnostics)["diagnostics"].take();
+    let items = form["diagnostics"].as_array_mut().into_iter().flatten();
+    for (item, diagnostic) in items.zip(report.diagnostics.iter()) {
+        item["new"] = json!(!report.is_standing(diagnostic));
+    }
     form
 }
 

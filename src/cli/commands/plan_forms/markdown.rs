@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use super::outline::{Line, Part};
 use super::{LATER, PlanReport, outline, policy, rollouts, together};
 use crate::commands::exit::CommandError;
+use crate::commands::gate::{MOST_ALONE, approvals_text};
 use berth_base::diag::{Diagnostic, Severity, harmless_line, harmless_lines};
 use berth_base::text::counted;
 
@@ -115,7 +116,7 @@ fn part_text(part: &Part, is_open: bool, most_lines: usize) -> String {
 fn diff_lines(lines: &[Line], most: usize) -> String {
     let mut text = String::new();
     for line in lines.iter().take(most) {
-        let _ = writeln!(text, "{} {}{}", line.sign.in_diff(), "  ".repeat(line.depth), cut(&line.words));
+        let _ = writeln!(text, "{} {}{}", line.sign.mark(), "  ".repeat(line.depth), cut(&line.words));
     }
     if lines.len() > most {
         let _ = writeln!(text, "  and {}", counted(lines.len() - most, "more line"));
@@ -145,12 +146,24 @@ fn tail(report: &PlanReport<'_>) -> String {
     }
     if let Some((how, approval)) = report.approval() {
         let _ = write!(text, "\n{how}\n\n{}", block("", &approval));
+        let alone = approvals_text(report.held, MOST_ALONE);
+        if let Some((how, lines)) = alone.trim_start().split_once("\n\n") {
+            let _ = write!(text, "\n{how}\n\n{}", block("", lines));
+        }
     }
-    let is_note = |one: &&Diagnostic| one.severity == Severity::Note;
-    let (notes, faults): (Vec<_>, Vec<_>) = report.diagnostics.iter().partition(is_note);
+    let (new, standing) = report.news();
+    let (notes, faults): (Vec<_>, Vec<_>) = new.into_iter().partition(|one| one.severity == Severity::Note);
     text.push_str(&diagnostics("Faults of the fleet's files", &faults));
     // Approvals that the change brings are among them.
     text.push_str(&diagnostics("Notes", &notes));
+    if !standing.is_empty() {
+        let summary = format!("Faults and notes that were there before this change: {}", standing.len());
+        let _ = write!(
+            text,
+            "\n<details><summary>{summary}</summary>\n\n{}\n</details>\n",
+            diagnostics_block(&standing)
+        );
+    }
     if text.len() > TAIL {
         text = "\nThe policy findings, held workloads and faults are too many for a comment: `berth plan -v` shows them.\n"
             .to_owned();
@@ -162,6 +175,10 @@ fn diagnostics(title: &str, found: &[&Diagnostic]) -> String {
     if found.is_empty() {
         return String::new();
     }
+    format!("\n**{title}**\n\n{}", diagnostics_block(found))
+}
+
+fn diagnostics_block(found: &[&Diagnostic]) -> String {
     let mut lines = String::new();
     for one in found.iter().take(LISTED) {
         let _ = writeln!(lines, "{}", one.to_string().lines().map(cut).collect::<Vec<_>>().join("\n"));
@@ -169,7 +186,7 @@ fn diagnostics(title: &str, found: &[&Diagnostic]) -> String {
     if found.len() > LISTED {
         let _ = writeln!(lines, "and {} more", found.len() - LISTED);
     }
-    format!("\n**{title}**\n\n{}", block("", &lines))
+    block("", &lines)
 }
 
 /// A line that is not too long.

@@ -18,9 +18,10 @@ use serde_json::Value as Json;
 
 use super::exit::CommandError;
 use super::foresee::refusals_text;
+use super::gate::{FEW_ALONE, approvals_text};
 use super::together::Together;
 use super::ui::{Tone, Ui};
-use berth_base::diag::{Diagnostics, harmless_line};
+use berth_base::diag::{Diagnostic, Diagnostics, harmless_line};
 use berth_base::model::{Fleet, Key};
 use berth_engine::causes::Causes;
 use berth_engine::consequences::cluster_words::ClusterWords;
@@ -60,6 +61,8 @@ pub(crate) struct PlanReport<'a> {
     pub refused: &'a [CommandError],
     pub policy: &'a PolicyReport,
     pub diagnostics: &'a Diagnostics,
+    /// Those that were there before the change.
+    pub standing: &'a Diagnostics,
     /// The comparison with each branch alone, where several are planned.
     pub together: Option<&'a Together>,
 }
@@ -71,6 +74,15 @@ impl PlanReport<'_> {
 
     fn deadline_lines(&self) -> Vec<Line> {
         outline::deadline_lines(self.deadlines, &ClusterWords::of(self.fleet))
+    }
+
+    /// The diagnostics that the change brings, then those that were there before.
+    fn news(&self) -> (Vec<&Diagnostic>, Vec<&Diagnostic>) {
+        self.diagnostics.iter().partition(|one| !self.is_standing(one))
+    }
+
+    fn is_standing(&self, one: &Diagnostic) -> bool {
+        self.standing.iter().any(|standing| standing == one)
     }
 
     /// Returns one line: faults, what is held, and where the change leads.
@@ -117,7 +129,7 @@ impl PlanReport<'_> {
             self.deadline_lines().iter().for_each(|line| shown.push_str(&text::line_text(line, ui)));
         }
         if !self.held.is_empty() {
-            shown.push_str(&self.held_text(ui));
+            shown.push_str(&self.held_text(whole, ui));
         }
         shown
     }
@@ -126,13 +138,15 @@ impl PlanReport<'_> {
         together::lines(together, &ClusterWords::of(self.fleet))
     }
 
-    fn held_text(&self, ui: &Ui) -> String {
+    fn held_text(&self, whole: bool, ui: &Ui) -> String {
         let mut shown = format!("\n{}\n", ui.tint(&text::wrapped(&self.held_title(), 0), Tone::Bad));
         for line in outline::held_lines(self.held) {
             shown.push_str(&text::line_text(&line, ui));
         }
         if let Some((how, approval)) = self.approval() {
             let _ = write!(shown, "\n{}\n\n{approval}\n", text::wrapped(&how, 0));
+            let most = if whole { usize::MAX } else { FEW_ALONE };
+            shown.push_str(&approvals_text(self.held, most));
         }
         shown
     }
@@ -173,12 +187,14 @@ impl PlanReport<'_> {
 }
 
 impl Sign {
-    /// The character that colours a line in a difference.
-    fn in_diff(self) -> char {
+    /// The mark of a line, the same in all forms. Forges colour removals, additions and what needs attention by it.
+    fn mark(self) -> char {
         match self {
             Sign::Removed => '-',
+            Sign::Changed => '~',
             Sign::Added => '+',
-            Sign::Changed | Sign::Attention => '!',
+            Sign::Held => '=',
+            Sign::Attention => '!',
             Sign::More => ' ',
         }
     }

@@ -39,7 +39,9 @@ pub(super) enum Sign {
     Removed,
     Changed,
     Added,
-    /// Held, or a risk
+    /// Stays as it is until somebody approves
+    Held,
+    /// A risk or a fault
     Attention,
     /// Says more of the line above
     More,
@@ -80,7 +82,7 @@ pub(super) fn held_lines(held: &[Held]) -> Vec<Line> {
     }
     let told = by_reason.into_iter().map(|(reason, keys)| {
         let who = if keys.len() > NAMES { workloads(&keys) } else { names(keys.iter().copied()) };
-        line(Sign::Attention, 0, format!("{who}: {reason}"))
+        line(Sign::Held, 0, format!("{who}: {reason}"))
     });
     told.collect()
 }
@@ -150,7 +152,7 @@ impl Words<'_> {
 
     fn consequence(&self, one: &Consequence, lines: &mut Vec<Line>) {
         let sign = match (one.is_held, one.move_) {
-            (true, _) => Sign::Attention,
+            (true, _) => Sign::Held,
             (false, Move::Leaves) => Sign::Removed,
             (false, Move::Joins) => Sign::Added,
             (false, Move::Changes) => changes_sign(&one.objects),
@@ -172,11 +174,12 @@ impl Words<'_> {
             lines.push(line(sign, 0, format!("{held}{}", sentence(one, &keys, &clusters))));
             lines.push(line(Sign::More, 1, names(keys.iter().copied())));
         }
-        for (reason, _) in one.reasons.iter().take(REASONS) {
+        let shown = shown_of(one.reasons.len(), REASONS);
+        for (reason, _) in one.reasons.iter().take(shown) {
             lines.push(line(Sign::More, 1, reason));
         }
-        if one.reasons.len() > REASONS {
-            let more = counted(one.reasons.len() - REASONS, "other reason");
+        if one.reasons.len() > shown {
+            let more = counted(one.reasons.len() - shown, "other reason");
             lines.push(line(Sign::More, 1, format!("and {more}")));
         }
         for detail in &*one.objects {
@@ -191,11 +194,12 @@ impl Words<'_> {
         let Some(fields) = &detail.fields else {
             return lines.push(line(Sign::More, 1, "too many objects differ to compare their fields"));
         };
-        for field in fields.iter().take(self.most_fields) {
+        let shown = shown_of(fields.len(), self.most_fields);
+        for field in fields.iter().take(shown) {
             lines.push(line(Sign::More, 1, self.field(field)));
         }
-        if fields.len() > self.most_fields {
-            let more = counted(fields.len() - self.most_fields, "other field");
+        if fields.len() > shown {
+            let more = counted(fields.len() - shown, "other field");
             lines.push(line(Sign::More, 1, format!("and {more}")));
         }
     }
@@ -240,8 +244,9 @@ impl Words<'_> {
         if !lost.is_empty() {
             told.insert(0, format!("takes the last copy of {}", names(lost.iter().copied())));
         }
-        let more = told.len().saturating_sub(2 * NAMES);
-        told.truncate(2 * NAMES);
+        let shown = shown_of(told.len(), 2 * NAMES);
+        let more = told.len().saturating_sub(shown);
+        told.truncate(shown);
         if more > 0 {
             told.push(format!("and {}", counted(more, "other risk")));
         }
@@ -249,10 +254,16 @@ impl Words<'_> {
     }
 }
 
+/// The number of lines to show of so many: a line that says "and 1 other" would take the room of that one.
+fn shown_of(all: usize, most: usize) -> usize {
+    if all <= most.saturating_add(1) { all } else { most }
+}
+
 /// A line for each cause, and one for those that are too many.
 fn causes(causes: &[Cause]) -> Vec<String> {
-    let told = causes.iter().take(NAMES).map(|cause| harmless_line(&heading(cause)).into_owned());
-    let left = causes.len().saturating_sub(NAMES);
+    let shown = shown_of(causes.len(), NAMES);
+    let told = causes.iter().take(shown).map(|cause| harmless_line(&heading(cause)).into_owned());
+    let left = causes.len().saturating_sub(shown);
     let more = (left > 0).then(|| format!("and {}", counted(left, "other edit")));
     told.chain(more).collect()
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::outline::{Line, Sign};
-use berth_base::diag::{Severity, harmless_line};
+use berth_base::diag::harmless_line;
 use berth_base::text::counted;
 use berth_engine::policy_tests::{Item, PolicyFinding};
 use berth_hub::inputs::PolicyReport;
@@ -30,7 +30,7 @@ pub(super) fn lines(report: &PolicyReport) -> Vec<Line> {
     let all = counting.chain(report.foreseen.iter().map(|one| (one, " (after the merge)")));
     let mut lines = Vec::new();
     for (finding, when) in all.clone().take(MOST) {
-        let sign = if finding.severity == Severity::Error { Sign::Attention } else { Sign::Changed };
+        let sign = Sign::Attention;
         let said = [
             (sign, 0, finding.words()),
             (Sign::More, 1, format!("{} at {}{when}", finding.severity.word(), finding.at)),

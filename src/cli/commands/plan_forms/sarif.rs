@@ -20,6 +20,7 @@ pub(super) fn log(annotations: &[Annotation]) -> Json {
         json!({
             "ruleId": one.rule,
             "level": level,
+            "baselineState": if one.is_standing { "unchanged" } else { "new" },
             "message": {"text": harmless_line(&one.message)},
             "locations": [{"physicalLocation": place}],
         })

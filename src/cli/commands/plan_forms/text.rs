@@ -41,12 +41,12 @@ fn part_text(part: &Part, ui: &Ui) -> String {
 
 /// A line with its sign, broken between words.
 pub(super) fn line_text(line: &Line, ui: &Ui) -> String {
-    let (sign, tone) = match line.sign {
-        Sign::Removed => ("-", Some(Tone::Bad)),
-        Sign::Changed => ("~", Some(Tone::Warn)),
-        Sign::Added => ("+", Some(Tone::Good)),
-        Sign::Attention => ("!", Some(Tone::Bad)),
-        Sign::More => (" ", None),
+    let sign = line.sign.mark();
+    let tone = match line.sign {
+        Sign::Removed | Sign::Attention => Some(Tone::Bad),
+        Sign::Changed | Sign::Held => Some(Tone::Warn),
+        Sign::Added => Some(Tone::Good),
+        Sign::More => None,
     };
     let start = 4 + 2 * line.depth;
     let words = wrapped(&line.words, start);

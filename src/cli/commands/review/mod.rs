@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use super::exit::{CommandError, Exit, Outcome};
 use super::planned::{Asked, FailOn, Planned, StepArgs};
+use super::repo_path;
 use super::ui::Ui;
 use berth_base::diag::{Diagnostic, Pos};
 use berth_engine::load::CONFIG_PATH;
@@ -39,7 +40,7 @@ use telling::TellingArgs;
 )]
 pub(crate) struct ReviewArgs {
     /// The clone, with the base's history and the rendered branch
-    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
+    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
     repo: PathBuf,
     #[command(flatten)]
     forge: ForgeArgs,
@@ -91,7 +92,7 @@ fn plan(args: &ReviewArgs, found: &Found, ui: &Ui, verbose: u8) -> Result<Findin
     let rehearsed = ui.watching("reading the fleet", || asked.rehearse(&args.step, &repo, ui.now()))?;
     let mut planned = Planned::of(&args.step, &repo, &asked, rehearsed, ui)?;
     planned.diagnostics.extend(edited_settings(&repo, &asked)?);
-    ui.diagnostics(&planned.diagnostics);
+    planned.show_diagnostics(verbose > 0, ui);
     let report = planned.report(&words);
     ui.out(&report.text(verbose > 0, ui));
     Ok(Findings::of(&planned, &report, &args.fail_on))

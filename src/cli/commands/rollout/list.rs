@@ -12,6 +12,7 @@ use super::super::record::{Record, RecordArgs};
 use super::super::table::table;
 use super::super::ui::Ui;
 use super::standing::{ClusterLine, WorkloadLine};
+use crate::commands::result_kind::ResultKind;
 use berth_base::model::{Key, Timestamp};
 use berth_base::text::counted;
 
@@ -53,7 +54,7 @@ pub(crate) fn cmd_list(args: &ListArgs, ui: &Ui) -> Outcome {
         }
         format => {
             let workloads: Vec<Json> = lines.iter().map(WorkloadLine::json).collect();
-            format.write(&json!({"workloads": workloads}), ui);
+            format.write(ResultKind::RolloutList, json!({"workloads": workloads}), ui);
         }
     }
     Ok(Exit::Done)
@@ -74,10 +75,7 @@ pub(crate) fn cmd_show(args: &ShowArgs, ui: &Ui) -> Outcome {
         }
         format => {
             let shown: Vec<Json> = lines.iter().map(WorkloadLine::json_in_full).collect();
-            match shown.as_slice() {
-                [one] => format.write(one, ui),
-                all => format.write(&json!({"workloads": all}), ui),
-            }
+            format.write(ResultKind::RolloutList, json!({"workloads": shown}), ui);
         }
     }
     Ok(Exit::Done)

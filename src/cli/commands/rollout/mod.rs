@@ -29,6 +29,7 @@ pub(crate) struct RolloutArgs {
 #[derive(Debug, Subcommand)]
 enum RolloutCommand {
     List(list::ListArgs),
+    #[command(visible_alias = "status")]
     Show(list::ShowArgs),
     Next(next::NextArgs),
     Stages(stages::StagesArgs),

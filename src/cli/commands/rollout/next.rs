@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 
 use crate::commands::exit::{CommandError, Exit, Outcome};
 use crate::commands::fleet::{FleetArgs, Format, exit_for};
+use crate::commands::result_kind::ResultKind;
 use crate::commands::table::table;
 use crate::commands::ui::{Tone, Ui};
 use berth_base::diag::{Diagnostic, Diagnostics};
@@ -58,7 +59,7 @@ pub(crate) fn cmd_next(args: &NextArgs, ui: &Ui) -> Outcome {
         Format::Text => ui.out(&text(&steps, ui)),
         format => {
             let workloads: Vec<Json> = steps.iter().map(NextStep::to_json).collect();
-            format.write(&json!({ "workloads": workloads }), ui);
+            format.write(ResultKind::RolloutForecast, json!({ "workloads": workloads }), ui);
         }
     }
     Ok(exit_for(&diagnostics))

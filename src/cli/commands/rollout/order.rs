@@ -16,6 +16,7 @@ use super::super::names;
 use super::super::ui::Ui;
 use super::super::working_tree::{Edit, RepoArg, WorkingTree, refused, would_be_faulty};
 use super::commit;
+use crate::commands::result_kind::ResultKind;
 use berth_base::edit::{self, Found, Step, keys};
 use berth_base::model::rollout_policy::{KIND, RolloutPolicy};
 use berth_base::model::{API_VERSION, Key};
@@ -198,7 +199,7 @@ impl Order {
                     "workload": workload, "said": self.said, "files": paths, "notes": self.notes,
                     "written": !args.dry_run && !self.edits.is_empty(), "commit": id,
                 });
-                format.write(&data, ui);
+                format.write(ResultKind::RolloutOrder, data, ui);
             }
         }
         self.notes.iter().for_each(|note| ui.status(note));

@@ -6,6 +6,7 @@ use super::super::exit::{CommandError, Exit, Outcome};
 use super::super::fleet::{FleetArgs, Format, exit_for};
 use super::super::table::table;
 use super::super::ui::{Tone, Ui};
+use crate::commands::result_kind::ResultKind;
 use berth_base::diag::did_you_mean;
 use berth_base::model::Fleet;
 use berth_base::model::rollout::StageTask;
@@ -57,7 +58,7 @@ pub(super) fn cmd_stages(args: &StagesArgs, ui: &Ui) -> Outcome {
     ui.diagnostics(&diagnostics);
     match args.output {
         Format::Text => ui.out(&text(run, &stages, ui)),
-        format => format.write(&json(run, &stages), ui),
+        format => format.write(ResultKind::StageList, json(run, &stages), ui),
     }
     Ok(exit_for(&diagnostics))
 }

@@ -11,6 +11,7 @@ use super::super::public_key;
 use super::super::registry_args::RegistryArgs;
 use super::super::ui::{Tone, Ui};
 use super::{details, exit_of, proof_text};
+use crate::commands::result_kind::ResultKind;
 use berth_git::Repo;
 use berth_hub::attestation::{ArtifactProof, ArtifactProofError, Claim, prove_artifact};
 use berth_hub::verify::Verifier;
@@ -68,8 +69,7 @@ pub(super) fn prove(
     let name = format!("{}@{artifact}", repository.full_name());
     match output {
         (Format::Text, most) => ui.out(&text(&proof, artifact, newer, most, ui)),
-        (Format::Json, _) => ui.json(&json(&proof, &name, newer)),
-        (Format::Yaml, _) => ui.out(&berth_base::yaml::emit(&json(&proof, &name, newer))),
+        (format, _) => format.write(ResultKind::ArtifactProof, json(&proof, &name, newer), ui),
     }
     Ok(match (&proof.commit, proof.is_failed()) {
         (_, true) => Exit::Different,

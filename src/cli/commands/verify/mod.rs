@@ -11,8 +11,10 @@ use serde_json::{Value as Json, json};
 
 use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::Format;
+use super::repo_path;
 use super::state::StateArgs;
 use super::ui::{Tone, Ui};
+use crate::commands::result_kind::ResultKind;
 use artifact::ArtifactArgs;
 use berth_engine::gate::Limits;
 use berth_git::{CommitId, Repo};
@@ -34,7 +36,7 @@ pub(crate) struct VerifyArgs {
     #[arg(value_name = "COMMIT|RANGE")]
     commits: Option<String>,
     /// The repository that holds both the source and the rendered branch
-    #[arg(long, value_name = "PATH", default_value = ".", env = "BERTH_REPO")]
+    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
     repo: std::path::PathBuf,
     /// The branch berth writes, in place of this repository's own or, where it has none, its remote's: a ref, or a
     /// remote's URL to fetch from
@@ -62,6 +64,20 @@ pub(crate) struct VerifyArgs {
     output: Format,
     #[command(flatten)]
     artifact: ArtifactArgs,
+}
+
+/// Writes a revision of the rendered branch as this clone has it: `berth/rendered~1` as `origin/berth/rendered~1`.
+fn in_clone(wanted: &str, place: &Place) -> String {
+    let (own, here) = (place.own_name(), current_state::short(&place.refs.rendered));
+    let own = current_state::short(&own);
+    if own == here || place.commit.is_none() {
+        return wanted.to_owned();
+    }
+    let side = |side: &str| match side.strip_prefix(own) {
+        Some(rest) if rest.is_empty() || rest.starts_with(['~', '^', '@']) => format!("{here}{rest}"),
+        _ => side.to_owned(),
+    };
+    wanted.split("..").map(side).collect::<Vec<_>>().join("..")
 }
 
 pub(crate) fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
@@ -97,7 +113,8 @@ pub(crate) fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
         let output = (args.output, args.most);
         return artifact::prove(&args.artifact, reference, &repo, branch, &verifier, output, ui);
     }
-    let commits = select(&repo, wanted.unwrap_or(branch), branch)?;
+    let wanted = wanted.map_or_else(|| branch.clone(), |wanted| in_clone(wanted, &place));
+    let commits = select(&repo, &wanted, branch)?;
     let mut proofs = Vec::with_capacity(commits.len());
     ui.watching("proving commits", || {
         ui.progress().begin_of("proving commits", commits.len());
@@ -113,8 +130,7 @@ pub(crate) fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
     })?;
     match args.output {
         Format::Text => {}
-        Format::Json => ui.json(&proofs_json(&proofs)),
-        Format::Yaml => ui.out(&berth_base::yaml::emit(&proofs_json(&proofs))),
+        format => format.write(ResultKind::ProofList, proofs_json(&proofs), ui),
     }
     let count = |word| proofs.iter().filter(|proof| proof.verdict.word() == word).count();
     let rest: String = ["root", "differs", "foreign", "missing"]
@@ -244,7 +260,8 @@ fn proofs_json(proofs: &[Proof]) -> Json {
 
 impl From<VerifyError> for CommandError {
     fn from(error: VerifyError) -> CommandError {
-        let exit = match &error {
+        let exit = match error {
+            VerifyError::Git(error) => return error.into(),
             VerifyError::NotBefore { .. } => Exit::Usage,
             _ => Exit::Unreachable,
         };

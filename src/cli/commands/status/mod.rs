@@ -1,0 +1,139 @@
+//! `berth status`: the fleet at a glance, or some of its clusters.
+//!
+//! - [`fleet_status`]: the status as values. [`selection`]: the clusters asked for. [`text`]: the status for people.
+
+mod fleet_status;
+mod selection;
+mod text;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap_complete::engine::ArgValueCandidates;
+use serde_json::json;
+
+use super::exit::{CommandError, Exit, Outcome};
+use super::fleet::Format;
+use super::names;
+use super::repo_path;
+use super::state::{StateArgs, StateRepo};
+use super::ui::Ui;
+use crate::commands::result_kind::ResultKind;
+use berth_base::backoff::pace::paced;
+use berth_base::diag::harmless_line;
+use berth_base::model::Map;
+use berth_git::{CommitId, Repo};
+use berth_hub::inputs::LocatedState;
+
+pub(super) use fleet_status::{FleetStatus, gather};
+pub(super) use selection::Selection;
+
+/// Show what is published and where members stand
+///
+/// The clusters that need somebody come first. With names or a selector it shows these clusters alone, each with the
+/// workloads that it has and with what is wrong there. `berth wait` waits until all of them are in sync.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth status --repo /srv/fleet.git\n  berth status oslo\n  berth status -l region=eu\n  berth status --rendered https://git.example.com/fleet.git\n  berth status -o json\n  berth status --watch"
+)]
+pub(crate) struct StatusArgs {
+    /// Show these clusters alone, with what is on them
+    #[arg(value_name = "CLUSTER", add = ArgValueCandidates::new(names::clusters))]
+    clusters: Vec<String>,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+    /// Show it again each time that something is published or reported, until it is ended
+    #[arg(long)]
+    watch: bool,
+}
+
+/// The state to look at, and the clusters.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct PlaceArgs {
+    /// Take the clusters with these labels: `env=prod,tier in (web, api)`
+    #[arg(short = 'l', long, value_name = "SELECTOR")]
+    pub selector: Option<String>,
+    /// The fleet repository; one that is named by `--rendered` alone needs none
+    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
+    repo: PathBuf,
+    #[command(flatten)]
+    state: StateArgs,
+}
+
+/// The pause between two looks at the refs.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
+/// The same where each look asks a remote.
+const BETWEEN_FETCHES: Duration = Duration::from_secs(5);
+
+/// Clears a terminal and goes to its first line.
+const CLEARED: &str = "\x1b[2J\x1b[H";
+
+impl PlaceArgs {
+    pub fn open(&self) -> Result<StateRepo, CommandError> {
+        self.state.open(&self.repo)
+    }
+
+    /// Finds the state. Fetches it where it is at an address.
+    pub fn locate(&self, opened: &StateRepo) -> Result<LocatedState, CommandError> {
+        Ok(LocatedState::find(&opened.repo, &self.state.search(&opened.path)?)?)
+    }
+
+    /// Waits a moment before the next look.
+    pub fn pause(&self) {
+        let pause = if self.state.address().is_some() { BETWEEN_FETCHES } else { BETWEEN_LOOKS };
+        std::thread::sleep(paced(pause));
+    }
+}
+
+pub(crate) fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
+    let opened = args.place.open()?;
+    if !args.watch {
+        return show(args, &opened, &args.place.locate(&opened)?, ui);
+    }
+    let mut seen = None;
+    loop {
+        let located = args.place.locate(&opened)?;
+        let now = everything(&opened.repo)?;
+        if seen.as_ref() != Some(&now) {
+            if ui.out_is_terminal() {
+                ui.out(CLEARED);
+            }
+            show(args, &opened, &located, ui)?;
+            seen = Some(now);
+        }
+        if let Some(failure) = ui.write_failure() {
+            return Err(failure);
+        }
+        args.place.pause();
+    }
+}
+
+/// Returns every ref that a status may be made from.
+fn everything(repo: &Repo) -> Result<Map<String, CommitId>, CommandError> {
+    Ok(repo.list_refs("refs/")?)
+}
+
+fn show(args: &StatusArgs, opened: &StateRepo, located: &LocatedState, ui: &Ui) -> Outcome {
+    let repo = &opened.repo;
+    if located.current.is_some() {
+        ui.status(&format!("reading {}", located.words()));
+    }
+    if let (Some(remote), None) = (&located.remote, &located.processed) {
+        ui.status(&format!(
+            "note: no member's status is in this clone; fetch them: git fetch {} \
+             '+refs/berth/*:refs/berth/*'",
+            harmless_line(remote)
+        ));
+    }
+    let gathered = gather(repo, located, ui)?;
+    let selection = Selection::of(&args.clusters, args.place.selector.as_deref(), repo, located, &gathered)?;
+    let mut status = FleetStatus::of(repo, located, gathered, &selection)?;
+    status.name_errors(&opened.path, repo);
+    match args.output {
+        Format::Text => ui.out(&status.text(ui)),
+        format => format.write(ResultKind::FleetStatus, json!(status), ui),
+    }
+    Ok(Exit::Done)
+}

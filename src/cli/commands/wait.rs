@@ -1,0 +1,131 @@
+//! `berth wait`: until clusters have what was published, for scripts and pipelines.
+
+use std::time::{Duration, Instant};
+
+use clap_complete::engine::ArgValueCandidates;
+
+use super::exit::{CommandError, Exit, Outcome};
+use super::names;
+use super::state::StateRepo;
+use super::status::{FleetStatus, PlaceArgs, Selection, gather};
+use super::ui::Ui;
+use berth_base::text::{counted, some_of};
+use berth_hub::inputs::LocatedState;
+
+/// Wait until clusters are in sync with what is published
+///
+/// Ends with 0 as soon as every cluster reports that its folder is applied and healthy, and each workload has had its
+/// turn everywhere; with names or a selector, these clusters alone count. With `--source` it first waits until that commit is
+/// published. Ends with 7 when the time is over and names the clusters it waited for, and with 5 where removals of
+/// the source wait for an approval.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth wait\n  berth wait --source HEAD --timeout 1800\n  berth wait oslo york\n  berth wait -l region=eu --rendered https://git.example.com/fleet.git"
+)]
+pub(crate) struct WaitArgs {
+    /// Wait for these clusters alone
+    #[arg(value_name = "CLUSTER", add = ArgValueCandidates::new(names::clusters))]
+    clusters: Vec<String>,
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Wait until this commit of the source, or a later one, is published
+    #[arg(long, value_name = "REV")]
+    source: Option<String>,
+    /// Seconds until it gives up
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    timeout: u64,
+}
+
+/// The clusters that a message names.
+const MOST_NAMED: usize = 5;
+
+/// The result of one look.
+enum Look {
+    InSync(String),
+    /// The clusters are in sync with all that is not held.
+    Held(Vec<String>),
+    Waiting(String),
+}
+
+pub(crate) fn cmd_wait(args: &WaitArgs, ui: &Ui) -> Outcome {
+    let end = Instant::now() + Duration::from_secs(args.timeout);
+    let opened = args.place.open()?;
+    let mut shown = String::new();
+    loop {
+        let located = args.place.locate(&opened)?;
+        match args.look(&opened, &located, ui)? {
+            Look::InSync(message) => {
+                ui.out(&message);
+                return Ok(Exit::Done);
+            }
+            Look::Held(workloads) => {
+                let message = format!("in sync, but held for approval: {}", some_of(&workloads, MOST_NAMED));
+                return Err(CommandError::new(Exit::Held, message).hint("`berth status` has the approvals"));
+            }
+            Look::Waiting(message) if Instant::now() >= end => {
+                let error = CommandError::new(Exit::Unhealthy, format!("the time is over: {message}"));
+                return Err(error.hint("`berth status CLUSTER` says what is wrong there"));
+            }
+            Look::Waiting(message) if message != shown => {
+                ui.status(&format!("waiting: {message}"));
+                shown = message;
+            }
+            Look::Waiting(_) => {}
+        }
+        args.place.pause();
+    }
+}
+
+impl WaitArgs {
+    fn look(&self, opened: &StateRepo, located: &LocatedState, ui: &Ui) -> Result<Look, CommandError> {
+        let repo = &opened.repo;
+        if located.current.is_none() {
+            return Ok(Look::Waiting("nothing is published yet".to_owned()));
+        }
+        let gathered = gather(repo, located, ui)?;
+        let selector = self.place.selector.as_deref();
+        let selection = Selection::of(&self.clusters, selector, repo, located, &gathered)?;
+        let status = FleetStatus::of(repo, located, gathered, &selection)?;
+        if let Some(revision) = &self.source {
+            let wanted = repo.require(revision)?;
+            let seen = status.processed.as_ref().map(|processed| processed.commit);
+            let seen = seen.filter(|seen| repo.has_commit(*seen));
+            let is_published = seen.map(|seen| repo.is_same_or_after(seen, wanted)).transpose()?;
+            if is_published != Some(true) {
+                return Ok(Look::Waiting(format!("commit {} is not published yet", wanted.short())));
+            }
+        }
+        let waiting = status.waits();
+        if let Some(message) = waiting {
+            return Ok(Look::Waiting(message));
+        }
+        let held = status.processed.iter().flat_map(|processed| &processed.held);
+        let held: Vec<String> = held.map(|held| held.workload.clone()).collect();
+        if !held.is_empty() && selection == Selection::All {
+            return Ok(Look::Held(held));
+        }
+        let clusters = counted(status.fleet.clusters.len(), "cluster");
+        Ok(Look::InSync(format!("{clusters} in sync")))
+    }
+}
+
+impl FleetStatus<'_> {
+    /// Returns the reason to wait, if any: clusters that are not in sync, or copies whose turn has not come.
+    fn waits(&self) -> Option<String> {
+        let all = &self.fleet.clusters;
+        let late: Vec<String> = all
+            .iter()
+            .filter(|cluster| !cluster.is_in_sync())
+            .map(|cluster| cluster.line.name.clone())
+            .collect();
+        if !late.is_empty() {
+            let (count, of) = (late.len(), all.len());
+            let names = some_of(&late, MOST_NAMED);
+            return Some(format!("{count} of {of} clusters not in sync ({}): {names}", self.totals()));
+        }
+        let late = self.fleet.workloads.iter().filter(|one| one.in_sync < one.placed);
+        let late: Vec<String> =
+            late.map(|one| format!("{} {} {}/{}", one.kind, one.name, one.in_sync, one.placed)).collect();
+        (!late.is_empty()).then(|| format!("workloads not in sync: {}", some_of(&late, MOST_NAMED)))
+    }
+}
