@@ -98,7 +98,7 @@ fn clusters(case: &Case<'_>, key: &Key, losses: &Losses) -> Option<Why> {
     let lost = has.iter().filter(is_lost).count();
     let of = has.keys().filter(|cluster| !waits(cluster)).count().max(lost);
     let limit = question.limits.clusters;
-    let moves = goes_elsewhere(question, key, losses);
+    let moves = losses::is_placed(question, key, losses.0.values().find_map(|loss| loss.due));
     // One cluster for one other is a move, and no mass removal.
     let is_all = |lost: usize, of: usize| lost == of && !(moves && of == 1);
     let exceeded = |lost: usize, of: usize| {
@@ -110,17 +110,6 @@ fn clusters(case: &Case<'_>, key: &Key, losses: &Losses) -> Option<Why> {
     let mut earlier = case.window.clusters(&paths, case.after);
     let (total, of) = earlier.find(|(total, of)| exceeded(*total, *of))?;
     Some(Why::Clusters { lost: total, of, lately: total.saturating_sub(lost) })
-}
-
-/// Reports whether the workload is placed anywhere in the end.
-fn goes_elsewhere(question: &Question<'_>, key: &Key, losses: &Losses) -> bool {
-    let is_due = losses.0.values().any(|loss| loss.due.is_some());
-    let last = question.outlook.with_change.last().filter(|_| is_due);
-    let decision = last.map_or_else(|| question.desired().decisions.get(key), |last| last.decisions.get(key));
-    decision.is_some_and(|one| {
-        let has_places = !one.objects.is_empty() || losses::is_consumed(one);
-        has_places && one.picks.iter().any(|pick| !pick.pending)
-    })
 }
 
 fn risky(question: &Question<'_>, losses: &Losses) -> Option<Why> {

@@ -80,6 +80,7 @@ pub(super) fn find<L: Lookup>(question: &Question<'_>, lookup: &mut L) -> Result
     for (place, (owners, due)) in lost {
         let came_later = || owners.iter().find_map(|owner| passed.get(&(place.0.as_str(), owner)).copied());
         let loss = match known(&place).or_else(came_later) {
+            Some(known) if is_recalled(question, known) => Loss { due, stage: Stage::Held, ..known.clone() },
             Some(known) => Loss { due, ..known.clone() },
             None => Loss {
                 owner: owners.first().expect("somebody loses it").clone(),
@@ -95,6 +96,22 @@ pub(super) fn find<L: Lookup>(question: &Question<'_>, lookup: &mut L) -> Result
         }
     }
     Ok(by_workload)
+}
+
+/// Reports whether a permit was given to a workload that went elsewhere, and now goes nowhere: that it loses all, nobody
+/// has judged.
+fn is_recalled(question: &Question<'_>, loss: &Loss) -> bool {
+    loss.stage == Stage::Permitted && !loss.exempt && !is_placed(question, &loss.owner, loss.due)
+}
+
+/// Reports whether a workload is placed anywhere in the end; where it loses something by a deadline, after the last one.
+pub(super) fn is_placed(question: &Question<'_>, key: &Key, due: Option<Timestamp>) -> bool {
+    let last = question.outlook.with_change.last().filter(|_| due.is_some());
+    let decision = last.map_or_else(|| question.desired().decisions.get(key), |last| last.decisions.get(key));
+    decision.is_some_and(|one| {
+        let has_places = !one.objects.is_empty() || is_consumed(one);
+        has_places && one.picks.iter().any(|pick| !pick.pending)
+    })
 }
 
 /// Returns the records of deadlines that have passed, by the cluster that a workload leaves. What the workload got there

@@ -212,7 +212,12 @@ impl<'j> Judged<'j> {
                 let entry = losses.entry(place.clone()).or_insert_with(|| {
                     let exempt = loss.exempt || approved.contains(place);
                     // What was held counts from its permit on.
-                    let since = if loss.stage == Stage::Held { self.question.now } else { loss.since };
+                    let before = self.question.ledger().losses.get(place);
+                    let was_permitted = before.is_some_and(|before| before.stage == Stage::Permitted);
+                    let since = match loss.stage == Stage::Held && !was_permitted {
+                        true => self.question.now,
+                        false => loss.since,
+                    };
                     Loss { stage: Stage::Permitted, exempt, since, ..loss.clone() }
                 });
                 // A place that several workloads share is held with any of them, which owns the loss then.

@@ -35,6 +35,19 @@ fn a_change_is_permitted_as_a_whole_before_its_first_step() {
 }
 
 #[test]
+fn a_workload_that_was_permitted_to_move_is_not_permitted_to_go() {
+    let mut case = Case::of(on(&["a"]), on(&["b"]));
+    case.step = Some(on(&["a"]));
+    assert_eq!(with_copies(&mut case), "a", "it waits for its turn in b, which nobody holds");
+    case.next = on(&[]);
+    case.step = None;
+    assert_eq!(case.held(), [("web".to_owned(), Why::Clusters { lost: 1, of: 1, lately: 0 })]);
+    case.is_edited = false;
+    assert_eq!(case.publish().held.len(), 1, "nor where a report keeps it from b");
+    assert_eq!(with_copies(&mut case), "a");
+}
+
+#[test]
 fn steps_that_are_permitted_are_no_losses_by_statuses_or_time() {
     let mut case = Case::of(on(&NINE), on(&NINE[..5]));
     case.step = Some(on(&NINE));

@@ -3,11 +3,12 @@
 //! approvals that are right, wrong and late, files that are broken or there twice.
 //!
 //! Each history is made from its number alone. `BERTH_HISTORIES=200000 BERTH_HISTORY=1 cargo test --release
-//! -p berth-engine histories` runs so many from that number on. [`fleet`]: what people want. [`pass`]: the hub. [`promises`]: what
-//! must hold.
+//! -p berth-engine histories` runs so many from that number on. [`fleet`]: what people want. [`pass`]: the hub.
+//! [`promises`]: what must hold in each pass. [`plans`]: what a plan shows comes true.
 
 mod fleet;
 mod pass;
+mod plans;
 mod promises;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -251,6 +252,12 @@ impl History {
         self.statuses.insert(name, status.into());
     }
 
+    /// All members report that what they have is well.
+    fn all_is_well(&mut self) {
+        let clusters: Vec<usize> = self.fleet.clusters.iter().copied().collect();
+        clusters.into_iter().for_each(|cluster| self.report(cluster, Health::Succeeded));
+    }
+
     /// Something happens.
     fn happen(&mut self, last: &Verdict) {
         let clusters: Vec<usize> = self.fleet.clusters.iter().copied().collect();
@@ -312,6 +319,7 @@ impl History {
             last = self.settle();
         }
         self.come_to_rest();
+        plans::come_true(self);
     }
 
     /// Members are healthy, approvals are given, orders end: all that people want comes about.
@@ -323,8 +331,7 @@ impl History {
         let mut last = None;
         for _ in 0..60 {
             self.now += 40 * 24 * 3_600 / 60;
-            let clusters: Vec<usize> = self.fleet.clusters.iter().copied().collect();
-            clusters.iter().for_each(|cluster| self.report(*cluster, Health::Succeeded));
+            self.all_is_well();
             let before = self.state.clone();
             let verdict = self.settle();
             let all: Vec<Digest> = verdict.held.iter().map(|held| held.all).collect();

@@ -189,7 +189,10 @@ fn limit_holds(pass: &Pass<'_>, verdict: &Verdict, before: &State, path: &str, h
     }
     let stays_somewhere = after.folders.values().any(|folder| folder.contains_key(path));
     let is_move = counting.len() == 1 && stays_somewhere;
-    let is_most = gone.len() > 2 && gone.len() * 2 > counting.len();
+    // Where it came in between, it ran as well.
+    let came = history.state.folders.iter().filter(|(_, folder)| folder.contains_key(path));
+    let came = came.filter(|(cluster, _)| !had.contains(cluster.as_str())).count();
+    let is_most = gone.len() > 2 && gone.len() * 2 > counting.len() + came;
     let is_all = gone.len() == counting.len() && !is_move;
     history.is_true(!is_most && !is_all, || {
         format!("{path} left {gone:?} of {counting:?} within a day: {:?}", after.ledger)
