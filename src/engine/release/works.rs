@@ -26,9 +26,10 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// The copies as a strategy sees them.
+    /// The copies as a strategy sees them: those that are being removed are not the wanted ones, whatever they hold.
     pub fn turn<'a>(&self, cluster: &'a str) -> Turn<'a> {
         let Copies { has, health, since, measured, removing } = *self;
+        let has = if removing { Has::Old } else { has };
         Turn { cluster, has, health, since, measured, removing, ..Turn::default() }
     }
 }
