@@ -13,6 +13,7 @@ use crate::state::State;
 use berth_base::codec::coded::Coded;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::diag::Diagnostics;
+use berth_base::model::map::Change;
 use berth_base::model::release::RecordFormat;
 use berth_base::model::{
     ClusterStatus, ContentError, Contents, Decision, DecisionFormat, Fleet, Folders, Key, Map, Shared,
@@ -52,6 +53,8 @@ pub struct Built {
     pub diagnostics: Diagnostics,
     /// The next moment at which the state changes by itself and must be built again.
     pub next_change: Option<Timestamp>,
+    /// Another moment might have given another state: a freeze, a wait, a deadline, or a record with its date.
+    pub reads_moment: bool,
     /// The reasons of rollouts, by workload.
     pub rollouts: BTreeMap<Key, release::Trace>,
 }
@@ -216,8 +219,23 @@ pub fn build_loaded(
     diagnostics.extend(released.diagnostics);
     diagnostics.sort();
     let next_change = decided.next_change.into_iter().chain(released.next_change).min();
+    let reads_moment = next_change.is_some() || has_freezes(&loaded.fleet) || keeps_moments(current, &state);
     let effort = Effort { placements: decided.looked_at, paths: render_cache.made };
     let cache = PipelineCache { decided: decision_cache, rendered: render_cache, effort };
     let rollouts = released.traces;
-    Ok((Built { fleet: loaded.fleet, desired, state, diagnostics, next_change, rollouts }, cache))
+    let fleet = loaded.fleet;
+    Ok((Built { fleet, desired, state, diagnostics, next_change, reads_moment, rollouts }, cache))
+}
+
+fn has_freezes(fleet: &Fleet) -> bool {
+    fleet.rollout_policies.values().any(|policy| !policy.freezes.is_empty())
+}
+
+/// Reports whether a step to the state `next` writes down when something began.
+fn keeps_moments(current: &State, next: &State) -> bool {
+    let dates_taint = |change: Change<'_, String, Shared<ClusterStatus>>| {
+        let before = change.before.map(|fact| &fact.taints);
+        change.after.is_some_and(|fact| !fact.taints.is_empty() && before != Some(&fact.taints))
+    };
+    current.releases != next.releases || current.facts.changes(&next.facts).any(dates_taint)
 }

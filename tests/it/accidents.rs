@@ -392,7 +392,7 @@ fn a_workload_that_is_made_again_goes_on_counting_its_releases() {
 
     rollouts.repo.git(&["rm", "-q", "shop/web.yaml"]);
     rollouts.repo.commit("retire web");
-    let line = rollouts.repo.publish().expect(5).approval();
+    let line = rollouts.repo.publish_at(rollouts.now()).expect(5).approval();
     rollouts.repo.commit(&format!("web may go\n\n{line}"));
     rollouts.publish();
     assert_eq!(shown(), "c0=- c1=-");

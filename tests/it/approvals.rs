@@ -1,7 +1,7 @@
 //! Approvals: one for one change, where trailers count, and who may give them.
 
 use crate::support::removals::feed;
-use crate::support::{RENDERED, Ran, Repo, cluster, config_map, namespace, run, small_fleet};
+use crate::support::{RENDERED, Ran, Repo, cluster, config_map, namespace, run, run_at, small_fleet};
 
 const EVERYWHERE: &str = "{clusterSelector: {}}";
 
@@ -147,7 +147,7 @@ fn approval(line: &str) -> String {
     let digest = line.split_once(": ").expect("a trailer").1;
     format!(
         "apiVersion: berth.dev/v1alpha1\nkind: Approval\nmetadata: {{name: web-goes}}\n\
-         spec: {{digest: \"{digest}\", expires: \"2026-12-31T00:00:00Z\", reason: web is retired}}\n"
+         spec: {{digest: \"{digest}\", expires: \"2126-12-31T00:00:00Z\", reason: web is retired}}\n"
     )
 }
 
@@ -189,20 +189,20 @@ fn approval_files_need_the_right_that_access_rules_grant_their_folder() {
 #[test]
 fn a_rollback_goes_back_by_time_as_well_as_by_count() {
     let repo = small_fleet();
-    repo.publish().expect(0);
+    repo.publish_at(repo.dated()).expect(0);
     let good = repo.id("HEAD");
     repo.write("apps/new.yaml", config_map("new", "one", EVERYWHERE));
     for value in 0..13 {
         repo.write("apps/web.yaml", config_map("web", &format!("v{value}"), EVERYWHERE));
         repo.commit("edit");
-        repo.publish().expect(0);
+        repo.publish_at(repo.dated()).expect(0);
     }
     repo.git(&["rm", "-q", "apps/new.yaml"]);
     repo.git(&["checkout", "-q", &good, "--", "apps"]);
     repo.commit("back to the morning");
     let short = ["run", "--once", "--repo", repo.arg(), "--rollback-window", "5m"];
-    run(&short).expect(5);
-    repo.publish().expect(0);
+    run_at(repo.dated(), &short).expect(5);
+    repo.publish_at(repo.dated()).expect(0);
     assert!(!repo.files(RENDERED).contains_key("clusters/c/shop/ConfigMap_new.yaml"));
     run(&["verify", "--repo", repo.arg(), "--expect-gate", "any"]).expect(0);
 }

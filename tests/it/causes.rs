@@ -319,7 +319,7 @@ fn time_and_reports_are_causes_as_edits_are() {
          kind: ConfigMap, metadata: {name: web, namespace: shop}}\n",
     );
     repo.commit("start");
-    repo.publish().expect(0);
+    repo.publish_at(repo.dated()).expect(0);
     let plan = |more: &[&str]| run(&[&["plan", "--repo", repo.arg()], more].concat()).expect(0).out;
     let later = plan(&["--now", "2100-01-01T00:30:00Z"]);
     assert!(later.contains("\ntime: 2026-01-01T00:01:00Z → 2100-01-01T00:30:00Z\n"), "{later}");

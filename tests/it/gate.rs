@@ -202,12 +202,12 @@ fn an_approval_file_counts_until_it_expires() {
         assert!(text.contains("its approval expired at 2025-12-31T00:00:00Z"), "{text}");
     }
     assert!(has(&repo, WEB_IN_A));
-    repo.write("approvals/web.yaml", approval("00112233445566778899aabbccddeeff", "2026-12-31T00:00:00Z"));
+    repo.write("approvals/web.yaml", approval("00112233445566778899aabbccddeeff", "2126-12-31T00:00:00Z"));
     repo.commit("approve something else");
     let ran = repo.publish().expect(5);
     let nothing = "approvals/web.yaml:1:1: warning: the approval `00112233445566778899aabbccddeeff` matches no removal now";
     assert!(ran.err.contains(nothing), "{}", ran.err);
-    repo.write("approvals/web.yaml", approval(digest(&line), "2026-12-31T00:00:00Z"));
+    repo.write("approvals/web.yaml", approval(digest(&line), "2126-12-31T00:00:00Z"));
     repo.commit("approve in time");
     let ran = repo.publish().expect(0);
     assert!(ran.err.contains("its removals are approved by approvals/web.yaml"), "{}", ran.err);
@@ -220,7 +220,7 @@ fn an_approval_file_counts_nowhere_else_and_its_faults_are_reported() {
     label(&repo, "none");
     repo.commit("retire web");
     let line = printed(&repo.publish().expect(5));
-    repo.write("apps/approval.yaml", approval(digest(&line), "2026-12-31T00:00:00Z"));
+    repo.write("apps/approval.yaml", approval(digest(&line), "2126-12-31T00:00:00Z"));
     repo.commit("approve in the wrong place");
     let ran = repo.publish().expect(1);
     assert!(
@@ -412,7 +412,7 @@ fn a_rendered_commit_says_all_that_its_verdict_depends_on() {
             first: &built.state,
             failing: &std::collections::BTreeMap::new(),
             files: &built.fleet.approvals,
-            now: inputs.now,
+            now,
             rendered: &current,
             edit_alone: &Vec::new,
             outlook: None,
@@ -515,9 +515,9 @@ fn the_same_held_and_approved_history_gives_the_same_commits() {
             label(&repo, "none");
             repo.write("apps/api.yaml", config_map("api", "two", EVERYWHERE));
             repo.commit("retire web");
-            let line = printed(&repo.publish().expect(5));
+            let line = printed(&repo.publish_at(repo.dated()).expect(5));
             repo.commit(&format!("web may go\n\n{line}"));
-            repo.publish().expect(0);
+            repo.publish_at(repo.dated()).expect(0);
             repo.id(RENDERED)
         })
         .collect();

@@ -40,10 +40,10 @@ fn the_same_inputs_in_two_clones_give_the_same_commit() {
     let ids: Vec<_> = (0..2)
         .map(|_| {
             let repo = small_fleet();
-            repo.publish().expect(0);
+            repo.publish_at(repo.dated()).expect(0);
             repo.write("apps/web.yaml", config_map("web", "two", "{clusters: [{name: b}]}"));
             repo.commit("narrow");
-            repo.publish().expect(0);
+            repo.publish_at(repo.dated()).expect(0);
             repo.id(RENDERED)
         })
         .collect();

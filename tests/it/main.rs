@@ -94,6 +94,7 @@ mod marking;
 mod member;
 mod member_counts;
 mod migration;
+mod moments;
 mod new_dialect;
 mod newcomers;
 mod notices;

@@ -134,7 +134,9 @@ fn a_taint_without_a_date_counts_from_when_it_was_first_seen() {
     repo.publish().expect(0);
     repo.write("b.yaml", &tainted);
     repo.commit("b is slow");
-    // The commit's own date is the moment, and the deadline after it an event of its own, long passed by now.
+    repo.publish_at(repo.dated()).expect(0);
+    assert_eq!(served(&repo), "abc");
+    // The deadline is an event of its own, long passed by now.
     repo.publish_ungated().expect(0);
     let facts = repo.files(RENDERED)["facts/b.yaml"].clone();
     assert!(facts.contains("key: slow") && facts.contains("since: \"2026-01-01T00:02:00Z\""), "{facts}");

@@ -194,7 +194,7 @@ fn stages_and_pins_see_the_labels_that_members_may_report() {
     rollouts.succeed_with_label("c", "hold", "on");
     rollouts.repo.write("apps/web.yaml", map("two"));
     rollouts.repo.commit("two");
-    let unlabelled = rollouts.repo.publish().expect(1).err;
+    let unlabelled = rollouts.repo.publish_at(rollouts.now()).expect(1).err;
     assert!(unlabelled.contains("no stage takes `a`, `b`, `c`"), "nobody allowed these labels: {unlabelled}");
     assert!(!unlabelled.contains("StagedUpdateRun"), "{unlabelled}");
     rollouts.publish_with_labels("ring,hold", 1);

@@ -1,7 +1,7 @@
 //! The gate has a memory and knows causes: removals in many steps, by members' reports, beside edits.
 
 use crate::support::removals::{WEB, copies, fleet_of, label, placement, report, work};
-use crate::support::{RENDERED, Repo, cluster, config_map, namespace, run};
+use crate::support::{RENDERED, Repo, cluster, config_map, namespace, run, run_at};
 
 /// A config map on these clusters by name.
 fn on(clusters: &[String]) -> String {
@@ -76,17 +76,17 @@ fn the_window_is_a_flag_and_part_of_the_commit() {
     for count in [5, 3] {
         repo.write("apps/web.yaml", on(&names[..count]));
         repo.commit("fewer");
-        run(&["run", "--once", "--repo", repo.arg(), "--removal-window", "30s"]).expect(0);
+        run_at(repo.dated(), &["run", "--once", "--repo", repo.arg(), "--removal-window", "30s"]).expect(0);
     }
     let message = repo.git(&["log", "-1", "--format=%B", RENDERED]);
     assert!(message.contains(" window=30s "), "{message}");
     run(&["verify", "--repo", repo.arg()]).expect(0);
     repo.write("apps/web.yaml", on(&names));
     repo.commit("all again, with the usual window");
-    repo.publish().expect(0);
+    repo.publish_at(repo.dated()).expect(0);
     repo.write("apps/web.yaml", on(&names[..9]));
     repo.commit("and a shorter one");
-    run(&["run", "--once", "--repo", repo.arg(), "--removal-window", "30s"]).expect(0);
+    run_at(repo.dated(), &["run", "--once", "--repo", repo.arg(), "--removal-window", "30s"]).expect(0);
     let ran = run(&["verify", "--repo", repo.arg()]).expect(3);
     assert!(ran.out.contains("window=30s"), "a shorter window is a looser gate: {}", ran.out);
     run(&["verify", "--repo", repo.arg(), "--expect-gate", "any"]).expect(0);

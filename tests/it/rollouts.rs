@@ -106,11 +106,11 @@ fn a_cluster_that_a_release_leaves_as_it_is_has_it_and_a_pinned_one_has_its_pin(
     let repo = fleet();
     repo.write("waves.yaml", "");
     repo.commit("no waves yet");
-    repo.publish().expect(0);
+    repo.publish_at(repo.dated()).expect(0);
     // What all clusters have when a strategy comes is proven.
     repo.write("waves.yaml", WAVES);
     repo.commit("waves");
-    repo.publish().expect(0);
+    repo.publish_at(repo.dated()).expect(0);
     assert_eq!(told(&repo), (["a=1", "b=1", "c=1"].map(str::to_owned).to_vec(), 3));
     let overrides =
         "  overrides:\n  - {clusterName: b, clusterOverrides: [{path: /data/text, value: two}]}\n";

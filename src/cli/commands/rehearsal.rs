@@ -265,7 +265,7 @@ fn follow(
     step: NextCommit,
     before: Option<CurrentState>,
 ) -> (Option<CurrentState>, Processed) {
-    let NextCommit { drafted, state, rules, .. } = step;
+    let NextCommit { drafted, inputs, state, rules, .. } = step;
     let current = match drafted {
         Published::Committed(committed) => Some(committed.into_current(state)),
         Published::Unchanged => before,
@@ -279,6 +279,7 @@ fn follow(
         result: String::new(),
         held: Vec::new(),
         rules,
+        moment: inputs.now,
     };
     (current, processed)
 }

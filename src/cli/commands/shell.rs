@@ -20,7 +20,24 @@ pub struct Shell {
     pub arguments: Vec<OsString>,
     pub environment: Environment,
     pub streams: Streams,
-    pub clock: fn() -> Timestamp,
+    pub clock: Clock,
+}
+
+/// The clock that a command goes by.
+#[derive(Clone, Copy, Debug)]
+pub enum Clock {
+    OfMachine,
+    /// It stands still.
+    At(Timestamp),
+}
+
+impl Clock {
+    pub fn now(self) -> Timestamp {
+        match self {
+            Clock::OfMachine => Timestamp::now(),
+            Clock::At(moment) => moment,
+        }
+    }
 }
 
 /// The variables that a command sees.
@@ -54,7 +71,7 @@ impl Shell {
             err_is_terminal: std::io::stderr().is_terminal(),
         };
         let arguments = std::env::args_os().skip(1).collect();
-        Shell { arguments, environment: Environment::Process, streams, clock: Timestamp::now }
+        Shell { arguments, environment: Environment::Process, streams, clock: Clock::OfMachine }
     }
 }
 

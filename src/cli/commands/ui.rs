@@ -9,7 +9,7 @@ use super::bar::Bar;
 use super::exit::CommandError;
 use super::pager;
 use super::prose;
-use super::shell::{Environment, Shell, Streams};
+use super::shell::{Clock, Environment, Shell, Streams};
 use berth_base::diag::is_harmless;
 use berth_base::diag::{Diagnostic, Diagnostics, Severity};
 use berth_base::model::Timestamp;
@@ -21,7 +21,7 @@ use berth_base::text::counted;
 pub(crate) struct Ui {
     streams: Streams,
     environment: Environment,
-    clock: fn() -> Timestamp,
+    clock: Clock,
     quiet: bool,
     colour_out: bool,
     colour_err: bool,
@@ -95,7 +95,7 @@ impl Ui {
 
     /// Returns this moment by the command's clock.
     pub fn now(&self) -> Timestamp {
-        (self.clock)()
+        self.clock.now()
     }
 
     /// Returns the variables that the command sees.

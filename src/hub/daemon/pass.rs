@@ -268,9 +268,9 @@ fn attempt_pass(
         result: if held.is_empty() { outcome.word() } else { "held" }.to_owned(),
         held: held.iter().map(|held| HeldRecord::of(held).to_string()).collect(),
         rules,
+        moment: inputs.now,
     };
-    let seconds = inputs.now.as_second();
-    let written = publish::write_processed(&repo, refs, &processed, &settings.identity, seconds)?;
+    let written = publish::write_processed(&repo, refs, &processed, &settings.identity)?;
     remember(&repo, &refs.processed, written);
     if let Some(rendered) = &rendered {
         let folders = cache.cluster_refs.folders(&repo, &own.clusters)?;
@@ -285,6 +285,7 @@ fn attempt_pass(
             now: inputs.now,
         });
         let earlier = cache.report.take();
+        let seconds = inputs.now.as_second();
         let written =
             publish::write_report(&repo, refs, &cache.summary, earlier, &settings.identity, seconds)?;
         cache.report = Some(written);

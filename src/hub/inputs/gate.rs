@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use super::PassInputs;
 use super::approvals::Approvals;
 use super::error::InputError;
 use super::gate_inputs::{Basis, Step};
@@ -27,6 +28,13 @@ pub struct Gated {
     pub rollback: Option<CommitId>,
     pub trailers: Vec<(String, String)>,
     pub diagnostics: Diagnostics,
+}
+
+impl Gated {
+    /// Reports whether another moment might have given another verdict: losses and approvals count for a time.
+    pub fn reads_moment(&self, inputs: &PassInputs) -> bool {
+        !self.verdict.held.is_empty() || self.verdict.state.ledger != inputs.current.ledger
+    }
 }
 
 /// Asks the gate.

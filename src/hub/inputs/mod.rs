@@ -16,6 +16,7 @@ pub mod gate_inputs;
 pub(crate) mod hearing;
 mod hypothetical;
 mod last_good;
+mod moment;
 mod past_states;
 mod policy_tests;
 mod silence;
@@ -88,23 +89,6 @@ pub struct PassInputs {
     loaded: Loaded,
 }
 
-/// Seconds that a commit's date may be ahead of this machine's clock.
-const MOST_AHEAD_SECONDS: i64 = 600;
-
-/// Moments a single step catches up with, where several passed since the last one.
-const MOST_DEADLINES: usize = 64;
-
-/// Refuses a commit from the future, which would let deadlines pass for good.
-fn check_date(repo: &Repo, commit: CommitId, clock: Timestamp) -> Result<(), InputError> {
-    let seconds = repo.commit(commit)?.seconds;
-    if seconds <= clock.as_second().saturating_add(MOST_AHEAD_SECONDS) {
-        return Ok(());
-    }
-    let date =
-        Timestamp::from_second(seconds).map_or_else(|_| format!("{seconds} s"), |date| date.to_string());
-    Err(InputError::FutureCommit { commit, date })
-}
-
 fn labels_of(rendered: Option<&CurrentState>) -> LabelKeys {
     rendered.map(|rendered| gate_inputs::labels_of(&rendered.trailers)).unwrap_or_default()
 }
@@ -165,25 +149,28 @@ impl PassInputs {
         Ok(inputs)
     }
 
-    /// A commit with what earlier readings found, for the moment a daemon would decide it for: the latest of the
-    /// commit's date, the members' reports, and the moment of the current state. A report from after `clock` is a
-    /// member's clock gone wrong, and moves nothing.
+    /// A commit with what earlier readings found, for the earliest moment that a daemon would decide it for: the latest
+    /// of the commit's date, the members' reports, and the moment of the current state. No date from after `clock`
+    /// counts, whether of a commit or of a report.
     pub fn commit(
         source: SourceCommit<'_>,
         reports: Reports,
         clock: Timestamp,
         cache: BuildCache,
     ) -> Result<PassInputs, InputError> {
-        check_date(source.repo, source.commit, clock)?;
+        moment::check_date(source.repo, source.commit, clock)?;
         let mut inputs = PassInputs::source(source, cache)?;
+        inputs.odd_reports.extend(moment::ahead_of(clock, inputs.now));
+        let dated = Timestamp::from_second(source.repo.commit(source.commit)?.seconds).ok();
         let reported = reports.statuses.values().filter_map(|status| status.reported);
-        inputs.now = reported.filter(|reported| *reported <= clock).fold(inputs.now, Timestamp::max);
+        let dates = reported.filter(|date| *date <= clock).chain(dated.map(|date| date.min(clock)));
+        inputs.now = dates.fold(inputs.now, Timestamp::max);
         inputs.take_reports(source.repo, source.current, reports, clock);
         Ok(inputs)
     }
 
     /// A commit with what was read of the reports back then: `facts` stand for the statuses, and `now` for the
-    /// moment, unless the inputs themselves are later.
+    /// moment, unless the current state was made for a later one.
     pub fn recorded(
         source: SourceCommit<'_>,
         facts: Map<String, Shared<ClusterStatus>>,
@@ -208,9 +195,7 @@ impl PassInputs {
         let line = (Some(commit), info.parents.first().copied());
         let mut inputs = PassInputs::with(repo, current, tree, line, cache)?;
         inputs.label = format!("commit {commit} ({})", info.subject());
-        let dated = Timestamp::from_second(info.seconds).unwrap_or(Timestamp::UNIX_EPOCH);
-        let before = current.and_then(|current| current.trailers.now);
-        inputs.now = before.into_iter().fold(dated, Timestamp::max);
+        inputs.now = inputs.then.unwrap_or(Timestamp::UNIX_EPOCH);
         Ok(inputs)
     }
 
@@ -222,7 +207,8 @@ impl PassInputs {
         reports: Reports,
         clock: Timestamp,
     ) {
-        (self.statuses, self.odd_reports) = (reports.statuses, reports.odd);
+        self.statuses = reports.statuses;
+        self.odd_reports.extend(reports.odd);
         if let Some(hearing) = &reports.hearing {
             let (fleet, statuses) = (&self.loaded.fleet, &mut self.statuses);
             self.silences = Silences::judge(hearing, fleet, statuses, self.then, clock);
@@ -326,35 +312,11 @@ impl PassInputs {
         self.inputs(|inputs| pipeline::decide_loaded(self.loaded.clone(), inputs))
     }
 
-    /// Builds for the reading's moment, then for each moment since at which something changed by itself.
-    pub(crate) fn build_until(
-        &mut self,
-        clock: Timestamp,
-        contents: &mut dyn Contents,
-    ) -> Result<Built, ContentError> {
-        let mut built = self.build_with_cache(contents)?;
-        for _ in 0..MOST_DEADLINES {
-            match built.next_change.filter(|at| *at <= clock && *at > self.now) {
-                Some(at) => self.now = at,
-                None => break,
-            }
-            self.remember_first_seen(&built);
-            built = self.build_with_cache(contents)?;
-        }
-        Ok(built)
-    }
-
     /// Builds for the moment that is set.
     pub(crate) fn build_with_cache(&mut self, contents: &mut dyn Contents) -> Result<Built, ContentError> {
         let (built, cache) = self.build_after(contents)?;
         self.cache.built = Some(cache);
         Ok(built)
-    }
-
-    /// Records the clusters and taints first seen at an earlier moment of this pass, so that a later moment does not
-    /// see them first again.
-    fn remember_first_seen(&mut self, built: &Built) {
-        self.statuses = pipeline::with_first_seen(&built.state, &self.statuses).into_owned();
     }
 
     /// Decides and renders.

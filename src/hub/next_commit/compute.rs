@@ -26,14 +26,28 @@ pub struct CommitInputs<'a> {
     pub outside: Outside,
 }
 
+impl CommitInputs<'_> {
+    /// The moment, to the second, at which a source commit is seen that nobody has processed.
+    fn first_seen(&self) -> Option<Timestamp> {
+        match &self.outside {
+            Outside::Now { clock, at: None, basis, .. } if basis.since != Some(self.source) => {
+                Timestamp::from_second(clock.as_second()).ok()
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The inputs that come from neither the source nor the current state.
 #[derive(Debug)]
 pub enum Outside {
-    /// As it is now. The clock decides only which reports and deadlines count, and shows in no output by itself.
+    /// As it is now. The clock decides which reports and deadlines count. It is the moment of a source commit that
+    /// nobody has processed, where that matters. `seen` is the moment of the last pass over this source commit.
     /// `at` replaces the moment that all of this gives. Without `gated`, removals need no approval.
     /// The cache only saves time.
     Now {
         clock: Timestamp,
+        seen: Option<Timestamp>,
         at: Option<Timestamp>,
         basis: Basis,
         gated: bool,
@@ -141,8 +155,15 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
     let mut objects = inputs.take_object_index();
     repo.progress().begin("comparing with the current state");
     let states = Comparison::of(&inputs.current, &built.desired);
-    let step = Unjudged { repo, given: &given, inputs: &inputs, built: &built, states: &states };
-    let gated = step.ask_gate()?;
+    let mut step =
+        Unjudged { repo, given: &given, inputs: &inputs, now: inputs.now, built: &built, states: &states };
+    let mut gated = step.ask_gate()?;
+    if let Some(seen) = given.first_seen().filter(|seen| *seen > step.now && gated.reads_moment(step.inputs))
+    {
+        step.now = seen;
+        gated = step.ask_gate()?;
+    }
+    inputs.now = step.now;
     let Verdict { held, deadlines, mut state, mut end, .. } = gated.verdict;
     state.take_format(&inputs.current, inputs.decision_format);
     built.keep_pins(&mut end);
@@ -190,6 +211,7 @@ struct Unjudged<'a> {
     repo: &'a Repo,
     given: &'a CommitInputs<'a>,
     inputs: &'a PassInputs,
+    now: Timestamp,
     built: &'a Built,
     states: &'a Comparison<'a>,
 }
@@ -197,7 +219,7 @@ struct Unjudged<'a> {
 impl Unjudged<'_> {
     /// Asks the gate about the change. The first commit removes nothing, so the gate is not asked.
     fn ask_gate(&self) -> Result<Gated, NextCommitError> {
-        let Unjudged { repo, given, inputs, built, states } = *self;
+        let Unjudged { repo, given, inputs, now, built, states } = *self;
         let basis = match &given.outside {
             Outside::Now { basis, gated, .. } => gated.then(|| basis.clone()),
             Outside::Recorded { trailers, .. } => Basis::of_trailers(trailers),
@@ -218,7 +240,7 @@ impl Unjudged<'_> {
             first: &built.state,
             failing: &failing,
             files: &built.fleet.approvals,
-            now: inputs.now,
+            now,
             rendered,
             edit_alone: &edit_alone,
             outlook: built.next_change.map(|_| &outlook as &dyn Fn(Timestamp) -> _),
@@ -229,8 +251,8 @@ impl Unjudged<'_> {
 
     /// Returns the deadlines to come, and for a new source also those of the source before it.
     fn outlook(&self, basis: &Basis, until: Timestamp) -> Result<Outlook, InputError> {
-        let Unjudged { repo, given, inputs, built, .. } = *self;
-        let (facts, now) = (&built.desired.facts, inputs.now);
+        let Unjudged { repo, given, inputs, now, built, .. } = *self;
+        let facts = &built.desired.facts;
         let with_change = inputs.ahead(facts, facts, now, until);
         let before = basis.since.filter(|since| *since != given.source && repo.has_commit(*since));
         let without_change = match before.filter(|_| !with_change.is_empty()) {
@@ -257,21 +279,23 @@ fn read_and_build(
 ) -> Result<(PassInputs, Built, Option<CommitId>), NextCommitError> {
     let progress = repo.progress();
     progress.begin("reading the fleet");
+    let first_seen = given.first_seen();
     let source = |rules| SourceCommit { repo, commit: given.source, rules, current: given.current };
     match &mut given.outside {
-        Outside::Now { clock, at, basis, reports, cache, .. } => {
+        Outside::Now { clock, seen, at, basis, reports, cache, .. } => {
             let (reports, cache) = (mem::take(reports), *mem::take(cache));
             let rules = given.current.and_then(|_| basis.rules_for(given.source));
             let mut inputs = PassInputs::commit(source(rules), reports, *clock, cache)?;
             // An imported state names no source. The commit processed last gave the same.
             inputs.published = inputs.published.or(given.current.and(basis.since));
             progress.begin("rendering objects");
-            let built = match at {
-                Some(at) => {
+            let built = match (at, first_seen) {
+                (Some(at), _) => {
                     inputs.now = *at;
                     inputs.build_with_cache(contents)?
                 }
-                None => inputs.build_until(*clock, contents)?,
+                (None, Some(first_seen)) => inputs.build_first(first_seen, contents)?,
+                (None, None) => inputs.build_again(*seen, *clock, contents)?,
             };
             Ok((inputs, built, rules))
         }

@@ -88,6 +88,7 @@ fn run(repo: &Repo, start: StepInputs<'_>, refuse: &mut Refuse<'_>) -> Result<Ne
         cache,
     } = start;
     let basis = Basis::in_force(limits, current, processed);
+    let seen = processed.map(|processed| processed.moment);
     match current {
         None => {
             current_state::refuse_second(repo, refs).map_err(NextCommitError::from).or_else(&mut *refuse)?;
@@ -107,7 +108,7 @@ fn run(repo: &Repo, start: StepInputs<'_>, refuse: &mut Refuse<'_>) -> Result<Ne
         refuse_rewind(repo, name, source, basis.since).or_else(&mut *refuse)?;
     }
     let outside =
-        Outside::Now { clock, at, basis, gated: !exemptions.removals, reports, cache: cache.into() };
+        Outside::Now { clock, seen, at, basis, gated: !exemptions.removals, reports, cache: cache.into() };
     let next = compute(repo, CommitInputs { source, current, identity, outside })?;
     if !exemptions.empty {
         let emptied = publish::refuse_empty(&next.inputs.current, &next.built.state);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::error::PublishError;
+use berth_base::model::Timestamp;
 use berth_git::protocol::Refs;
 use berth_git::protocol::file_ref::{self, RefContent};
 use berth_git::{CommitId, Identity, Repo};
@@ -25,6 +26,8 @@ pub struct Processed {
     pub held: Vec<String>,
     /// The commit whose access rules held.
     pub rules: Option<CommitId>,
+    /// The moment of the pass, which the ref's commit has for its date.
+    pub moment: Timestamp,
 }
 
 const FILE: &str = "processed.json";
@@ -44,13 +47,12 @@ struct Form {
     rules: Option<String>,
 }
 
-/// Replaces the ref's commit. Its date is an argument, so that nothing depends on a clock.
+/// Replaces the ref's commit.
 pub fn write_processed(
     repo: &Repo,
     refs: &Refs,
     processed: &Processed,
     identity: &Identity,
-    seconds: i64,
 ) -> Result<CommitId, PublishError> {
     let form = Form {
         source: processed.source.to_string(),
@@ -67,6 +69,7 @@ pub fn write_processed(
     let files = BTreeMap::from([(FILE, text.into_bytes())]);
     let message = format!("berth: processed {}\n", processed.source.short());
     let content = RefContent { files, message: &message };
+    let seconds = processed.moment.as_second();
     Ok(file_ref::replace(repo, &refs.processed, &content, identity, seconds)?)
 }
 
@@ -76,10 +79,10 @@ pub fn read_processed(repo: &Repo, refs: &Refs) -> Result<Option<Processed>, Pub
         return Ok(None);
     };
     let Some(bytes) = file_ref::file(repo, commit, FILE)? else { return Ok(None) };
-    Ok(parse(&bytes))
+    Ok(parse(&bytes, repo.commit(commit)?.seconds))
 }
 
-fn parse(bytes: &[u8]) -> Option<Processed> {
+fn parse(bytes: &[u8], seconds: i64) -> Option<Processed> {
     let form: Form = serde_json::from_slice(bytes).ok()?;
     Some(Processed {
         source: form.source.parse().ok()?,
@@ -90,5 +93,6 @@ fn parse(bytes: &[u8]) -> Option<Processed> {
         result: form.result,
         held: form.held,
         rules: form.rules.map(|commit| commit.parse()).transpose().ok()?,
+        moment: Timestamp::from_second(seconds).ok()?,
     })
 }

@@ -93,6 +93,7 @@ impl Check<'_> {
         }
         let Some(source) = trailers.source else { return Ok(()) };
         self.source(source)?;
+        self.source_date(source)?;
         let Some(current) = current.filter(|current| current.trailers.digest.is_some()) else {
             return Ok(());
         };
@@ -129,6 +130,21 @@ impl Check<'_> {
         }
         let short = source.short();
         self.find(format!("its source commit {short} is not part of the source branch"));
+        Ok(())
+    }
+
+    /// No daemon takes a source commit from further ahead of its clock, so none decides for a moment long before it.
+    fn source_date(&mut self, source: CommitId) -> Result<(), GitError> {
+        let Some(now) = self.claims.trailers.now.filter(|_| self.repo.has_commit(source)) else {
+            return Ok(());
+        };
+        let seconds = self.repo.commit(source)?.seconds;
+        if now.as_second().saturating_add(MOST_AHEAD_SECONDS) < seconds {
+            let source = source.short();
+            self.find(format!(
+                "it was decided for {now}, long before the date of its source commit {source}"
+            ));
+        }
         Ok(())
     }
 

@@ -8,8 +8,7 @@ use std::ffi::OsString;
 use std::io::{Cursor, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use berth_base::model::Timestamp;
-use berth_cli::commands::shell::{Environment, Shell, Streams};
+use berth_cli::commands::shell::{Clock, Environment, Shell, Streams};
 
 use super::{Ran, berth, results};
 
@@ -58,6 +57,15 @@ pub fn run_with(arguments: &[&str], variables: &[(&str, &str)]) -> Ran {
     if !is_for_this_process(arguments) {
         return Ran::of(berth().args(arguments).envs(variables.iter().copied()));
     }
+    run_here(arguments, variables, Clock::OfMachine)
+}
+
+/// Runs berth by another clock.
+pub fn run_by(clock: Clock, arguments: &[&str]) -> Ran {
+    run_here(arguments, &[], clock)
+}
+
+fn run_here(arguments: &[&str], variables: &[(&str, &str)], clock: Clock) -> Ran {
     let (out, err) = (Kept::default(), Kept::default());
     let streams = Streams {
         input: Arc::new(Mutex::new(Cursor::new(Vec::new()))),
@@ -71,7 +79,7 @@ pub fn run_with(arguments: &[&str], variables: &[(&str, &str)]) -> Ran {
         arguments: arguments.iter().map(OsString::from).collect(),
         environment: Environment::Given(given.collect()),
         streams,
-        clock: Timestamp::now,
+        clock,
     };
     let thread = std::thread::Builder::new().stack_size(STACK);
     let running = thread.spawn(move || berth_cli::commands::run(&shell)).expect("a thread");

@@ -58,6 +58,8 @@ pub mod wait;
 pub mod workflow;
 
 use crate::archive::Archive;
+use berth_base::model::Timestamp;
+use berth_cli::commands::shell::Clock;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -150,6 +152,11 @@ pub fn run(args: &[&str]) -> Ran {
     in_process::run_with(args, &[])
 }
 
+/// Runs berth with these arguments at another moment.
+pub fn run_at(moment: Timestamp, args: &[&str]) -> Ran {
+    in_process::run_by(Clock::At(moment), args)
+}
+
 /// Runs berth with these arguments, with no removal held back.
 pub fn run_ungated(args: &[&str]) -> Ran {
     in_process::run_with(args, &UNGATED)
@@ -212,6 +219,16 @@ impl Repo {
     /// `berth run --once` on this repository.
     pub fn publish(&self) -> Ran {
         run(&["run", "--once", "--repo", self.arg()])
+    }
+
+    /// The same at another moment.
+    pub fn publish_at(&self, moment: Timestamp) -> Ran {
+        run_at(moment, &["run", "--once", "--repo", self.arg()])
+    }
+
+    /// The date of the last commit.
+    pub fn dated(&self) -> Timestamp {
+        Timestamp::from_second(self.clock.get()).expect("a moment")
     }
 
     /// The same, with no removal held back.

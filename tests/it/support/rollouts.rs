@@ -9,7 +9,7 @@ use berth_hub::daemon::{Cache, Settings, pass_with_cache};
 
 use super::removals::report;
 use super::silence::START;
-use super::{RENDERED, Ran, Repo, berth, hermetic, run};
+use super::{RENDERED, Ran, Repo, berth, hermetic, run, run_at};
 
 /// A published fleet. Its members say what the test lets them say.
 pub struct Rollouts {
@@ -32,16 +32,20 @@ impl Rollouts {
         self.publish()
     }
 
-    /// One pass of the binary, for which all waits are over.
+    /// What `berth run --once` does at this minute, and then when all waits are over.
     #[track_caller]
     pub fn publish(&self) -> Ran {
-        self.repo.publish().expect(0)
+        let seen = self.repo.publish_at(self.now()).expect(0);
+        let over = self.repo.publish().expect(0);
+        Ran { code: over.code, out: seen.out + &over.out, err: seen.err + &over.err }
     }
 
     /// The same, where members may report labels with these keys.
     #[track_caller]
     pub fn publish_with_labels(&self, keys: &str, code: i32) -> Ran {
-        run(&["run", "--once", "--repo", self.repo.arg(), "--member-labels", keys]).expect(code)
+        let args = ["run", "--once", "--repo", self.repo.arg(), "--member-labels", keys];
+        run_at(self.now(), &args).expect(code);
+        run(&args).expect(code)
     }
 
     /// One pass at this very minute.

@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::commit_files;
+use berth_base::model::Timestamp;
 
 fn refused(branch: &Branch, current: Option<&CurrentState>, next: &State) -> PublishError {
     let before = branch.repo.read_ref(&branch.refs.rendered).unwrap();
@@ -56,9 +57,10 @@ fn a_rendered_branch_that_is_gone_is_not_begun_anew() {
         result: "published".to_owned(),
         held: vec!["one".to_owned()],
         rules: None,
+        moment: Timestamp::from_second(7).unwrap(),
     };
     let identity = stamp(0).identity;
-    write_processed(&branch.repo, &branch.refs, &processed, &identity, 7).unwrap();
+    write_processed(&branch.repo, &branch.refs, &processed, &identity).unwrap();
     assert_eq!(read_processed(&branch.repo, &branch.refs).unwrap(), Some(processed));
     branch.repo.delete_ref(&branch.refs.rendered, commit).unwrap();
     assert!(branch.current().is_none());

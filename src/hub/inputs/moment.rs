@@ -1,0 +1,83 @@
+//! The moment that a pass decides for.
+//!
+//! A commit's date is chosen by whoever commits, so it decides nothing: where the outcome depends on the moment, the
+//! moment is the one at which the daemon saw the commit first. Where it does not, the commit's date stays, so that equal
+//! inputs give equal commits on every machine.
+
+use super::{InputError, PassInputs};
+use berth_base::diag::{Diagnostic, Pos};
+use berth_base::model::{ContentError, Contents, Timestamp};
+use berth_engine::pipeline::{self, Built};
+use berth_git::{CommitId, Repo};
+
+/// Seconds that a commit's date may be ahead of this machine's clock.
+const MOST_AHEAD_SECONDS: i64 = 600;
+
+/// Moments a single step catches up with, where several passed since the last one.
+const MOST_DEADLINES: usize = 64;
+
+/// Refuses a commit from the future.
+pub(super) fn check_date(repo: &Repo, commit: CommitId, clock: Timestamp) -> Result<(), InputError> {
+    let seconds = repo.commit(commit)?.seconds;
+    if seconds <= clock.as_second().saturating_add(MOST_AHEAD_SECONDS) {
+        return Ok(());
+    }
+    let date =
+        Timestamp::from_second(seconds).map_or_else(|_| format!("{seconds} s"), |date| date.to_string());
+    Err(InputError::FutureCommit { commit, date })
+}
+
+/// Warns of a current state from the future: until its moment, waits and freezes stand still.
+pub(super) fn ahead_of(clock: Timestamp, then: Timestamp) -> Option<Diagnostic> {
+    let latest = clock.as_second().saturating_add(MOST_AHEAD_SECONDS);
+    (then.as_second() > latest).then(|| {
+        let message = format!(
+            "the last publication was made for {then}, and this machine's clock says {clock:.0}: until then no wait \
+             and no freeze goes on"
+        );
+        Diagnostic::warning(Pos::file(""), message).hint("set the clock of the machine that is wrong")
+    })
+}
+
+impl PassInputs {
+    /// Builds a commit that was `seen` before, for the latest moment by `clock` at which something changed by itself.
+    pub(crate) fn build_again(
+        &mut self,
+        seen: Option<Timestamp>,
+        clock: Timestamp,
+        contents: &mut dyn Contents,
+    ) -> Result<Built, ContentError> {
+        self.now = seen.map_or(self.now, |seen| seen.min(clock).max(self.now));
+        let mut built = self.build_with_cache(contents)?;
+        for _ in 0..MOST_DEADLINES {
+            match built.next_change.filter(|at| *at <= clock && *at > self.now) {
+                Some(at) => self.now = at,
+                None => break,
+            }
+            self.remember_first_seen(&built);
+            built = self.build_with_cache(contents)?;
+        }
+        Ok(built)
+    }
+
+    /// Builds a commit that nobody has processed before: for its own date, or where another moment might give another
+    /// state, for the moment `seen`.
+    pub(crate) fn build_first(
+        &mut self,
+        seen: Timestamp,
+        contents: &mut dyn Contents,
+    ) -> Result<Built, ContentError> {
+        let built = self.build_with_cache(contents)?;
+        if !built.reads_moment || seen <= self.now {
+            return Ok(built);
+        }
+        self.now = seen;
+        self.build_with_cache(contents)
+    }
+
+    /// Records the clusters and taints first seen at an earlier moment of this pass, so that a later moment does not
+    /// see them first again.
+    fn remember_first_seen(&mut self, built: &Built) {
+        self.statuses = pipeline::with_first_seen(&built.state, &self.statuses).into_owned();
+    }
+}
