@@ -156,6 +156,20 @@ fn the_binary_itself_works_on_a_path() {
     assert!(again.out.contains("nothing to publish"), "{}", again.out);
 }
 
+#[test]
+fn a_daemon_follows_the_default_branch_under_its_new_name() {
+    let fleet = Fleet::new();
+    let daemon = Running::daemon(&fleet, &Folder::of(&fleet), &[]);
+    until("the daemon published", || fleet.has(RENDERED));
+    fleet.bare(&["branch", "-m", "main", "trunk"]);
+    fleet.people.write("apps/web.yaml", config_map("web", "two", "{clusterSelector: {}}"));
+    fleet.people.commit("two");
+    fleet.people.git(&["push", "-q", fleet.bare_path().to_str().unwrap(), "HEAD:refs/heads/trunk"]);
+    let web = format!("{RENDERED}:clusters/a/shop/ConfigMap_web.yaml");
+    until("the daemon follows", || fleet.bare(&["show", &web]).contains("two"));
+    assert_eq!(daemon.stop().0, 0);
+}
+
 /// A daemon and two members, while pushes are refused, connections are cut and the server goes away.
 fn every_fault_is_outlived(fleet: &Fleet, server: &mut dyn Server, port: u16) {
     fleet.run_once(server, &[]).expect(0);

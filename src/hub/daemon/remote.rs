@@ -137,6 +137,8 @@ impl Mirror {
         }
         match self.of_source().fetch(self.copy.path(), &edited, None) {
             Err(TransportError::NoSuchRef { name, .. }) if name == source => {
+                // HEAD may point to another branch by now.
+                self.source = None;
                 return Err(self.no_source(&name));
             }
             done => done?,
