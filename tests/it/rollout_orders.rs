@@ -231,6 +231,33 @@ fn releases_are_aborted_restarted_and_approved_by_number() {
 }
 
 #[test]
+fn a_task_that_is_edited_away_holds_nothing_any_more() {
+    let stages = |tasks: &str| {
+        format!("{WEB}  strategy: {{stages: [{{name: canary, labelSelector: {{}}{tasks}}}]}}\n")
+            .replace("  freeze:\n  - {schedule: 0 14 * * FRI, for: 66h, timeZone: Europe/Berlin}\n", "")
+    };
+    let approval = |side: &str| stages(&format!(", {side}StageTasks: [{{type: Approval}}]"));
+    let rollouts = Rollouts::of(fleet(&[("teams/web.yaml", &approval("before"))]));
+    let state = || rollouts.order(&["list", "-o", "json"]).expect(0).json()["workloads"][0]["state"].clone();
+    assert_eq!((state(), &*rollouts.values(&["a"], "web")), ("waiting".into(), "a=-"));
+    // Another name is no approval, and the stage that waits can be approved all the same.
+    rollouts.edit(&[("teams/web.yaml", &approval("before").replace("canary", "first"))]);
+    assert_eq!((state(), &*rollouts.values(&["a"], "web")), ("waiting".into(), "a=-"));
+    let ran = rollouts.order(&["approve", "web", "--dry-run"]).expect(0);
+    assert!(ran.out.contains("stage: canary") && ran.out.contains("task: before"), "{}", ran.out);
+    rollouts.edit(&[("teams/web.yaml", &approval("after"))]);
+    assert_eq!(rollouts.values(&["a"], "web"), "a=one");
+    rollouts.succeed(&["a"]);
+    rollouts.publish();
+    assert_eq!(state(), "waiting");
+    rollouts.edit(&[("teams/web.yaml", &stages(""))]);
+    assert_eq!(state(), "done");
+    let ran = rollouts.order(&["approve", "web"]).expect(2);
+    assert!(ran.err.contains("no stage needs an approval"), "{}", ran.err);
+    rollouts.verify();
+}
+
+#[test]
 fn the_published_release_is_meant_where_none_is_named() {
     let waves = "  strategy: {rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1}}}\n";
     let repo = fleet(&[("teams/web.yaml", &format!("{WEB}{waves}"))]);

@@ -73,8 +73,8 @@ impl Side {
     }
 }
 
-/// The progress of a staged rollout. Its stages are fixed when it begins: later edits of the strategy and of labels
-/// do not change them.
+/// The progress of a staged rollout. The clusters of its stages are fixed when it begins: later edits of labels do
+/// not change them. The tasks of a run are fixed as well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunProgress {
     /// The run that drives it; `None` for stages that each release goes through by itself.
@@ -115,6 +115,23 @@ pub struct StageCluster {
 }
 
 impl RunProgress {
+    /// Takes the tasks and the pace of the stages that are not finished from these stages. A stage that is not among
+    /// them keeps its own, so that a new name is no approval.
+    pub fn follow(&mut self, stages: &[Stage]) {
+        for progress in self.stages.iter_mut().filter(|stage| stage.finished.is_none()) {
+            if let Some(stage) = stages.iter().find(|stage| stage.name == progress.name) {
+                progress.at_a_time = stage.at_a_time;
+                progress.before.clone_from(&stage.before);
+                progress.after.clone_from(&stage.after);
+            }
+        }
+    }
+
+    /// Returns the gates of its stages at which it needs an approval.
+    pub fn gates(&self) -> Vec<StageGate> {
+        self.stages.iter().flat_map(|stage| approvals(&stage.name, [&stage.before, &stage.after])).collect()
+    }
+
     /// Returns the gate that the rollout waits at, if it waits for an approval.
     pub fn waits_at(&self) -> Option<StageGate> {
         let stage = self.stages.iter().find(|stage| stage.finished.is_none())?;
@@ -125,6 +142,19 @@ impl RunProgress {
         };
         tasks.contains(&StageTask::Approval).then(|| StageGate { stage: stage.name.clone(), side })
     }
+}
+
+impl Stage {
+    /// Returns the gates of the stage at which a rollout needs an approval.
+    pub fn gates(&self) -> impl Iterator<Item = StageGate> {
+        approvals(&self.name, [&self.before, &self.after])
+    }
+}
+
+fn approvals<'s>(stage: &'s str, tasks: [&'s Vec<StageTask>; 2]) -> impl Iterator<Item = StageGate> + 's {
+    let sides = [Side::Before, Side::After].into_iter().zip(tasks);
+    let asked = sides.filter(|(_, tasks)| tasks.contains(&StageTask::Approval));
+    asked.map(|(side, _)| StageGate { stage: stage.to_owned(), side })
 }
 
 impl StageCluster {

@@ -7,7 +7,6 @@ use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::release::{Halt, RecordFormat, Releases};
 use berth_base::model::rollout::{Stage, Strategy};
 use berth_base::model::rollout_policy::OnFailure;
-use berth_base::model::staged::{Side, StageGate};
 use berth_base::model::{ContentId, Decision, ObjectId, Timestamp, Workload};
 
 use super::Given;
@@ -179,10 +178,7 @@ impl<'f> Course<'f> {
         stages: Vec<Stage>,
     ) {
         let number = self.releases.current.number;
-        let gates = stages.iter().flat_map(|stage| {
-            [Side::Before, Side::After].map(|side| StageGate { stage: stage.name.clone(), side })
-        });
-        let approved = gates.filter(|gate| self.orders.is_approved(number, gate)).collect();
+        let approved = self.orders.approved(number);
         let staged = runs::by_stages(given.labels, (stages, approved), decision, &self.releases, given.now);
         match staged {
             Ok(staged) => {

@@ -9,8 +9,8 @@ use super::order::{Order, OrderArgs, Steered};
 use super::records::{append, recorded, released};
 use super::runs::{self, approval, newest_run};
 use berth_base::model::Timestamp;
-use berth_base::model::rollout::{Stage, StageTask, Strategy};
-use berth_base::model::staged::{Run, Side, StageGate};
+use berth_base::model::rollout::{Stage, Strategy};
+use berth_base::model::staged::{Run, RunProgress, Side, StageGate};
 use berth_engine::release::policy::Orders;
 
 /// Approve a stage of a workload's rollout
@@ -64,12 +64,14 @@ pub(crate) fn cmd_approve(args: &ApproveArgs, ui: &Ui) -> Outcome {
             return Err(error.hint("nothing waits for an approval"));
         }
     };
-    let gates = gates(&stages);
+    let progress = progress(&steered, args, &stages, run)?;
+    let gates = match &progress {
+        Some(progress) => progress.gates(),
+        None => stages.iter().flat_map(|stage| stage.gates()).collect(),
+    };
     let gate = match (choose(&gates, args), args.stage.is_none() && args.task.is_none()) {
         // Where several could be meant, the one that the rollout waits at is.
-        (Err(error), true) => {
-            waits_at(&steered, args, run)?.filter(|gate| gates.contains(gate)).ok_or(error)?
-        }
+        (Err(error), true) => progress.and_then(|progress| progress.waits_at()).ok_or(error)?,
         (chosen, _) => chosen?,
     };
     let mut order = Order {
@@ -88,7 +90,7 @@ pub(crate) fn cmd_approve(args: &ApproveArgs, ui: &Ui) -> Outcome {
             let meant = released(&steered, &args.order, args.release)?;
             let release = meant.release;
             order.said = format!("{} for release {release}", order.said);
-            let is_new = !Orders::of(fleet, &steered.key).is_approved(release, &gate);
+            let is_new = !Orders::of(fleet, &steered.key).approved(release).contains(&gate);
             let more = json!({"stage": gate.stage, "task": gate.side.word()});
             is_new.then(|| append(&steered, &args.order, "approved", (&meant, more))).transpose()?
         }
@@ -97,24 +99,27 @@ pub(crate) fn cmd_approve(args: &ApproveArgs, ui: &Ui) -> Outcome {
     order.carry_out(&steered, &args.order, ui)
 }
 
-/// Returns the gate that the published rollout waits at.
-fn waits_at(
+/// Returns the progress of the published rollout that an approval is for, with the tasks that it asks for now.
+fn progress(
     steered: &Steered,
     args: &ApproveArgs,
+    stages: &[Stage],
     run: Option<&Run>,
-) -> Result<Option<StageGate>, CommandError> {
-    let progress = recorded(steered, &args.order)?.and_then(|releases| releases.run.clone());
-    let progress = progress.filter(|progress| progress.run.as_ref() == run.map(|run| &run.key));
-    Ok(progress.and_then(|progress| progress.waits_at()))
-}
-
-fn gates(stages: &[Stage]) -> Vec<StageGate> {
-    let gates = stages.iter().flat_map(|stage| {
-        let sides = [(Side::Before, &stage.before), (Side::After, &stage.after)];
-        let asked = sides.into_iter().filter(|(_, tasks)| tasks.contains(&StageTask::Approval));
-        asked.map(|(side, _)| StageGate { stage: stage.name.clone(), side })
+) -> Result<Option<RunProgress>, CommandError> {
+    let progress = recorded(steered, &args.order, args.release)?.and_then(|releases| {
+        let release = args.release.unwrap_or(releases.current.number);
+        let is_meant = |progress: &&RunProgress| match run {
+            Some(run) => progress.run.as_ref() == Some(&run.key),
+            None => progress.run.is_none() && progress.release == release,
+        };
+        releases.run.as_ref().filter(is_meant).cloned()
     });
-    gates.collect()
+    Ok(progress.map(|mut progress| {
+        if run.is_none() {
+            progress.follow(stages);
+        }
+        progress
+    }))
 }
 
 /// Returns the one gate that is meant.

@@ -181,11 +181,7 @@ pub(super) fn released(
     args: &OrderArgs,
     named: Option<u64>,
 ) -> Result<Meant, CommandError> {
-    let releases = match named {
-        // Who names the release needs no record.
-        Some(_) => recorded(steered, args).ok().flatten(),
-        None => recorded(steered, args)?,
-    };
+    let releases = recorded(steered, args, named)?;
     let good = releases.as_ref().and_then(|releases| releases.good);
     let release = named.or(releases.map(|releases| releases.current.number)).ok_or_else(|| {
         let error = CommandError::usage(format!("no release of {} is published yet", steered.key));
@@ -194,14 +190,19 @@ pub(super) fn released(
     Ok(Meant { release, good })
 }
 
-/// Returns the workload's releases as the rendered branch has them.
+/// Returns the workload's releases as the rendered branch has them. An order that names its release needs no record.
 pub(super) fn recorded(
     steered: &Steered,
     args: &OrderArgs,
+    named: Option<u64>,
 ) -> Result<Option<Shared<Releases>>, CommandError> {
     if !args.repo.repo.join(".git").exists() {
         return Ok(None);
     }
-    let located = LocatedState::find(&Repo::open(&args.repo.repo)?, &Search::leniently())?;
+    let find = || LocatedState::find(&Repo::open(&args.repo.repo)?, &Search::leniently());
+    let located = match find() {
+        Err(_) if named.is_some() => return Ok(None),
+        located => located?,
+    };
     Ok(located.current.and_then(|current| current.state.releases.get(&steered.key).cloned()))
 }

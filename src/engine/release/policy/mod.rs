@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use berth_base::model::rollout::{Rolling, Rollout, Strategy};
 use berth_base::model::rollout_policy::{
-    Abort, Freeze, GateApproval, OnFailure, Pin, PolicyName, PolicyStrategy, RolloutPolicy, WorkloadPattern,
+    Abort, Freeze, OnFailure, Pin, PolicyName, PolicyStrategy, RolloutPolicy, WorkloadPattern,
 };
 use berth_base::model::selector::Labels;
 use berth_base::model::staged::StageGate;
@@ -169,15 +169,11 @@ impl<'f> Orders<'f> {
         self.policies.iter().find_map(|policy| policy.on_failure).unwrap_or_default()
     }
 
-    /// Returns the approvals of the workload's releases.
-    pub fn approvals(&self) -> impl Iterator<Item = &'f GateApproval> {
+    /// Returns the gates of a release that people approved.
+    pub fn approved(&self, release: u64) -> BTreeSet<StageGate> {
         let all = self.policies.iter().flat_map(|policy| &policy.approved);
-        all.filter(|approval| self.is_about(&approval.workload))
-    }
-
-    /// Reports whether somebody approved a gate of a release.
-    pub fn is_approved(&self, release: u64, gate: &StageGate) -> bool {
-        self.approvals().any(|one| one.release == release && one.gate == *gate)
+        let of_this = all.filter(|one| one.release == release && self.is_about(&one.workload));
+        of_this.map(|one| one.gate.clone()).collect()
     }
 
     /// Returns the order to take a release back.

@@ -155,12 +155,12 @@ fn orders_of_all_policies_add_up() {
     assert!(orders.pin("us-1", &Labels::new()).is_none());
     assert_eq!(orders.after(), [&database].into());
     let gate = |side| StageGate { stage: "eu".to_owned(), side };
-    assert!(orders.is_approved(3, &gate(Side::Before)) && !orders.is_approved(3, &gate(Side::After)));
+    assert_eq!(orders.approved(3), [gate(Side::Before)].into());
     assert!(orders.aborted(2).is_some() && orders.aborted(3).is_none());
     assert_eq!((orders.restarts(3), orders.restarts(2)), (2, 0));
     assert_eq!(orders.on_failure(), OnFailure::RollBack);
     let other = Orders::of(&fleet, &database);
-    assert!(other.after().is_empty() && other.aborted(2).is_none() && other.approvals().next().is_none());
+    assert!(other.after().is_empty() && other.aborted(2).is_none() && other.approved(3).is_empty());
 }
 
 #[test]

@@ -142,7 +142,8 @@ fn staged_run<'f>(
     Staged { run: Some(run), content, begins, progress, stages, approved, state, labels }
 }
 
-/// Takes a release through stages without any run. `approved` are the gates that people opened for this release.
+/// Takes a release through stages without any run. `approved` are the gates that people opened for this release. The
+/// stages that are not finished follow edits of their tasks: nobody could approve a task that is no longer written.
 pub fn by_stages<'f>(
     labels: &'f ClusterLabels<'f>,
     (stages, approved): (Vec<Stage>, BTreeSet<StageGate>),
@@ -154,7 +155,11 @@ pub fn by_stages<'f>(
     let is_going = |progress: &&RunProgress| progress.run.is_none() && progress.release == release;
     let going = releases.run.as_ref().filter(is_going);
     let progress = match going {
-        Some(progress) => progress.clone(),
+        Some(progress) => {
+            let mut progress = progress.clone();
+            progress.follow(&stages);
+            progress
+        }
         None => {
             let planned = plan(&stages, decision.into_iter().flat_map(|one| labelled(labels, one)))?;
             RunProgress { release, ..begin(None, planned, BTreeSet::new(), now) }
