@@ -86,6 +86,27 @@ fn a_staged_run_is_described_as_its_hub_shows_it() {
 }
 
 #[test]
+fn a_placement_that_waits_for_its_first_run_has_started_nothing() {
+    let rollouts = Rollouts::of(Repo::with(&[
+        ("a.yaml", &fleet_member("a", "canary")),
+        ("b.yaml", &fleet_member("b", "prod")),
+        ("shop.yaml", &staged_shop(STAGES)),
+    ]));
+    let placement = described(&rollouts, "crp/shop");
+    let words = conditions(&placement);
+    let wanted = "ClusterResourcePlacementRolloutStarted=False RolloutNotStartedYet";
+    assert!(words.ends_with(wanted), "{words}");
+    let first = &placement["status"]["placementStatuses"][0]["conditions"][1];
+    assert_eq!(first["message"], "it has no copy yet, and waits for a staged run");
+    let show = rollouts.order(&["show", "crp/shop"]).expect(0).out;
+    assert!(show.contains("release: none yet") && show.contains("reason: for a staged run"), "{show}");
+    let list = rollouts.order(&["list"]).expect(0).out;
+    assert!(list.contains("0 of 2") && list.contains("waiting"), "{list}");
+    rollouts.edit(&[("runs/shop-1.yaml", &staged_run("shop-1", "Run"))]);
+    assert!(rollouts.order(&["show", "crp/shop"]).expect(0).out.contains("release: 1, since"));
+}
+
+#[test]
 fn the_work_of_each_placement_is_counted_by_itself() {
     let placement = |name: &str, spec: &str| {
         format!(

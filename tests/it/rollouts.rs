@@ -137,6 +137,27 @@ fn a_cluster_that_a_release_leaves_as_it_is_has_it_and_a_pinned_one_has_its_pin(
 }
 
 #[test]
+fn a_cluster_that_was_just_told_is_applying_since_then() {
+    let rollouts = Rollouts::of(fleet());
+    let of_a = || {
+        let json = rollouts.order(&["show", "web", "-o", "json"]).expect(0).json();
+        let a = json["clusters"][0].clone();
+        (a["release"].as_u64(), a["health"].clone(), a["since"].as_str().unwrap_or_default().to_owned())
+    };
+    rollouts.succeed(&["a"]);
+    rollouts.pass();
+    let (release, health, reported) = of_a();
+    assert_eq!((release, health), (Some(1), "succeeded".into()));
+    // In the same second: the report is no older than the order, and about other copies all the same.
+    rollouts.repo.write("apps/web.yaml", config_map("web", "two", "{clusterSelector: {}}"));
+    rollouts.repo.commit("the next text");
+    rollouts.pass();
+    let (release, health, since) = of_a();
+    assert_eq!((release, health), (Some(2), "applying".into()), "the old report is about other copies");
+    assert!(!since.is_empty() && since >= reported, "{since} after {reported}");
+}
+
+#[test]
 fn a_member_that_says_nothing_of_its_copies_any_more_is_no_success_in_the_proof_either() {
     let rollouts = Rollouts::of(fleet());
     rollouts.succeed(&["a"]);

@@ -112,6 +112,11 @@ impl Releases {
         if pick.pending { None } else { self.of_cluster(&pick.cluster) }
     }
 
+    /// Reports whether a picked cluster waits for its turn. Without releases, nothing has begun yet.
+    pub fn has_waiting(releases: Option<&Releases>, pick: &Pick) -> bool {
+        releases.map_or(pick.pending, |releases| releases.is_waiting(pick))
+    }
+
     /// Reports whether a picked cluster waits for its turn.
     pub fn is_waiting(&self, pick: &Pick) -> bool {
         let is_pinned = || self.stays.get(&*pick.cluster).is_some_and(|stays| stays.pinned);

@@ -48,7 +48,14 @@ impl<'a> Described<'a> {
     /// Says of each cluster that waits for its turn why.
     pub(super) fn waits(&self) -> BTreeMap<&'a str, String> {
         let decision = self.decision;
-        let wait = |pick: &'a Pick| Some((&*pick.cluster, self.rollout?.wait(pick)?));
+        let first = || "it has no copy yet, and waits for a staged run".to_owned();
+        let wait = |pick: &'a Pick| {
+            let why = match self.rollout {
+                Some(rollout) => rollout.wait(pick),
+                None => pick.pending.then(first),
+            };
+            Some((&*pick.cluster, why?))
+        };
         decision.picks.iter().filter_map(wait).collect()
     }
 }

@@ -11,7 +11,7 @@ pub struct RolloutView<'a> {
     pub facts: &'a Map<String, Shared<ClusterStatus>>,
 }
 
-impl RolloutView<'_> {
+impl<'a> RolloutView<'a> {
     /// Says why a picked cluster waits for its turn. `None` for a cluster that does not wait.
     pub(crate) fn wait(&self, pick: &Pick) -> Option<String> {
         if !self.releases.is_waiting(pick) {
@@ -29,17 +29,23 @@ impl RolloutView<'_> {
         Some(format!("{has}; release {target} {why}"))
     }
 
+    /// Returns the report on the copies that a cluster has. An older report is about other copies.
+    pub fn report(&self, cluster: &str) -> Option<&'a CopyReport> {
+        let name = WorkloadName::of(&self.releases.key);
+        let report = self.facts.get(cluster)?.copies.get(&name)?;
+        let from = self.releases.reports_from(cluster);
+        let is_fresh = from.is_none_or(|from| report.since.is_some_and(|since| since >= from));
+        is_fresh.then_some(report)
+    }
+
     /// The verdict on the copies that a cluster has. `Applying` where nothing is reported on them; copies of the
     /// proven release were a success.
     pub(crate) fn health(&self, cluster: &str) -> Health {
-        let name = WorkloadName::of(&self.releases.key);
-        let report = self.facts.get(cluster).and_then(|facts| facts.copies.get(&name));
-        let from = self.releases.reports_from(cluster);
-        let is_fresh =
-            |report: &&CopyReport| from.is_none_or(|from| report.since.is_some_and(|since| since >= from));
-        match report.filter(is_fresh) {
+        match self.report(cluster) {
             Some(report) => report.health,
-            None if from.is_none() && self.releases.good.is_some() => Health::Succeeded,
+            None if self.releases.reports_from(cluster).is_none() && self.releases.good.is_some() => {
+                Health::Succeeded
+            }
             None => Health::Applying,
         }
     }

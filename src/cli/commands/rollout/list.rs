@@ -1,5 +1,7 @@
 //! `berth rollout list` and `berth rollout show`: how far the rollouts of workloads are, and why they wait.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
@@ -11,7 +13,7 @@ use super::super::names;
 use super::super::record::{Record, RecordArgs};
 use super::super::table::table;
 use super::super::ui::Ui;
-use super::standing::{ClusterLine, WorkloadLine};
+use super::standing::{ClusterLine, WorkloadLine, or_dash};
 use crate::commands::result_kind::ResultKind;
 use berth_base::model::{Key, Timestamp};
 use berth_base::text::counted;
@@ -43,8 +45,9 @@ pub(crate) struct ShowArgs {
 
 pub(crate) fn cmd_list(args: &ListArgs, ui: &Ui) -> Outcome {
     let record = Record::read(&args.record, ui)?;
-    let lines: Vec<WorkloadLine> =
-        record.current.releases.keys().filter_map(|key| line(&record, key)).collect();
+    let (released, decided) = (record.current.releases.keys(), record.current.decisions.keys());
+    let keys: BTreeSet<&Key> = released.chain(decided).collect();
+    let lines: Vec<WorkloadLine> = keys.into_iter().filter_map(|key| line(&record, key)).collect();
     match args.record.output {
         Format::Text if lines.is_empty() => ui.out("no workload rolls out step by step"),
         Format::Text => {
@@ -89,7 +92,10 @@ fn text(line: &WorkloadLine, ui: &Ui) -> String {
     let mut lines = vec![
         line.key.to_string(),
         format!("  strategy: {}", line.strategy),
-        format!("  release: {}, since {}", line.release, line.begun),
+        match line.release.zip(line.begun) {
+            Some((release, begun)) => format!("  release: {release}, since {begun}"),
+            None => "  release: none yet".to_owned(),
+        },
         format!("  last good: {}", line.good.map_or_else(|| "none yet".to_owned(), |good| good.to_string())),
         format!("  state: {}", line.state.word()),
     ];
@@ -111,7 +117,7 @@ fn text(line: &WorkloadLine, ui: &Ui) -> String {
 
 fn stage_row(stage: &berth_base::model::staged::StageProgress) -> Vec<String> {
     let done = stage.clusters.iter().filter(|cluster| cluster.succeeded.is_some()).count();
-    let moment = |at: Option<Timestamp>| at.map_or_else(|| "-".to_owned(), |at| at.to_string());
+    let moment = |at: Option<Timestamp>| or_dash(at.map(|at| at.to_string()));
     let clusters = format!("{done} of {}", counted(stage.clusters.len(), "cluster"));
     vec![stage.name.clone(), clusters, moment(stage.started), moment(stage.finished)]
 }

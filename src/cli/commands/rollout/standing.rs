@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 
-use berth_base::model::cluster::WorkloadName;
-use berth_base::model::release::CopyReport;
+use berth_base::model::release::{CopyReport, Releases};
 use berth_base::model::rollout::Strategy;
 use berth_base::model::staged::StageProgress;
-use berth_base::model::{Key, Pick, Timestamp};
+use berth_base::model::{Decision, Key, Pick, Timestamp};
+use berth_engine::dialects::RolloutView;
 use berth_engine::pipeline::Built;
+use berth_engine::release::copies::{self, ObjectPaths};
 use berth_engine::release::policy::Orders;
 use berth_engine::release::rollout_state::RolloutState;
 use berth_engine::state::State;
@@ -19,8 +20,9 @@ use berth_engine::state::State;
 pub(super) struct WorkloadLine {
     pub key: Key,
     pub strategy: &'static str,
-    pub release: u64,
-    pub begun: Timestamp,
+    /// `None` before a staged run begins the first one.
+    pub release: Option<u64>,
+    pub begun: Option<Timestamp>,
     pub good: Option<u64>,
     pub state: RolloutState,
     /// Empty where there is nothing to explain.
@@ -38,53 +40,78 @@ pub(super) struct ClusterLine {
     /// `None` for a cluster that has no copy yet.
     pub release: Option<u64>,
     pub report: Option<CopyReport>,
+    /// When it got the release, where it still has to report success.
+    pub told: Option<Timestamp>,
     /// Not picked any more.
     pub leaving: bool,
     pub waits: Option<String>,
 }
 
 impl WorkloadLine {
+    /// Returns the rollout of a workload that goes step by step.
     pub fn of(key: &Key, current: &State, built: &Built, now: Timestamp) -> Option<WorkloadLine> {
-        let releases = current.releases.get(key)?;
+        let releases = current.releases.get(key).map(|releases| &**releases);
+        let decision = current.decisions.get(key);
+        let is_pending = |decision: &Decision| decision.picks.iter().any(|pick| pick.pending);
+        if releases.is_none() && !decision.is_some_and(is_pending) {
+            return None;
+        }
         let trace = built.rollouts.get(key);
         let orders = Orders::of(&built.fleet, key);
-        let name = WorkloadName::of(key);
+        // The newest verdict is that of the step, which has read the members' reports.
+        let views = releases.map(|releases| {
+            [&built.state.facts, &current.facts].map(|facts| RolloutView { releases, facts })
+        });
+        let paths = decision.map(|decision| ObjectPaths::of(&decision.objects));
+        let is_on_copies = |name: &str, report: &CopyReport| {
+            let folder = current.folders.get(name);
+            let copies = paths.as_ref().map(|paths| paths.copies(|path| folder?.get(path).copied()));
+            let copies = copies.iter().flatten().map(|copy| (copy.path, copy.content));
+            report.digest == copies::digest(copies)
+        };
         let cluster = |pick: &Pick| {
-            let has = releases.of_cluster(&pick.cluster).unwrap_or(releases.current.number);
-            // The newest verdict is that of the step, which has read the members' reports.
-            let facts = [&built.state.facts, &current.facts];
-            let report = facts.iter().find_map(|facts| facts.get(&*pick.cluster)?.copies.get(&name));
+            let name = &*pick.cluster;
+            let has = releases.filter(|_| !pick.pending);
+            let told = has.and_then(|has| has.told.get(name)).map(|told| told.at);
+            let report = views.iter().flatten().find_map(|view| view.report(name));
+            // The pass that reads a report may give the cluster other copies in the same second.
+            let report = report.filter(|report| report.since != told || is_on_copies(name, report));
             ClusterLine {
-                cluster: pick.cluster.to_string(),
-                release: (!pick.pending).then_some(has),
+                cluster: name.to_owned(),
+                release: has.map(|has| has.of_cluster(name).unwrap_or(has.current.number)),
                 report: report.filter(|_| !pick.pending).cloned(),
+                told,
                 leaving: pick.leaving,
-                waits: trace.and_then(|trace| trace.waits.get(&*pick.cluster)).map(ToString::to_string),
+                waits: trace.and_then(|trace| trace.waits.get(name)).map(ToString::to_string),
             }
         };
-        let picks = current.decisions.get(key).into_iter().flat_map(|decision| decision.picks.iter());
-        let clusters: Vec<ClusterLine> = picks.map(cluster).collect();
+        let picks = decision.into_iter().flat_map(|decision| decision.picks.iter());
         let standing = trace.and_then(|trace| trace.standing.as_ref());
-        let (state, reason) = RolloutState::of(releases, || orders.clone(), standing, now);
+        let (state, reason) = match releases {
+            Some(releases) => RolloutState::of(releases, || orders.clone(), standing, now),
+            None => (RolloutState::Waiting, "for a staged run".to_owned()),
+        };
+        let stages = |releases: &Releases| releases.run.as_ref().map(|run| run.stages.clone());
         Some(WorkloadLine {
             key: key.clone(),
             strategy: strategy(&orders.strategy()),
-            release: releases.current.number,
-            begun: releases.current.begun,
-            good: releases.good,
+            release: releases.map(|releases| releases.current.number),
+            begun: releases.map(|releases| releases.current.begun),
+            good: releases.and_then(|releases| releases.good),
             state,
             reason,
             next: trace.and_then(|trace| trace.next).filter(|next| *next > now),
             notes: trace.map(|trace| trace.notes.clone()).unwrap_or_default(),
-            stages: releases.run.as_ref().map(|run| run.stages.clone()).unwrap_or_default(),
-            clusters,
+            stages: releases.and_then(stages).unwrap_or_default(),
+            clusters: picks.map(cluster).collect(),
         })
     }
 
     /// The number of clusters that have the current release, and of all that are picked.
     fn reached(&self) -> (usize, usize) {
         let picked = self.clusters.iter().filter(|cluster| !cluster.leaving);
-        let reached = picked.clone().filter(|cluster| cluster.release == Some(self.release));
+        let reached =
+            picked.clone().filter(|cluster| cluster.release.is_some() && cluster.release == self.release);
         (reached.count(), picked.count())
     }
 
@@ -93,7 +120,7 @@ impl WorkloadLine {
         vec![
             self.key.to_string(),
             self.strategy.to_owned(),
-            self.release.to_string(),
+            or_dash(self.release.map(|release| release.to_string())),
             format!("{reached} of {all}"),
             self.state.word().to_owned(),
             self.reason.clone(),
@@ -105,7 +132,7 @@ impl WorkloadLine {
         let Key { group, kind, namespace, name } = &self.key;
         json!({
             "group": group, "kind": kind, "namespace": namespace, "name": name,
-            "strategy": self.strategy, "release": self.release, "begun": self.begun.to_string(),
+            "strategy": self.strategy, "release": self.release, "begun": self.begun.map(|begun| begun.to_string()),
             "lastGood": self.good, "state": self.state.word(), "reason": self.reason,
             "reached": reached, "picked": all, "next": self.next.map(|next| next.to_string()),
         })
@@ -142,6 +169,11 @@ impl ClusterLine {
         }
     }
 
+    /// The moment from which the health holds.
+    fn since(&self) -> Option<Timestamp> {
+        self.report.as_ref().map_or(self.told, |report| report.since)
+    }
+
     /// The reason why the cluster waits, or its member's own words.
     fn words(&self) -> String {
         let said = self.report.as_ref().map(|report| report.message.as_str()).filter(|said| !said.is_empty());
@@ -151,25 +183,27 @@ impl ClusterLine {
     }
 
     pub fn row(&self) -> Vec<String> {
-        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         vec![
             self.cluster.clone(),
             or_dash(self.release.map(|release| release.to_string())),
             self.health().to_owned(),
-            or_dash(self.report.as_ref().and_then(|report| report.since).map(|since| since.to_string())),
+            or_dash(self.since().map(|since| since.to_string())),
             self.words(),
         ]
     }
 
     fn json(&self) -> Json {
-        let report = self.report.as_ref();
+        let message = self.report.as_ref().map(|report| report.message.as_str());
         json!({
             "cluster": self.cluster, "release": self.release, "health": self.health(),
-            "since": report.and_then(|report| report.since).map(|since| since.to_string()),
-            "message": report.map(|report| report.message.as_str()).unwrap_or_default(),
+            "since": self.since().map(|since| since.to_string()), "message": message.unwrap_or_default(),
             "leaving": self.leaving, "waits": self.waits,
         })
     }
+}
+
+pub(super) fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "-".to_owned())
 }
 
 fn strategy(strategy: &Strategy) -> &'static str {

@@ -5,6 +5,7 @@ use serde_json::{Value as Json, json};
 use crate::dialects::{DIALECTS, Described, Detail, Dialects, Placed, Reported, RolloutView};
 use crate::state::State;
 use berth_base::model::member::placed;
+use berth_base::model::release::Releases;
 use berth_base::model::staged::{Run, RunProgress, Standing};
 use berth_base::model::{Decision, Fleet, Key, Member, Observed};
 
@@ -41,7 +42,7 @@ pub fn describe(decision: &Decision, known: DescribeInputs<'_>) -> Json {
         placed.iter().zip(&views).zip(decision.picks.iter()).map(|(((cluster, _), member), pick)| Placed {
             cluster,
             member: member.as_ref(),
-            waits: rollout.is_some_and(|rollout| rollout.releases.is_waiting(pick)),
+            waits: Releases::has_waiting(rollout.map(|rollout| rollout.releases), pick),
         });
     let elsewhere = members.iter().filter(|member| !decision.has(member.name)).map(Member::view);
     let elsewhere = elsewhere.filter(|member| member.problem_of(&decision.objects).is_some());

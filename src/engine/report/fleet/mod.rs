@@ -187,11 +187,11 @@ impl FleetSummary {
 
     /// Gathers all that a workload's line shows. Each pick has its member.
     fn reported<'a>(&'a self, decision: &'a Decision, members: &'a [Option<MemberView<'a>>]) -> Reported<'a> {
-        let releases = self.inputs.releases.get(&decision.key);
+        let releases = self.inputs.releases.get(&decision.key).map(|releases| &**releases);
         let placed = decision.picks.iter().zip(members).map(|(pick, member)| Placed {
             cluster: &pick.cluster,
             member: member.as_ref(),
-            waits: releases.is_some_and(|releases| releases.is_waiting(pick)),
+            waits: Releases::has_waiting(releases, pick),
         });
         let troubled = decision.objects.iter().filter_map(|object| self.troubled.get(object)).flatten();
         let elsewhere: BTreeSet<&String> = troubled.filter(|cluster| !decision.has(cluster)).collect();
