@@ -161,6 +161,22 @@ fn rendered_manifests_say_which_override_touched_which_path() {
 }
 
 #[test]
+fn a_name_that_no_cluster_has_is_warned_of_at_the_name() {
+    let repo = fleet("{placementType: PickFixed, clusterNames: [oslo, turn]}");
+    let told = run(&["validate", repo.arg()]).expect(0).err;
+    let of = |name: &str, place: u32| {
+        let key = "ClusterResourcePlacement web";
+        format!("web.yaml:7:{place}: warning: {key} names `{name}`, which is not a cluster of the fleet")
+    };
+    assert!(told.contains(&format!("{}\n  hint: did you mean `turin`?\n", of("turn", 59))), "{told}");
+    repo.write("web.yaml", placement("{placementType: PickFixed, clusterNames: [munich]}"));
+    let told = run(&["validate", repo.arg()]).expect(0).err;
+    assert!(told.contains(&of("munich", 53)), "{told}");
+    let none = "web picks no cluster: none of the clusters that it names exists";
+    assert!(told.contains(none) && !told.contains("web.yaml:1:1"), "{told}");
+}
+
+#[test]
 fn a_plan_warns_of_what_a_hub_would_refuse_and_does_it() {
     let repo = fleet("{placementType: PickAll, tolerations: [{key: a}, {key: b}]}");
     repo.publish().expect(0);

@@ -19,8 +19,8 @@ use super::object::{IdParts, Object, ObjectId};
 use super::overrides::{Action, Applies, Operation, Override, Verb};
 use super::placement::{
     AgentLimits, Blocked, Choice, ClusterSet, Division, EvenConstraint, Filter, Follow, GroupSize, Grouping,
-    NormalForm, Placement, Policy, Preference, Ranking, Reach, Retention, Rule, ScoreRule, Scorer, Selection,
-    Share, Sorter, Source, SpreadConstraint, Toleration, Wording,
+    NamedCluster, NormalForm, Placement, Policy, Preference, Ranking, Reach, Retention, Rule, ScoreRule,
+    Scorer, Selection, Share, Sorter, Source, SpreadConstraint, Toleration, Wording,
 };
 use super::placement_ref::PlacementRef;
 use super::pointer::Pointer;
@@ -89,7 +89,8 @@ coded!(struct Taint { key, value, effect, effect_word, since, frozen });
 coded!(struct Silence { since, frozen });
 coded!(enum Effect { 0 = Refuse, 1 = RefuseNew, 2 = Prefer });
 
-coded!(struct Placement { key, origin, source });
+coded!(struct Placement { key, origin, source, named });
+coded!(struct NamedCluster { name, at });
 coded!(enum Source { 0 = Own(policy), 1 = Follows(follow) });
 coded!(struct Follow { placements, filters, condition });
 coded!(struct PlacementRef { kind, namespace, name, at });

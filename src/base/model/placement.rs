@@ -20,9 +20,22 @@ pub struct Placement {
     pub key: Key,
     pub origin: Pos,
     pub source: Source,
+    /// The clusters that its author names, in the order of the file.
+    pub named: Vec<NamedCluster>,
+}
+
+/// A cluster's name in a placement, and its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedCluster {
+    pub name: String,
+    pub at: Pos,
 }
 
 impl Placement {
+    pub fn new(key: Key, origin: Pos, source: Source) -> Placement {
+        Placement { key, origin, source, named: Vec::new() }
+    }
+
     /// Returns the policy of a placement that follows no other one.
     pub fn own_policy(&self) -> Option<&Policy> {
         match &self.source {

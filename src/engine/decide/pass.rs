@@ -207,19 +207,15 @@ impl<'f, 't> Pass<'f, 't> {
         let firsts = alike::firsts(part, self.previous, |placement| {
             is_certain && !self.watched.contains(&placement.key)
         });
-        alike::make(
-            &firsts,
-            |at| self.own(part[at].0, part[at].1),
-            |other, at| self.like(other, part[at].0, part[at].1),
-        )
+        alike::make(&firsts, |at| self.own(part[at].0, part[at].1), |other, at| self.like(other, part[at].0))
     }
 
     /// The result for a placement that is decided as another one.
-    fn like(&self, other: &Result, placement: &Placement, policy: &Policy) -> Result {
+    fn like(&self, other: &Result, placement: &Placement) -> Result {
         let decision = stand(placement, &other.decision);
         let mut said = Diagnostics::new();
-        warnings::about_names(placement, policy, self.table, &mut said);
-        warnings::about(placement, &decision, &mut said);
+        warnings::about_names(placement, self.table, &mut said);
+        warnings::about(placement, &decision, self.table, &mut said);
         Result { decision, said, trace: None, ..*other }
     }
 
@@ -253,8 +249,8 @@ impl<'f, 't> Pass<'f, 't> {
             .then(|| placement_trace::of_own_policy(&case, placement, &decision, standing.is_some()));
         let mut said = Diagnostics::new();
         divide::warn(&case, placement, &decision, standing.is_none(), &mut said);
-        warnings::about_names(placement, policy, table, &mut said);
-        warnings::about(placement, &decision, &mut said);
+        warnings::about_names(placement, table, &mut said);
+        warnings::about(placement, &decision, table, &mut said);
         let is_new = standing.is_none();
         // A new division's warnings appear once. A new decision that counts the load reads all others.
         let is_unsettled = is_new && (policy.division.is_some() || self.balances);
@@ -356,7 +352,7 @@ impl<'f, 't> Pass<'f, 't> {
         decision.share_picks(previous);
         let is_watched = self.watched.contains(&placement.key);
         let trace = is_watched.then(|| placement_trace::of_followed(&following, placement, &decision));
-        warnings::about(placement, &decision, &mut said);
+        warnings::about(placement, &decision, table, &mut said);
         let is_new = previous.is_none_or(|previous| {
             let mut previous = stand(placement, previous);
             previous.forget_turns();

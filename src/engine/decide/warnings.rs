@@ -3,21 +3,31 @@
 
 use super::cluster_table::Table;
 use berth_base::diag::{Diagnostic, Diagnostics, did_you_mean};
-use berth_base::model::placement::{Placement, Policy, Rule, Source};
+use berth_base::model::placement::{NamedCluster, Placement, Source};
 use berth_base::model::{Decision, Refused};
-use berth_base::text::{counted, some_quoted};
+use berth_base::text::counted;
 
 const REASONS_NAMED: usize = 3;
-const CLUSTERS_NAMED: usize = 3;
+const CLUSTERS_NAMED: usize = 10;
 
 /// Warns of a blocked placement, or of one that picks no cluster.
-pub(super) fn about(placement: &Placement, decision: &Decision, diagnostics: &mut Diagnostics) {
+pub(super) fn about(
+    placement: &Placement,
+    decision: &Decision,
+    table: &Table<'_>,
+    diagnostics: &mut Diagnostics,
+) {
     let message = decision.condition.as_ref().map(|condition| condition.message.as_str()).unwrap_or_default();
     let blocked = matches!(&placement.source, Source::Own(policy) if policy.blocked.is_some());
+    let mut at = &placement.origin;
     let text = if blocked {
         format!("{}: {message}", decision.key)
     } else if decision.picks.is_empty() {
+        let named = placement.named.first();
+        let lost = named.filter(|_| unknown(placement, table).count() == placement.named.len());
+        at = lost.map_or(at, |named| &named.at);
         let why = match decision.refused.as_slice() {
+            _ if lost.is_some() => "none of the clusters that it names exists".to_owned(),
             [] if message.is_empty() => "there is no candidate".to_owned(),
             [] => message.to_owned(),
             refused => summed_up(refused),
@@ -26,27 +36,28 @@ pub(super) fn about(placement: &Placement, decision: &Decision, diagnostics: &mu
     } else {
         return;
     };
-    diagnostics.push(Diagnostic::warning(placement.origin.clone(), text));
+    diagnostics.push(Diagnostic::warning(at.clone(), text));
 }
 
-/// Warns of clusters that a placement names and the fleet does not have.
-pub(super) fn about_names(
-    placement: &Placement,
-    policy: &Policy,
-    table: &Table<'_>,
-    diagnostics: &mut Diagnostics,
-) {
-    // Names from a namespace are reported at the namespace.
-    for filter in policy.filters.iter().filter(|filter| filter.by.is_none()) {
-        let Rule::Named(names) = &filter.rule else { continue };
-        let unknown: Vec<&String> = names.iter().filter(|name| table.row(name).is_none()).collect();
-        let Some(first) = unknown.first() else { continue };
-        let are = if unknown.len() == 1 { "is not a cluster" } else { "are not clusters" };
-        let names = some_quoted(&unknown, CLUSTERS_NAMED);
-        let message = format!("{} names {names}, which {are} of the fleet", placement.key);
-        let hint = did_you_mean(first, table.rows().map(|row| table.name(row)));
-        diagnostics.push(Diagnostic::warning(placement.origin.clone(), message).maybe_hint(hint));
+/// Warns of clusters that a placement names and the fleet does not have, each at its name.
+pub(super) fn about_names(placement: &Placement, table: &Table<'_>, diagnostics: &mut Diagnostics) {
+    let unknown: Vec<&NamedCluster> = unknown(placement, table).collect();
+    let key = &placement.key;
+    for NamedCluster { name, at } in unknown.iter().take(CLUSTERS_NAMED) {
+        let message = format!("{key} names `{name}`, which is not a cluster of the fleet");
+        let hint = did_you_mean(name, table.rows().map(|row| table.name(row)));
+        diagnostics.push(Diagnostic::warning(at.clone(), message).maybe_hint(hint));
     }
+    if let Some(next) = unknown.get(CLUSTERS_NAMED) {
+        let count = unknown.len() - CLUSTERS_NAMED;
+        let message = format!("{key} names {count} more that are not clusters of the fleet");
+        diagnostics.push(Diagnostic::warning(next.at.clone(), message));
+    }
+}
+
+/// Returns the clusters that a placement names and the fleet does not have.
+fn unknown<'p>(placement: &'p Placement, table: &Table<'_>) -> impl Iterator<Item = &'p NamedCluster> {
+    placement.named.iter().filter(|named| table.row(&named.name).is_none())
 }
 
 fn summed_up(refused: &[Refused]) -> String {

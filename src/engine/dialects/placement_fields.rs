@@ -3,6 +3,9 @@
 use serde_json::Value as Json;
 
 use berth_base::model::Cluster;
+use berth_base::model::placement::NamedCluster;
+use berth_base::yaml::node::Node;
+use berth_base::yaml::{Scope, Value};
 
 /// The fields of one kind of placement, each by its path. A field that the kind does not have is empty.
 #[derive(Debug)]
@@ -15,6 +18,24 @@ pub struct PlacementFields {
     pub name_key: Option<&'static str>,
     pub tolerations: &'static [&'static str],
     pub sets: Option<SetFields>,
+}
+
+impl PlacementFields {
+    /// Returns the clusters that a placement's document names. Anything but a name is skipped: the reader reports it.
+    pub(super) fn named(&self, scope: &Scope, root: &Node) -> Vec<NamedCluster> {
+        let Some(Value::List(items)) =
+            self.names.iter().try_fold(root, |node, key| node.get(key)).map(|node| &node.value)
+        else {
+            return Vec::new();
+        };
+        let name = |item| match self.name_key {
+            Some(key) => Node::get(item, key),
+            None => Some(item),
+        };
+        let named =
+            |node: &Node| Some(NamedCluster { name: node.as_str()?.to_owned(), at: scope.pos(node.at) });
+        items.iter().filter_map(|item| named(name(item)?)).collect()
+    }
 }
 
 /// The cluster sets of a placement.

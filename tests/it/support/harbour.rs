@@ -150,10 +150,7 @@ fn read_freight(scope: &Scope, document: &Document, flags: bool) -> Option<(Plac
         ..Policy::BLANK
     };
     let source = Source::Own(Box::new(policy));
-    Some((
-        Placement { key: key.clone(), origin: origin.clone(), source },
-        Workload::new(key, origin, vec![template]),
-    ))
+    Some((Placement::new(key.clone(), origin.clone(), source), Workload::new(key, origin, vec![template])))
 }
 
 fn object_node(document: &Document) -> Option<Node> {

@@ -116,7 +116,7 @@ pub fn policy(rules: Vec<Rule>) -> Policy {
 
 pub fn placement(name: &str, policy: Policy) -> Placement {
     let origin = Pos::new(format!("{name}.yaml"), 1, 1);
-    Placement { key: key(name), origin, source: Source::Own(Box::new(policy)) }
+    Placement::new(key(name), origin, Source::Own(Box::new(policy)))
 }
 
 pub fn follows(name: &str, followed: &[&str]) -> Placement {
@@ -127,11 +127,9 @@ pub fn follows(name: &str, followed: &[&str]) -> Placement {
         at: Pos::new("work.yaml", 7, 3),
     };
     let placements = followed.iter().map(reference).collect();
-    Placement {
-        key: Key::new("test", "Work", "shop", name),
-        origin: Pos::new("work.yaml", 1, 1),
-        source: Source::Follows(Follow { placements, filters: Vec::new(), condition: PLACED }),
-    }
+    let follow = Follow { placements, filters: Vec::new(), condition: PLACED };
+    let key = Key::new("test", "Work", "shop", name);
+    Placement::new(key, Pos::new("work.yaml", 1, 1), Source::Follows(follow))
 }
 
 pub fn fleet(clusters: Vec<Cluster>, placements: Vec<Placement>) -> Fleet {

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Value as Json, json};
 
 use super::federated_object::FederatedObject;
+use super::kinds::FIELDS;
 use super::namespaces::{FederatedNamespace, Namespaces, Narrowing};
 use super::placement::Wanted;
 use super::preference::DIVIDED;
@@ -56,6 +57,7 @@ pub(super) fn read(
     let text =
         document.root.get("spec").and_then(|spec| spec.get("placement")).map_or(Json::Null, View::to_json);
     let wanted = placement::read(&mut spec, &metadata.namespace);
+    let named = FIELDS.named(scope, &root);
     if target.is_namespace() {
         if metadata.name != metadata.namespace {
             return warn_of_name(scope, &metadata);
@@ -83,7 +85,8 @@ pub(super) fn read(
     let (key, origin) = (document.key.clone(), document.at.clone());
     let replicas = replicas_at(object, &source, &content.overrides, retains.any());
     let blocked = matches!(&source, Source::Own(policy) if policy.blocked.is_some());
-    lowered.placements.push(Placement { key: key.clone(), origin: origin.clone(), source }.into());
+    let placement = Placement { named, ..Placement::new(key.clone(), origin.clone(), source) };
+    lowered.placements.push(placement.into());
     if target.is_namespace() && context.planes.is_system(&metadata.name) {
         // Its placement still says where the contents may go.
         return;

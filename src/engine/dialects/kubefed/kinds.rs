@@ -89,7 +89,7 @@ pub(super) fn bearing(document: &Document, claim: Claim) -> Bearing {
     }
 }
 
-const FIELDS: PlacementFields = PlacementFields {
+pub(super) const FIELDS: PlacementFields = PlacementFields {
     count: &[],
     names: &["spec", "placement", "clusters"],
     name_key: Some("name"),

@@ -150,7 +150,7 @@ fn versions(group: &str) -> &'static [&'static str] {
     if group == NEXT_GROUP { &NEXT_VERSIONS } else { &VERSIONS }
 }
 
-const FIELDS: PlacementFields = PlacementFields {
+pub(super) const FIELDS: PlacementFields = PlacementFields {
     count: &["spec", "policy", "numberOfClusters"],
     names: &["spec", "policy", "clusterNames"],
     name_key: None,

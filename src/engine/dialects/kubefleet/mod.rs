@@ -229,7 +229,7 @@ fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload>
         if !settle(scope, *index, lowered) {
             continue;
         }
-        let (key, origin) = (spec.key.clone(), spec.origin.clone());
+        let (key, origin, named) = (spec.key.clone(), spec.origin.clone(), spec.named.clone());
         if let Some((items, templates)) = workload {
             lowered.selected.extend(items.into_iter().filter_map(Item::plain));
             let (key, origin) = (key.clone(), origin.clone());
@@ -239,7 +239,8 @@ fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload>
                 ..Workload::new(key, origin, templates)
             });
         }
-        lowered.placements.push(Placement { key, origin, source: Source::Own(Box::new(policy)) }.into());
+        let source = Source::Own(Box::new(policy));
+        lowered.placements.push(Placement { named, ..Placement::new(key, origin, source) }.into());
     }
     workloads
 }

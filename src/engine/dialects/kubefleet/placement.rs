@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use berth_base::diag::Pos;
 use berth_base::meta::{self, Metadata};
+use berth_base::model::placement::NamedCluster;
 use berth_base::model::rollout::Strategy;
 use berth_base::model::{Key, Policy};
 use berth_base::yaml::fields::{Fields, Scope};
 use berth_base::yaml::node::Node;
 
+use super::kinds::FIELDS;
 use super::select::Selectors;
 use super::{policy, replacement, select, strategy};
 
@@ -23,6 +25,8 @@ pub(crate) struct PlacementSpec {
     /// `None` for a policy that others use by name.
     pub selectors: Option<Selectors>,
     pub policy: Policy,
+    /// The clusters that its policy names.
+    pub named: Vec<NamedCluster>,
     pub sync_annotations: BTreeMap<String, String>,
     pub strategy: Strategy,
     /// The placement that a policy takes the place of, and where it says so.
@@ -61,6 +65,7 @@ pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
         key: key.clone(),
         origin,
         selectors,
+        named: FIELDS.named(scope, root),
         policy,
         sync_annotations,
         strategy,

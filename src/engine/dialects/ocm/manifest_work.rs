@@ -8,7 +8,7 @@ use super::groups::WORK;
 use super::work_options::Plurals;
 use super::work_replica_set;
 use crate::dialects::Document;
-use berth_base::model::placement::{Filter, Policy, Rule};
+use berth_base::model::placement::{Filter, NamedCluster, Policy, Rule};
 use berth_base::model::{Key, Placement, Source, Workload};
 use berth_base::packed::Packed;
 use berth_base::yaml::Scope;
@@ -43,8 +43,10 @@ pub(super) fn read(scope: &Scope, document: &Document, plurals: &Plurals) -> Opt
         ..Policy::BLANK
     };
     let origin = document.at.clone();
+    let named = NamedCluster { at: scope.pos(metadata.namespace_at), name: metadata.namespace };
+    let source = Source::Own(Box::new(policy));
     Some((
-        Placement { key: key.clone(), origin: origin.clone(), source: Source::Own(Box::new(policy)) },
+        Placement { named: vec![named], ..Placement::new(key.clone(), origin.clone(), source) },
         Workload::new(key, origin, templates),
     ))
 }

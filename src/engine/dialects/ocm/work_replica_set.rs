@@ -34,7 +34,7 @@ pub(super) fn read(scope: &Scope, document: &Document, plurals: &Plurals) -> Opt
     let follow = Follow { placements, filters: Vec::new(), condition: VERIFIED };
     let origin = document.at.clone();
     Some((
-        Placement { key: key.clone(), origin: origin.clone(), source: Source::Follows(follow) },
+        Placement::new(key.clone(), origin.clone(), Source::Follows(follow)),
         Workload { strategy: Strategy::Progressive(rollouts), ..Workload::new(key, origin, templates) },
     ))
 }

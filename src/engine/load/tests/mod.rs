@@ -52,7 +52,7 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
         match &*document.key.kind {
             "Rule" => {
                 let source = Source::Own(Box::new(Policy::BLANK));
-                out.placements.push(Placement { key, origin, source }.into());
+                out.placements.push(Placement::new(key, origin, source).into());
             }
             "App" => {
                 let rule = fields.str("rule").unwrap_or("all").to_owned();
@@ -66,7 +66,7 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
                     Follow { placements: vec![wanted], filters: Vec::new(), condition: SAYS_NOTHING };
                 let workload = Workload::new(key.clone(), origin.clone(), Vec::new());
                 out.workloads.push(workload.into());
-                out.placements.push(Placement { key, origin, source: Source::Follows(follow) }.into());
+                out.placements.push(Placement::new(key, origin, Source::Follows(follow)).into());
             }
             _ => {
                 let cluster = Cluster {

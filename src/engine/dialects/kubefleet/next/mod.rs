@@ -48,6 +48,7 @@ pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
         origin: scope.pos(root.at),
         selectors: Some(selectors?),
         policy,
+        named: Vec::new(),
         sync_annotations: applying.annotations(),
         strategy: Strategy::Rolling(rolling),
         replaces,

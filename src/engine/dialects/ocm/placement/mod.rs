@@ -62,11 +62,8 @@ pub(super) fn read(scope: &Scope, document: &Document, context: &Context) -> Opt
     }
     let by_placement = |rule| Filter { rule, by: None };
     policy.candidates = vec![by_placement(Rule::InSets(sets)), by_placement(Rule::NotLeaving)];
-    Some(Placement {
-        key: Key::new(CLUSTER, "Placement", &metadata.namespace, &metadata.name),
-        origin: document.at.clone(),
-        source: Source::Own(Box::new(policy)),
-    })
+    let key = Key::new(CLUSTER, "Placement", &metadata.namespace, &metadata.name);
+    Some(Placement::new(key, document.at.clone(), Source::Own(Box::new(policy))))
 }
 
 fn read_spec(scope: &Scope, document: &Document, spec: &mut Fields<'_>, policy: &mut Policy) {
