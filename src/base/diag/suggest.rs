@@ -1,5 +1,7 @@
 //! "Did you mean": the known name nearest to a misspelt one.
 
+use std::cmp::Reverse;
+
 /// The candidate nearest to `word`, if it is near enough to be a slip of the keyboard.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     nearest_within(word, candidates, (word.chars().count() / 3).clamp(1, 3))
@@ -11,12 +13,15 @@ pub fn nearest_within<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
     limit: usize,
 ) -> Option<&'a str> {
-    candidates
-        .into_iter()
-        .map(|candidate| (distance(&word.to_lowercase(), &candidate.to_lowercase()), candidate))
-        .filter(|(distance, _)| *distance <= limit)
-        .min()
-        .map(|(_, candidate)| candidate)
+    let word = word.to_lowercase();
+    let rank = |candidate: &'a str| {
+        let lower = candidate.to_lowercase();
+        // Of several that are as near, the one that begins alike: people cut words short.
+        let alike = word.chars().zip(lower.chars()).take_while(|(a, b)| a == b).count();
+        (distance(&word, &lower), Reverse(alike), candidate)
+    };
+    let ranked = candidates.into_iter().map(rank).filter(|(distance, ..)| *distance <= limit);
+    ranked.min().map(|(.., candidate)| candidate)
 }
 
 /// [`nearest`] as a sentence for a hint.
@@ -56,6 +61,12 @@ mod tests {
     fn case_and_swapped_letters_count_little() {
         assert_eq!(nearest("clusterselector", ["clusters", "clusterSelector"]), Some("clusterSelector"));
         assert_eq!(nearest("lables", ["labels", "tables-of-contents"]), Some("labels"));
+    }
+
+    #[test]
+    fn a_word_that_was_cut_short_is_the_longer_one() {
+        let known = ["Balance", "ResourceAllocatableCPU", "ResourceAllocatableMemory"];
+        assert_eq!(nearest("ResourceAllocatableMem", known), Some("ResourceAllocatableMemory"));
     }
 
     #[test]

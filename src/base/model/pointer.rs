@@ -19,13 +19,37 @@ impl Pointer {
     pub fn parse(text: &str) -> Result<Pointer, PointerFault> {
         if !text.is_empty() && !text.starts_with('/') {
             let message = format!("the path `{text}` does not begin with a slash");
-            return Err(PointerFault { message, hint: format!("write `/{text}`") });
+            let written =
+                Pointer::of_dots(text).map_or_else(|| format!("/{text}"), |pointer| pointer.to_string());
+            return Err(PointerFault { message, hint: format!("write `{written}`") });
         }
         if !text.split('~').skip(1).all(|rest| rest.starts_with(['0', '1'])) {
             let message = format!("in the path `{text}` a `~` is not followed by 0 or 1");
             return Err(PointerFault { message, hint: "`~0` stands for `~` and `~1` for `/`".to_owned() });
         }
         Ok(Pointer::of(text.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~"))))
+    }
+
+    /// Reads a path as kubectl and jq write it: `spec.list[0]['a/b']`.
+    fn of_dots(text: &str) -> Option<Pointer> {
+        let mut parts = Vec::new();
+        let mut rest = text.strip_prefix('$').unwrap_or(text);
+        while !rest.is_empty() {
+            let (part, after) = match rest.strip_prefix('[') {
+                Some(inner) => inner.split_once(']')?,
+                None => {
+                    let name = rest.strip_prefix('.').unwrap_or(rest);
+                    name.split_at(name.find(['.', '[']).unwrap_or(name.len()))
+                }
+            };
+            let key = part.trim_matches(['\'', '"']);
+            if key.is_empty() || key == part && key.contains('/') {
+                return None;
+            }
+            parts.push(key);
+            rest = after;
+        }
+        Some(Pointer::of(parts))
     }
 
     /// Makes a pointer of plain keys and indexes.
@@ -65,7 +89,15 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused() {
-        assert_eq!(Pointer::parse("a/b").unwrap_err().hint, "write `/a/b`");
+        for (text, hint) in [
+            ("a/b", "write `/a/b`"),
+            ("spec.template.spec.containers[0].image", "write `/spec/template/spec/containers/0/image`"),
+            ("$.metadata.annotations['berth.dev/x']", "write `/metadata/annotations/berth.dev~1x`"),
+            ("spec..x", "write `/spec..x`"),
+            ("spec[0", "write `/spec[0`"),
+        ] {
+            assert_eq!(Pointer::parse(text).unwrap_err().hint, hint);
+        }
         assert!(Pointer::parse("/a~2").unwrap_err().message.contains("not followed by 0 or 1"));
     }
 }

@@ -3,6 +3,8 @@
 /// A failed Git operation.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
+    #[error("`{path}` does not exist")]
+    NoSuchFolder { path: String },
     #[error("`{path}` is not a Git repository")]
     NotARepository { path: String },
     #[error("`{path}` is a folder inside a Git repository, not its root")]
@@ -43,6 +45,7 @@ impl GitError {
     /// Returns the hint for a person, where there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
+            GitError::NoSuchFolder { .. } => Some("name the folder of a Git repository".to_owned()),
             GitError::NotARepository { path } => {
                 Some(format!("`git init {path}` makes one; a folder without Git can only be read"))
             }

@@ -350,6 +350,7 @@ fn cannot_open(path: String, error: &git2::Error) -> GitError {
     match (error.code(), extension) {
         (ErrorCode::Owner, _) => GitError::ForeignOwner { path },
         (_, Some(extension)) => GitError::Unsupported { path, extension: extension.to_owned() },
+        (ErrorCode::NotFound, _) if !Path::new(&path).exists() => GitError::NoSuchFolder { path },
         (ErrorCode::NotFound, _) => match Repo::root_above(Path::new(&path)) {
             Some(root) => GitError::BelowTheRoot { path, root: root.display().to_string() },
             None => GitError::NotARepository { path },

@@ -8,6 +8,9 @@ fn a_folder_without_git_is_named_as_such() {
     let error = Repo::open(folder.path()).unwrap_err();
     assert!(matches!(error, GitError::NotARepository { .. }), "{error}");
     assert!(error.hint().unwrap().contains("git init"));
+    let missing = Repo::open(folder.path().join("missing")).unwrap_err();
+    assert!(missing.to_string().ends_with("missing` does not exist"), "{missing}");
+    assert!(!missing.hint().unwrap().contains("git init"));
 }
 
 #[test]

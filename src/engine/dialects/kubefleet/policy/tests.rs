@@ -156,6 +156,8 @@ fn other_faults_name_their_field() {
     refused("{placementType: PickN, numberOfClusters: two}", "numberOfClusters must be a whole number");
     refused("{tolerations: [{key: 'a b', operator: Exists}]}", "tolerations[0].key");
     refused("{tolerations: [{value: x}]}", "tolerations[0].key is required");
+    let unknown = with_policy("{tolerations: [{operator: Equals, value: x}]}");
+    assert_eq!(messages(&unknown).len(), 1, "no other error follows from it: {:?}", messages(&unknown));
     refused(
         "{affinity: {clusterAffinity: {requiredDuringSchedulingIgnoredDuringExecution: \
          {clusterSelectorTerms: [{propertySorter: {name: x, sortOrder: Ascending}}]}}}}",

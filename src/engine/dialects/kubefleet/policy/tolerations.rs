@@ -24,7 +24,10 @@ pub fn read(policy: &mut Fields<'_>, most: usize) -> Vec<Toleration> {
 
 fn toleration(mut fields: Fields<'_>) -> Toleration {
     let key = fields.str("key").filter(|key| !key.is_empty());
-    let exists = fields.choice("operator", &["Equal", "Exists"]) == Some("Exists");
+    let operator = match fields.node("operator") {
+        None => Some("Equal"),
+        Some(_) => fields.choice("operator", &["Equal", "Exists"]),
+    };
     let value = fields.str("value").unwrap_or_default();
     let effect = fields.choice("effect", &["NoSchedule"]);
     if let Some(key) = key.filter(|key| !is_label_key(key)) {
@@ -34,17 +37,17 @@ fn toleration(mut fields: Fields<'_>) -> Toleration {
         fields
             .error_at("value", format!("{}: `{value}` is not a valid taint value", fields.path_of("value")));
     }
-    if exists && !value.is_empty() {
+    if operator == Some("Exists") && !value.is_empty() {
         fields.error_at("value", format!("{} does not go with operator Exists", fields.path_of("value")));
     }
-    if !exists && key.is_none() {
+    if operator == Some("Equal") && key.is_none() {
         let message = format!("{} is required with operator Equal", fields.path_of("key"));
         fields.error_at("key", message);
     }
     fields.finish();
     Toleration {
         key: key.map(str::to_owned),
-        value: (!exists).then(|| value.to_owned()),
+        value: (operator != Some("Exists")).then(|| value.to_owned()),
         effect: effect.map(str::to_owned),
         seconds: None,
     }

@@ -13,18 +13,18 @@ fn one(mut fields: Fields<'_>) -> Toleration {
     let key = fields.str("key").filter(|key| !key.is_empty());
     let key = key.filter(|key| taint_key(&fields, key));
     let operator = match fields.str("operator") {
-        None | Some("") => "Equal",
-        Some(_) => fields.choice("operator", &["Equal", "Exists"]).unwrap_or("Exists"),
+        None | Some("") => Some("Equal"),
+        Some(_) => fields.choice("operator", &["Equal", "Exists"]),
     };
     let value = fields.str("value").unwrap_or_default();
     let effect = fields.choice("effect", &EFFECT_WORDS);
     let seconds = fields.int("tolerationSeconds");
-    if operator == "Equal" && fields.node("key").and_then(|node| node.as_str()).unwrap_or_default().is_empty()
-    {
+    let is_empty = fields.node("key").and_then(|node| node.as_str()).unwrap_or_default().is_empty();
+    if operator == Some("Equal") && is_empty {
         let message = format!("{} is required unless the operator is `Exists`", fields.path_of("key"));
         fields.error_at("key", message);
     }
-    if operator == "Exists" && !value.is_empty() {
+    if operator == Some("Exists") && !value.is_empty() {
         fields.error_at(
             "value",
             format!("{} must be empty with the operator `Exists`", fields.path_of("value")),
@@ -36,7 +36,7 @@ fn one(mut fields: Fields<'_>) -> Toleration {
     fields.finish();
     Toleration {
         key: key.map(str::to_owned),
-        value: (operator == "Equal").then(|| value.to_owned()),
+        value: (operator == Some("Equal")).then(|| value.to_owned()),
         effect: effect.map(str::to_owned),
         seconds,
     }
