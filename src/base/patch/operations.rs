@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use super::variables::{self, Lookalike};
 use crate::diag::Diagnostic;
 use crate::model::{Operation, Pointer, Verb};
 use crate::yaml::Node;
@@ -52,6 +53,9 @@ fn operation(fields: &mut Fields<'_>, style: Style) -> Option<Operation> {
         _ => None,
     };
     check_value(fields, verb, value.as_ref(), style)?;
+    if style == Style::KubeFleet {
+        warn_of_lookalike(fields, value.as_ref());
+    }
     let from = match from {
         Some(from) => Some(from?),
         None => None,
@@ -99,6 +103,15 @@ fn pointer_in(fields: &mut Fields<'_>, key: &'static str, style: Style) -> Optio
         return None;
     }
     Some(path)
+}
+
+/// Warns of a value that members would get as it is written.
+fn warn_of_lookalike(fields: &Fields<'_>, value: Option<&Json>) {
+    let Some(Lookalike { written, meant }) = value.and_then(variables::lookalike) else { return };
+    let at = fields.scope().pos(fields.place_of("value"));
+    let message =
+        format!("{}: `{written}` is no variable, so clusters get it as it is", fields.path_of("value"));
+    fields.scope().report(Diagnostic::warning(at, message).hint(format!("did you mean `{meant}`?")));
 }
 
 fn check_value(fields: &Fields<'_>, verb: Verb, value: Option<&Json>, style: Style) -> Option<()> {

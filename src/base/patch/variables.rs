@@ -5,7 +5,7 @@
 
 use serde_json::Value as Json;
 
-use crate::diag::did_you_mean;
+use crate::diag::{did_you_mean, nearest_within};
 use crate::model::selector::Labels;
 
 const NAME: &str = "${MEMBER-CLUSTER-NAME}";
@@ -44,6 +44,43 @@ pub fn holds_variables(value: &Json) -> bool {
     }
 }
 
+/// A text that is no variable and looks like one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lookalike {
+    pub written: String,
+    pub meant: &'static str,
+}
+
+/// Returns the first text of a value that looks like a variable: `${MEMBER_CLUSTER_NAME}`, `$(member-cluster-name)`.
+pub fn lookalike(value: &Json) -> Option<Lookalike> {
+    match value {
+        Json::String(text) => lookalike_in(text),
+        Json::Array(items) => items.iter().find_map(lookalike),
+        Json::Object(fields) => {
+            fields.iter().find_map(|(key, value)| lookalike_in(key).or_else(|| lookalike(value)))
+        }
+        _ => None,
+    }
+}
+
+fn lookalike_in(text: &str) -> Option<Lookalike> {
+    let of_a_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
+    text.match_indices('$').map(|(at, _)| &text[at..]).find_map(|text| {
+        let inner = text[1..].trim_start_matches(['{', '(']);
+        let after = inner.trim_start_matches(of_a_name);
+        let name = &inner[..inner.len() - after.len()];
+        let end = text.len() - after.len() + usize::from(after.starts_with(['}', ')']));
+        let written = &text[..end];
+        let upper = name.to_ascii_uppercase().replace('_', "-");
+        let meant = match upper.starts_with("MEMBER-CLUSTER-LABEL") {
+            true if written.starts_with(LABEL) => return None,
+            true => "${MEMBER-CLUSTER-LABEL-KEY-<key>}",
+            false => nearest_within(&upper, ["MEMBER-CLUSTER-NAME"], 3).map(|_| NAME)?,
+        };
+        (written != meant).then(|| Lookalike { written: written.to_owned(), meant })
+    })
+}
+
 fn fill_text(text: &str, target: Target<'_>) -> Result<String, String> {
     let named = text.replace(NAME, target.cluster);
     let mut parts = named.split(LABEL);
@@ -79,6 +116,28 @@ mod tests {
         let value = json!({"${MEMBER-CLUSTER-NAME}": ["x-${MEMBER-CLUSTER-LABEL-KEY-region}-${MEMBER-CLUSTER-LABEL-KEY-a/b}"], "n": 1});
         assert_eq!(filled(value), Ok(json!({"oslo": ["x-eu-c"], "n": 1})));
         assert_eq!(filled(json!("${OTHER} $")), Ok(json!("${OTHER} $")));
+    }
+
+    #[test]
+    fn texts_that_look_like_variables_are_found() {
+        let found = |value: Json| lookalike(&value).map(|one| (one.written, one.meant));
+        for written in [
+            "${MEMBER_CLUSTER_NAME}",
+            "$(member-cluster-name)",
+            "$MEMBER-CLUSTER-NAME",
+            "${MEMBER-CLUSTER-NAM}",
+        ] {
+            assert_eq!(found(json!({"a": [format!("x-{written}")]})), Some((written.to_owned(), NAME)));
+        }
+        let label = "${MEMBER_CLUSTER_LABEL_KEY_region}".to_owned();
+        assert_eq!(found(json!({label.clone(): 1})), Some((label, "${MEMBER-CLUSTER-LABEL-KEY-<key>}")));
+        for other in [
+            "${MEMBER-CLUSTER-NAME}/${MEMBER-CLUSTER-LABEL-KEY-region}",
+            "${CLUSTER_NAME} $",
+            "MEMBER_CLUSTER_NAME",
+        ] {
+            assert_eq!(found(json!(other)), None);
+        }
     }
 
     #[test]
