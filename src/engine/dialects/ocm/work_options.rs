@@ -101,13 +101,12 @@ pub(super) fn read(template: &mut Fields<'_>, objects: &[ObjectId], plurals: &Pl
             resource
         });
         let annotations = config.fields("updateStrategy").map(update_strategy).unwrap_or_default();
-        config.accept(&["feedbackRules", "feedbackScrapeType"]);
-        if config.node("conditionRules").is_some() {
-            let message = format!(
-                "{} has no effect: the member's health rules decide when an object is healthy",
-                config.path_of("conditionRules")
-            );
-            config.scope().warning(config.place_of("conditionRules"), message);
+        config.accept(&["feedbackScrapeType"]);
+        for (rules, why) in WITHOUT_EFFECT {
+            if config.node(rules).is_some() {
+                let message = format!("{} has no effect: {why}", config.path_of(rules));
+                config.scope().warning(config.place_of(rules), message);
+            }
         }
         if let Some(resource) = resource {
             if !fits_any(&resource) {
@@ -125,6 +124,12 @@ pub(super) fn read(template: &mut Fields<'_>, objects: &[ObjectId], plurals: &Pl
     }
     options
 }
+
+/// Rules that a hub's agents follow and members do not, each with what members do.
+const WITHOUT_EFFECT: [(&str, &str); 2] = [
+    ("feedbackRules", "members report health, and no values of objects"),
+    ("conditionRules", "the member's health rules decide when an object is healthy"),
+];
 
 /// The hint for a resource that matches no object.
 const NAMING: &str = "use the object's group, resource (the plural), namespace and name; until then the \

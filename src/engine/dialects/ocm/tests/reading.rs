@@ -235,6 +235,11 @@ fn how_an_object_is_updated_becomes_annotations() {
         assert!(said.len() == 1 && said[0].contains(fault), "{strategy}: {said:?}");
     }
     let (_, said) = options(
+        "    manifestConfigs:\n    - resourceIdentifier: {group: apps, resource: deployments, namespace: shop, name: b}\n      \
+         feedbackRules: [{type: WellKnownStatus}]\n",
+    );
+    assert!(said.len() == 1 && said[0].contains("feedbackRules has no effect"), "{said:?}");
+    let (_, said) = options(
         "    manifestConfigs:\n    - resourceIdentifier: {resource: secrets, namespace: shop, name: a}\n",
     );
     assert!(said[0].contains("warning") && said[0].contains("matches no object of this work"), "{said:?}");
