@@ -101,6 +101,21 @@ fn init_starts_a_fleet_that_validates() {
 }
 
 #[test]
+fn the_output_of_render_is_no_part_of_the_fleet() {
+    let repo = small_fleet();
+    let out = repo.path().join("out").display().to_string();
+    run(&["render", "--repo", repo.arg(), "--out", &out]).expect(0);
+    let told = run(&["validate", repo.arg()]).expect(0).err;
+    assert!(told.contains("out: note: the output of `berth render` is not read"), "{told}");
+    run(&["render", "--repo", repo.arg(), "--out", &out]).expect(0);
+    let plan = run(&["plan", "--first", "--repo", repo.arg()]).expect(0).err;
+    assert!(!plan.contains("uncommitted"), "{plan}");
+    repo.commit("all of it");
+    let plan = run(&["plan", "--first", "--repo", repo.arg()]).expect(0);
+    assert!(plan.err.contains("out: note:"), "{}", plan.err);
+}
+
+#[test]
 fn render_refuses_a_folder_that_holds_something_else() {
     let repo = small_fleet();
     let out = tempfile::tempdir().expect("a folder");

@@ -7,7 +7,7 @@ use std::fs::{self, DirEntry, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use super::tree::{SourceFile, SourceTree, fault_of_entry, wanted, wanted_folder};
+use super::tree::{MARKER, SourceFile, SourceTree, fault_of_entry, output_note, wanted, wanted_folder};
 use crate::diag::{Diagnostic, Pos};
 use crate::parallel;
 use crate::yaml::Limits;
@@ -103,6 +103,8 @@ fn take(
         if wanted_folder(&path) && entry.path().join(".git").exists() {
             let fault = Diagnostic::warning(Pos::file(path), "a submodule is not read");
             tree.found.push(fault.hint("put the files into this repository"));
+        } else if wanted_folder(&path) && entry.path().join(MARKER).is_file() {
+            tree.found.push(output_note(path));
         } else if wanted_folder(&path) {
             open.push((entry.path(), path));
         }
@@ -183,6 +185,17 @@ mod tests {
         assert_eq!(tree.files.keys().map(|path| &**path).collect::<Vec<_>>(), ["a.yaml"]);
         let named = found(&tree);
         assert!(named.len() == 2 && named[0].starts_with("inner: warning: a submodule"), "{named:?}");
+    }
+
+    #[test]
+    fn the_output_of_render_is_passed_over_below_the_root() {
+        let root = tempfile::tempdir().unwrap();
+        for path in ["berth.json", "a.yaml", "out/berth.json", "out/clusters/a/shop/ConfigMap_web.yaml"] {
+            write(root.path(), path, path);
+        }
+        let tree = read_dir(root.path(), &Limits::default()).unwrap();
+        assert_eq!(tree.files.keys().map(|path| &**path).collect::<Vec<_>>(), ["a.yaml"]);
+        assert_eq!(found(&tree), ["out: note: the output of `berth render` is not read"]);
     }
 
     #[test]

@@ -8,4 +8,7 @@ mod tree;
 
 pub use bytes::{FileBytes, WeakBytes};
 pub use dir::{SourceError, read_dir};
-pub use tree::{RulesFrom, SourceFile, SourceFiles, SourceTree, fault_of_entry, wanted, wanted_folder};
+pub use tree::{
+    MARKER, RulesFrom, SourceFile, SourceFiles, SourceTree, fault_of_entry, output_note, wanted,
+    wanted_folder,
+};

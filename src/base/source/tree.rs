@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::bytes::FileBytes;
-use crate::diag::{Diagnostics, is_visible};
+use crate::diag::{Diagnostic, Diagnostics, Pos, Severity, is_visible};
 use crate::model::ContentId;
 use crate::model::map::{Entry, EntryMap};
 
@@ -71,6 +71,14 @@ impl SourceFile {
         let bytes = bytes.into();
         SourceFile { path: path.into(), id: ContentId::of(&bytes), bytes: bytes.into() }
     }
+}
+
+/// The file that marks a folder as berth's own output. Such a folder below the root is not read.
+pub const MARKER: &str = "berth.json";
+
+/// Says that a folder is berth's own output.
+pub fn output_note(path: impl Into<Arc<str>>) -> Diagnostic {
+    Diagnostic::new(Severity::Note, Pos::file(path), "the output of `berth render` is not read")
 }
 
 /// Reports whether a file is read: its name is a YAML file's, and nothing on its path begins with a dot.

@@ -7,6 +7,7 @@ use super::last_good::chunk_of;
 use super::tree_objects::find_broken;
 use super::{History, ReadTree, documents, first, found_in};
 use crate::dialects::Claim;
+use berth_base::diag::Severity;
 use berth_base::model::Key;
 use berth_base::source::SourceTree;
 use berth_base::yaml::Limits;
@@ -52,7 +53,7 @@ pub fn survey_with_cache(tree: &SourceTree, cache: &mut FileCache) -> Survey {
 impl ReadTree {
     /// Reports whether every file of the tree counts, so that no last good form is needed.
     pub fn is_whole(&self, tree: &SourceTree) -> bool {
-        !tree.found.iter().any(|found| found.at.is_some())
+        !tree.found.iter().any(|found| found.at.is_some() && found.severity != Severity::Note)
             && self.assembled.faulty.is_empty()
             && !self.objects.has_refused()
             && !self.objects.has_unreadable()

@@ -6,7 +6,7 @@ use berth_base::model::{DecisionFormat, path};
 pub const BRANCH_FORMAT: u64 = 2;
 
 /// The file that marks a branch as berth's.
-pub const MARKER: &str = "berth.json";
+pub use berth_base::source::MARKER;
 
 pub const CLUSTERS: &str = "clusters";
 pub const DECISIONS: &str = "decisions";

@@ -13,7 +13,8 @@ use berth_base::cache::Cache;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{ContentId, Map, map};
 use berth_base::source::{
-    FileBytes, SourceFile, SourceFiles, SourceTree, WeakBytes, fault_of_entry, wanted, wanted_folder,
+    FileBytes, MARKER, SourceFile, SourceFiles, SourceTree, WeakBytes, fault_of_entry, output_note, wanted,
+    wanted_folder,
 };
 use berth_base::yaml::Limits;
 
@@ -156,18 +157,31 @@ struct Reader<'r, 'b> {
 }
 
 impl Reader<'_, '_> {
-    /// Reads what is not the same below a folder.
-    fn folder(&mut self, before: TreeId, after: TreeId, prefix: &str, depth: usize) -> Result<(), GitError> {
+    /// Reads what is not the same below a folder. Reports whether the folder is berth's own output, of which nothing
+    /// is read.
+    fn folder(
+        &mut self,
+        before: TreeId,
+        after: TreeId,
+        prefix: &str,
+        depth: usize,
+    ) -> Result<bool, GitError> {
         let [old, new] = [self.repo.raw_tree(before)?, self.repo.raw_tree(after)?];
+        let is_output = |tree: &raw_tree::Tree| depth > 0 && tree.has_file(MARKER.as_bytes());
+        let shown = |tree: &raw_tree::Tree| match is_output(tree) {
+            true => raw_tree::Tree::default(),
+            false => tree.clone(),
+        };
         let malformed = || GitError::Failed {
             doing: format!("reading tree {after}"),
             message: "it holds more than entries of a tree".to_owned(),
         };
-        for change in raw_tree::changes(&old, &new).ok_or_else(malformed)? {
+        for change in raw_tree::changes(&shown(&old), &shown(&new)).ok_or_else(malformed)? {
             self.entry(prefix, change, depth)?;
         }
+        let is_output = is_output(&new);
         self.repo.recent.trees.replace(before, after, new);
-        Ok(())
+        Ok(is_output)
     }
 
     fn entry(&mut self, prefix: &str, change: Change<'_>, depth: usize) -> Result<(), GitError> {
@@ -193,12 +207,14 @@ impl Reader<'_, '_> {
             self.tree.files.take(&*path);
         }
         let is_folder = (old.is_some() || new.is_some()) && wanted_folder(&path);
+        let mut is_output = false;
         if is_folder && depth < DEEPEST {
             let [old, new] = [old, new].map(|side| side.unwrap_or(TreeId::EMPTY));
-            self.folder(old, new, &format!("{path}/"), depth + 1)?;
+            is_output = self.folder(old, new, &format!("{path}/"), depth + 1)?;
         }
         let found = match after {
             None => None,
+            Some(_) if is_output => Some(output_note(path)),
             Some(EntryKind::Folder(_)) => (is_folder && depth == DEEPEST).then(|| {
                 let message = format!("folders nest deeper than {DEEPEST}; what is below is not read");
                 Diagnostic::error(Pos::file(path), message)

@@ -6,7 +6,7 @@ use super::error::GitError;
 use super::id::{CommitId, TreeId};
 use super::repo::Repo;
 use super::write::{Identity, Writer};
-use berth_base::source::wanted;
+use berth_base::source::{MARKER, wanted};
 
 impl Repo {
     /// Starts a repository in a folder, on the branch `main`.
@@ -44,7 +44,13 @@ impl Repo {
         options.include_untracked(true).recurse_untracked_dirs(true).exclude_submodules(true);
         let found = self.inner.statuses(Some(&mut options)).map_err(GitError::failed(doing))?;
         let path = |entry: git2::StatusEntry<'_>| String::from_utf8_lossy(entry.path_bytes()).into_owned();
-        let mut paths: Vec<String> = found.iter().map(path).filter(|path| wanted(path)).collect();
+        let root = self.inner.workdir().unwrap_or(self.inner.path());
+        let is_output = |path: &str| {
+            let folders = Path::new(path).ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+            folders.into_iter().any(|folder| root.join(folder).join(MARKER).is_file())
+        };
+        let is_read = |path: &String| wanted(path) && !is_output(path);
+        let mut paths: Vec<String> = found.iter().map(path).filter(is_read).collect();
         paths.sort();
         Ok(paths)
     }

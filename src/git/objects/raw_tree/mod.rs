@@ -59,6 +59,11 @@ impl Tree {
         Some(self.entry(self.seek(0, (name, true)), (name, true))?.id)
     }
 
+    /// Reports whether it holds a file with this name.
+    pub(super) fn has_file(&self, name: &[u8]) -> bool {
+        self.entry(self.seek(0, (name, false)), (name, false)).is_some()
+    }
+
     /// Returns the tree as it becomes with the new entries of some names; none where a name goes.
     pub(super) fn edited<'e>(&self, edits: &BTreeMap<&'e [u8], Option<EntryKind>>) -> Tree {
         // A name stands at one place as a folder and at another as anything else, and may go from one to the other.

@@ -100,10 +100,32 @@ fn a_source_tree_holds_yaml_in_path_order_and_no_dot_folders() {
 }
 
 #[test]
+fn the_output_of_render_is_passed_over() {
+    let (_guard, repo) = bare();
+    let files =
+        [("berth.json", "{}"), ("a.yaml", "1"), ("out/berth.json", "{}"), ("out/clusters/a/b.yaml", "2")];
+    let commit = commit_files(&repo, "refs/heads/main", &files);
+    let tree = read_source(&repo, commit).unwrap();
+    assert_eq!(tree.files.keys().map(|path| &**path).collect::<Vec<_>>(), ["a.yaml"]);
+    let found: Vec<String> = tree.found.iter().map(ToString::to_string).collect();
+    assert_eq!(found, ["out: note: the output of `berth render` is not read"]);
+}
+
+#[test]
 fn a_source_is_read_alike_after_any_other() {
     let (_guard, repo) = bare();
-    let names =
-        ["a.yaml", "a/b.yaml", "a/c/d.yaml", "a-b.yaml", "a.b/c.yaml", "a0.yml", "b/b.yaml", "b/.x/y.yaml"];
+    let names = [
+        "a.yaml",
+        "a/b.yaml",
+        "a/c/d.yaml",
+        "a-b.yaml",
+        "a.b/c.yaml",
+        "a0.yml",
+        "b/b.yaml",
+        "b/.x/y.yaml",
+        "a/berth.json",
+        "a/c/berth.json",
+    ];
     let mut cache = SourceCache::default();
     for round in 0..200_usize {
         let is_there = |place: &usize| ((round * 7_919) >> place) & 1 == 1;
