@@ -177,3 +177,23 @@ fn what_else_sets_the_number_is_told_of() {
         assert!(ran.err.contains(part), "{part} is not in\n{}", ran.err);
     }
 }
+
+#[test]
+fn the_cause_of_fewer_replicas_is_the_cluster_that_joined() {
+    let repo = fleet("  totalReplicas: 3\n  rebalance: true\n");
+    repo.publish().expect(0);
+    let first = repo.id("main");
+    repo.write("apps/spread.yaml", preference("  totalReplicas: 4\n  rebalance: true\n"));
+    repo.commit("one more");
+    repo.publish().expect(0);
+    let more = repo.id("main");
+    repo.write("clusters/d.yaml", cluster("d", &[("env", "prod")]));
+    repo.commit("d joins");
+    repo.publish().expect(0);
+    let since =
+        |revision: &str| run(&["explain", "web", "--since", revision, "--repo", repo.arg()]).expect(0).out;
+    let joined = since(&more);
+    assert!(joined.contains("2 → 1 replicas"), "{joined}");
+    assert!(joined.contains("cause: cluster `d` is new in clusters/d.yaml\n"), "{joined}");
+    assert!(since(&first).contains("FederatedDeployment shop/web was edited in"), "{}", since(&first));
+}

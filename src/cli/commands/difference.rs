@@ -12,7 +12,7 @@ use super::state::StateArgs;
 use super::ui::{Tone, Ui};
 use berth_base::model::cluster::Cluster;
 use berth_base::model::placement::Source;
-use berth_base::model::{Decision, Fleet, Key, Shared};
+use berth_base::model::{Decision, Fleet, Key, Shared, Template};
 use berth_base::text::counted;
 use berth_engine::gate::{HeldRecord, messages::ALLOW_DELETE};
 use berth_git::protocol::trailers::HELD;
@@ -23,6 +23,9 @@ use berth_hub::publish::{self, Trailers};
 
 /// The most lines of one kind that are printed.
 const SHOWN: usize = 20;
+
+/// The most edits of other clusters that a cause names.
+const OTHERS: usize = 3;
 
 /// The most publications with unreadable files to look behind. Each one costs reading a whole fleet.
 const MOST_UNREADABLE: usize = 20;
@@ -83,8 +86,9 @@ impl Published {
         }
         let held = self.held.iter().find(|record| record.key == *key);
         let (since, earlier) = self.earlier(key)?;
+        let picked: BTreeSet<String> = before.union(&after).cloned().collect();
         let why = |cluster: &String| match &earlier {
-            Some(earlier) => cause(key, cluster, earlier, fleet),
+            Some(earlier) => cause(key, cluster, [earlier, fleet], &picked),
             None => "the source of the published decision is not in this repository".to_owned(),
         };
         let clusters = before.symmetric_difference(&after);
@@ -141,8 +145,14 @@ impl Published {
     }
 }
 
-/// The edit without which the cluster's part would be the same, as far as it can be told from both sources.
-pub(super) fn cause(key: &Key, cluster: &str, before: &Fleet, after: &Fleet) -> String {
+/// The edit without which the cluster's part would be the same, as far as both sources show it. `picked` are the
+/// clusters that the placement picked before or picks now.
+pub(super) fn cause(
+    key: &Key,
+    cluster: &str,
+    [before, after]: [&Fleet; 2],
+    picked: &BTreeSet<String>,
+) -> String {
     let edited = |key: &Key| match (before.placements.get(key), after.placements.get(key)) {
         (Some(was), None) => Some(format!("{key} is no longer described; it was in {}", was.origin.file)),
         (None, Some(is)) => Some(format!("{key} is new in {}", is.origin.file)),
@@ -160,12 +170,14 @@ pub(super) fn cause(key: &Key, cluster: &str, before: &Fleet, after: &Fleet) -> 
         (None, None) => None,
     };
     let mut causes: Vec<String> = edited(key).into_iter().collect();
-    match (before.clusters.get(cluster), after.clusters.get(cluster)) {
-        (Some(was), None) => causes.push(format!("the cluster left the inventory; it was in {}", files(was))),
-        (None, Some(is)) => causes.push(format!("the cluster is new in {}", files(is))),
-        (Some(was), Some(is)) => causes.extend(cluster_edits(was, is)),
-        (None, None) => {}
-    }
+    let edits_of =
+        |cluster: &str, name: &str| match (before.clusters.get(cluster), after.clusters.get(cluster)) {
+            (Some(was), None) => vec![format!("{name} left the inventory; it was in {}", files(was))],
+            (None, Some(is)) => vec![format!("{name} is new in {}", files(is))],
+            (Some(was), Some(is)) => cluster_edits(was, is),
+            (None, None) => Vec::new(),
+        };
+    causes.extend(edits_of(cluster, "the cluster"));
     let Some(placement) = after.placements.get(key) else { return causes.join("; ") };
     let (filters, followed): (&[_], &[_]) = match &placement.source {
         Source::Own(policy) => (&policy.filters, &[]),
@@ -177,11 +189,33 @@ pub(super) fn cause(key: &Key, cluster: &str, before: &Fleet, after: &Fleet) -> 
         causes.extend(edited(&followed.key));
     }
     if causes.is_empty() {
-        return "the cluster and the placement were not edited: the cause is a status, a deadline or \
+        // Replicas are divided, and places given, among all clusters that the placement picks.
+        let others = picked.iter().filter(|other| *other != cluster);
+        let mut edits = others.flat_map(|other| {
+            let name = format!("cluster `{other}`");
+            edits_of(other, &name).into_iter().map(move |edit| match edit.starts_with(&name) {
+                true => edit,
+                false => format!("{name}: {edit}"),
+            })
+        });
+        causes.extend(edits.by_ref().take(OTHERS));
+        causes.extend(edits.next().map(|_| "edits of further clusters".to_owned()));
+    }
+    if causes.is_empty() {
+        return "neither the placement nor a cluster that it picks was edited: the cause is a status, a deadline or \
                 another placement"
             .to_owned();
     }
     causes.join("; ")
+}
+
+/// The edit of a workload's objects, which may give its clusters another number of replicas.
+pub(super) fn template_edit(key: &Key, before: &Fleet, after: &Fleet) -> Option<String> {
+    let (was, is) = (before.workloads.get(key)?, after.workloads.get(key)?);
+    let object = |template: &Template| (template.object.id.clone(), template.object.content.clone());
+    let was: Vec<_> = was.templates.iter().map(object).collect();
+    let edited = is.templates.iter().find(|template| !was.contains(&object(template)))?;
+    Some(format!("{} was edited in {}", edited.object.id, edited.object.origin))
 }
 
 fn files(cluster: &Cluster) -> String {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
-use super::difference::cause;
+use super::difference::{cause, template_edit};
 use super::exit::CommandError;
 use super::publications;
 use super::ui::{Tone, Ui};
@@ -106,6 +106,7 @@ impl Then {
             decision.into_iter().flat_map(Decision::picked).map(|pick| pick.cluster.to_string()).collect()
         };
         let (before, after) = (names(then), names(now));
+        let picked: BTreeSet<String> = before.union(&after).cloned().collect();
         let replicas = |decision: Option<&Decision>, name: &str| decision?.pick(name)?.replicas;
         let change = |name: &String| {
             let what = match (before.contains(name), after.contains(name)) {
@@ -116,11 +117,16 @@ impl Then {
                     (before != after).then_some(What::Replicas(before, after))?
                 }
             };
+            let fleets = [&*self.fleet, fleet];
+            let of_template = match what {
+                What::Replicas(..) => template_edit(key, fleets[0], fleets[1]),
+                What::Lost | What::Gained => None,
+            };
             Some(ClusterChange {
                 what,
                 then: reason(traced.as_ref(), name, !self.fleet.clusters.contains_key(name)),
                 now: reason(Some(trace), name, !fleet.clusters.contains_key(name)),
-                cause: cause(key, name, &self.fleet, fleet),
+                cause: of_template.unwrap_or_else(|| cause(key, name, fleets, &picked)),
                 name: name.clone(),
             })
         };
@@ -129,7 +135,7 @@ impl Then {
             commit: self.commit,
             sequence: self.sequence,
             picked: then.map(|_| before.len()),
-            clusters: before.union(&after).filter_map(change).collect(),
+            clusters: picked.iter().filter_map(change).collect(),
         }
     }
 }
