@@ -250,6 +250,32 @@ fn nothing_is_written_through_a_link() {
 }
 
 #[test]
+fn a_plan_tells_objects_that_stay_from_objects_that_are_deleted() {
+    let repo = small_fleet();
+    run(&["orphan", "enable", "cm", "web", "--repo", repo.arg()]).expect(0);
+    repo.commit("members keep web");
+    repo.publish().expect(0);
+    let plan = |json: bool| {
+        let form = if json { "json" } else { "text" };
+        run(&["plan", "--repo", repo.arg(), "-o", form]).expect(0)
+    };
+    let stays = "the objects stay there, and nobody owns them";
+    std::fs::remove_file(repo.path().join("apps/web.yaml")).unwrap();
+    repo.commit("no web");
+    let kept = plan(false).out;
+    assert!(kept.contains("web would leave") && kept.contains(stays), "{kept}");
+    assert!(!kept.contains("takes the last copy"), "{kept}");
+    assert_eq!(plan(true).json()["sections"][0]["consequences"][0]["orphaned"], true);
+    repo.git(&["revert", "--no-edit", "HEAD~1..HEAD"]);
+    run(&["orphan", "disable", "cm", "web", "--repo", repo.arg()]).expect(0);
+    repo.commit("members delete web");
+    repo.publish().expect(0);
+    std::fs::remove_file(repo.path().join("apps/web.yaml")).unwrap();
+    repo.commit("no web");
+    assert!(!plan(false).out.contains(stays), "{}", plan(false).out);
+}
+
+#[test]
 fn unjoin_shows_what_would_go_and_writes_only_when_told() {
     let two = format!("# Both.\n{}---\n# The second.\n{}", cluster("a", &[]), cluster("b", &[]));
     let named = "apiVersion: types.kubefed.io/v1beta1\nkind: FederatedConfigMap\nmetadata: {name: named, namespace: shop}\nspec:\n  \

@@ -45,6 +45,8 @@ pub struct Consequence {
     pub move_: Move,
     /// The changes wait for an approval.
     pub is_held: bool,
+    /// Clusters keep the objects that go, and nobody owns them.
+    pub is_orphaning: bool,
     /// The workloads, by the clusters they change in.
     pub places: Vec<(Vec<Key>, Vec<String>)>,
     /// The reasons with their number of clusters, the most frequent first.

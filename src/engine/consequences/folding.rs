@@ -14,6 +14,7 @@ use crate::causes::{Blame, Causes, Effect, How, InputChange, InputKind};
 use crate::plan::{Change, Counts, ObjectChange, Plan};
 use crate::state::State;
 use berth_base::diag::Pos;
+use berth_base::model::annotation::ORPHAN;
 use berth_base::model::{ContentId, Decision, Fleet, Key, ObjectId};
 
 /// Pairs of contents that are compared field by field. Further changes are told without their fields.
@@ -45,6 +46,7 @@ struct Likeness {
     section: usize,
     move_: Move,
     is_held: bool,
+    is_orphaning: bool,
     objects: Arc<[ObjectDetail]>,
 }
 
@@ -56,13 +58,16 @@ struct Local<'a> {
 
 /// Folds a plan.
 pub fn fold(given: ToFold<'_>) -> FoldedPlan {
-    let (compared, sections) = (BTreeMap::new(), Vec::new());
-    Folder { given, compared, sections, by_blame: BTreeMap::new(), by_causes: BTreeMap::new() }.fold()
+    let (compared, orphans, sections) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+    Folder { given, compared, orphans, sections, by_blame: BTreeMap::new(), by_causes: BTreeMap::new() }
+        .fold()
 }
 
 struct Folder<'a> {
     given: ToFold<'a>,
     compared: BTreeMap<(ContentId, ContentId), Arc<[FieldChange]>>,
+    /// The objects that were looked at for the wish that members keep them.
+    orphans: BTreeMap<ContentId, bool>,
     sections: Vec<Section>,
     /// The section of each blame that was met, and of each set of equal causes.
     by_blame: BTreeMap<Option<&'a Blame>, usize>,
@@ -86,7 +91,9 @@ impl<'a> Folder<'a> {
             for (cluster, local) in &locals {
                 let section = self.section_of(key, cluster);
                 let move_ = self.move_of(key, cluster, local);
-                let mut risks = self.risks_of(key, move_, local);
+                let is_orphaning = move_ == Move::Leaves && self.is_orphaning(local);
+                // Where clusters keep the objects, nothing is lost.
+                let mut risks = if is_orphaning { Vec::new() } else { self.risks_of(key, move_, local) };
                 let objects = match move_ {
                     Move::Changes => self.details(local, moved.as_ref(), &mut risks),
                     Move::Leaves | Move::Joins => Arc::default(),
@@ -96,7 +103,7 @@ impl<'a> Folder<'a> {
                     continue;
                 }
                 let is_held = (self.given.held)(key, cluster);
-                let likeness = Likeness { section, move_, is_held, objects };
+                let likeness = Likeness { section, move_, is_held, is_orphaning, objects };
                 let gathered = alike.entry(likeness).or_default();
                 gathered.places.entry(key).or_default().insert(cluster);
                 for change in &local.objects {
@@ -173,6 +180,27 @@ impl<'a> Folder<'a> {
             _ if local.objects.iter().all(|one| one.change == Change::Removed) => Move::Leaves,
             _ => Move::Changes,
         }
+    }
+
+    /// Reports whether clusters keep all objects that one workload loses there.
+    fn is_orphaning(&mut self, local: &Local<'_>) -> bool {
+        !local.objects.is_empty()
+            && local.objects.iter().all(|change| change.before.is_some_and(|id| self.is_orphan(id)))
+    }
+
+    /// Reports whether an object asks members to keep it when it goes.
+    fn is_orphan(&mut self, id: ContentId) -> bool {
+        if let Some(known) = self.orphans.get(&id) {
+            return *known;
+        }
+        if self.orphans.len() >= MOST_COMPARED {
+            return false;
+        }
+        let object = (self.given.read)(id);
+        let annotations = object.as_ref().map(|object| &object["metadata"]["annotations"]);
+        let is_orphan = annotations.is_some_and(|annotations| annotations[ORPHAN] == "true");
+        self.orphans.insert(id, is_orphan);
+        is_orphan
     }
 
     fn risks_of(&self, key: &Key, move_: Move, local: &Local<'_>) -> Vec<Risk> {
@@ -297,6 +325,7 @@ impl<'a> Folder<'a> {
         Consequence {
             move_: likeness.move_,
             is_held: likeness.is_held,
+            is_orphaning: likeness.is_orphaning,
             places,
             reasons,
             copies: Counts { removed, changed, added, clusters: clusters.len() },

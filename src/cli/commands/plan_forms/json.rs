@@ -101,6 +101,7 @@ fn consequence(one: &Consequence) -> Json {
     json!({
         "move": move_,
         "held": one.is_held,
+        "orphaned": one.is_orphaning,
         "copies": counts_json(one.copies),
         "places": one.places.iter().map(|(keys, clusters)| json!({
             "workloads": keys.iter().map(key_json).collect::<Vec<_>>(), "clusters": clusters,

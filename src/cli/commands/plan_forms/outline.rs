@@ -174,6 +174,9 @@ impl Words<'_> {
             lines.push(line(sign, 0, format!("{held}{}", sentence(one, &keys, &clusters))));
             lines.push(line(Sign::More, 1, names(keys.iter().copied())));
         }
+        if one.is_orphaning {
+            lines.push(line(Sign::More, 1, "the objects stay there, and nobody owns them"));
+        }
         let shown = shown_of(one.reasons.len(), REASONS);
         for (reason, _) in one.reasons.iter().take(shown) {
             lines.push(line(Sign::More, 1, reason));
