@@ -180,7 +180,7 @@ fn the_causes_of_many_edits_are_enough_and_none_is_left_out() {
                 }
                 How::Each => assert!(blame.changes.iter().all(|one| only(&[*one])), "{}", said()),
                 How::Untraced => untraced += 1,
-                How::Earlier => panic!("nothing was held: {}", said()),
+                How::Earlier | How::Imported => panic!("nothing was held or imported: {}", said()),
             }
         }
     }
@@ -237,6 +237,7 @@ fn planned(repo: &Repo) -> Causes {
         refs: &located.refs,
         reports: Reports::default(),
         identity: &Identity::default(),
+        signs_anew: false,
         limits: &Limits::default(),
         exemptions: Exemptions::default(),
         clock: "2027-01-01T00:00:00Z".parse().unwrap(),

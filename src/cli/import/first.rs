@@ -11,8 +11,8 @@ use std::fmt;
 use super::{Placed, some_of};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{
-    ContentError, Contents, Decision, DecisionFormat, Fleet, Folders, Key, Map, Pick, PickDetails, Shared,
-    Source,
+    Action, ContentError, Contents, Decision, DecisionFormat, Fleet, Folders, Key, Map, Override, Pick,
+    PickDetails, Shared, Source, Template, Workload,
 };
 use berth_base::text::counted;
 use berth_engine::decide::Decided;
@@ -91,7 +91,7 @@ pub(crate) fn first_state(
         if wanted.picks.iter().any(|pick| waits(&pick.cluster)) {
             wanted.picks.iter_mut().for_each(|pick| pick.pending = waits(&pick.cluster));
         }
-        let found = compare(&live, &wanted, placed.get(&key));
+        let found = compare(&live, &wanted, placed.get(&key), fleet.workloads.get(&key).map(|one| &**one));
         decisions.insert(key, if found.is_some() { live } else { wanted });
         moves.extend(found);
     }
@@ -112,7 +112,12 @@ pub(crate) fn first_state(
     Ok(First { state, moves, diagnostics })
 }
 
-fn compare(live: &Decision, wanted: &Decision, placed: Option<&Placed>) -> Option<Move> {
+fn compare(
+    live: &Decision,
+    wanted: &Decision,
+    placed: Option<&Placed>,
+    workload: Option<&Workload>,
+) -> Option<Move> {
     let word = |cluster: &str| {
         let standing = placed.and_then(|placed| placed.clusters.get(cluster));
         standing.map(|standing| standing.word.clone()).unwrap_or_default()
@@ -123,12 +128,28 @@ fn compare(live: &Decision, wanted: &Decision, placed: Option<&Placed>) -> Optio
     };
     let (gains, loses) = (missing_in(wanted, live), missing_in(live, wanted));
     let both = wanted.picks.iter().filter_map(|after| Some((live.pick(&after.cluster)?, after)));
-    let replicas = both.filter(|(before, after)| before.replicas != after.replicas);
-    let replicas: Vec<_> = replicas
-        .map(|(before, after)| (after.cluster.to_string(), before.replicas, after.replicas))
-        .collect();
+    // A copy without a number of its own has that of its template.
+    let own = workload.and_then(own_replicas);
+    let number = |pick: &Pick| pick.replicas.or(own);
+    let replicas = both.filter(|(before, after)| number(before) != number(after));
+    let replicas: Vec<_> =
+        replicas.map(|(before, after)| (after.cluster.to_string(), number(before), number(after))).collect();
     let same = gains.is_empty() && loses.is_empty() && replicas.is_empty();
     (!same).then(|| Move { key: live.key.clone(), file: wanted.source.clone(), gains, loses, replicas })
+}
+
+/// Returns the number of replicas in a workload's template, unless an override may set another one.
+fn own_replicas(workload: &Workload) -> Option<i64> {
+    let at = workload.replicas.as_ref()?;
+    let sets_number = |one: &Override| match &one.action {
+        Action::Patch(operations) => operations.iter().any(|operation| operation.path == at.path),
+        Action::Delete => false,
+    };
+    if workload.overrides.iter().any(sets_number) {
+        return None;
+    }
+    let number = |template: &Template| template.object.content.pointer(&at.path.to_string())?.as_i64();
+    workload.templates.iter().find_map(number)
 }
 
 impl Move {

@@ -87,6 +87,49 @@ spec:
     assert_eq!(next, first.state);
 }
 
+#[test]
+fn a_number_that_the_template_has_already_is_no_change() {
+    let documents = "\
+apiVersion: types.kubefed.io/v1beta1
+kind: FederatedNamespace
+metadata: {name: shop, namespace: shop}
+spec: {placement: {clusterSelector: {}}}
+---
+apiVersion: types.kubefed.io/v1beta1
+kind: FederatedDeployment
+metadata: {name: web, namespace: shop}
+spec: {template: {spec: {replicas: 3}}, placement: {clusterSelector: {}}}
+---
+apiVersion: scheduling.kubefed.io/v1alpha1
+kind: ReplicaSchedulingPreference
+metadata: {name: web, namespace: shop}
+spec: {targetKind: FederatedDeployment, totalReplicas: TOTAL}
+";
+    let moves = |total: &str| {
+        let mut tree = fleet(&[]);
+        tree.files.put(SourceFile::new("web.yaml", documents.replace("TOTAL", total).into_bytes()));
+        let standing = |name: &&str| {
+            ((*name).to_owned(), Standing { there: true, doubtful: false, word: String::new() })
+        };
+        let clusters: BTreeMap<String, Standing> = CLUSTERS.iter().map(standing).collect();
+        let key = |kind: &str, name: &str| Key::new("types.kubefed.io", kind, "shop", name);
+        let placed = || Placed { clusters: clusters.clone(), ..Placed::default() };
+        let placed = BTreeMap::from([
+            (key("FederatedNamespace", "shop"), placed()),
+            (key("FederatedDeployment", "web"), placed()),
+        ]);
+        let loaded = load::load(&tree, History::None);
+        assert!(!loaded.diagnostics.has_errors(), "{:?}", loaded.diagnostics);
+        let in_force = in_force(&loaded.fleet, &placed);
+        let decided = decide::decide(&loaded.fleet, &in_force, &Map::new(), Timestamp::UNIX_EPOCH);
+        let mut contents = MemoryContents::default();
+        let first = first_state(&loaded.fleet, decided, in_force, &placed, &mut contents).expect("memory");
+        first.moves.iter().map(|one| one.replicas.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(moves("12"), Vec::<Vec<(String, Option<i64>, Option<i64>)>>::new());
+    assert_eq!(moves("13")[0][0], ("a".to_owned(), Some(3), Some(4)));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

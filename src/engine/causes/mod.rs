@@ -71,6 +71,8 @@ pub enum How {
     Each,
     /// An earlier edit, which was held until now or has not reached all clusters yet.
     Earlier,
+    /// The state before was imported: it has the placements of a hub and comes from no source.
+    Imported,
     /// More inputs than are traced: these are the candidates.
     Untraced,
 }

@@ -19,13 +19,19 @@ use berth_git::{self as git, BlobIds, Repo};
 
 impl PassInputs {
     /// Finds the edits, reports or time behind each difference between the current state and the `next` one, which
-    /// these inputs gave. There are none of a first state, and of one whose source is gone.
+    /// these inputs gave. None are known where nothing was published before, and where the source of the current state
+    /// is gone.
     pub fn causes(
         &mut self,
         repo: &Repo,
         next: &State,
         shown: fn(&Built) -> State,
     ) -> Result<Causes, InputError> {
+        if self.published.is_none() && !self.current.decisions.is_empty() {
+            let effects = Effects::between(&self.current, next);
+            let blames = vec![Blame { changes: Vec::new(), how: How::Imported }; effects.len()];
+            return Ok(Causes { by_effect: effects.each_with(blames), ..Causes::default() });
+        }
         let Some(source) = self.published.filter(|source| repo.has_commit(*source)) else {
             return Ok(Causes::default());
         };

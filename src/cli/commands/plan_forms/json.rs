@@ -81,6 +81,7 @@ fn section_json(section: &Section) -> Json {
         How::Parts => "parts",
         How::Each => "each",
         How::Earlier => "earlier",
+        How::Imported => "imported",
         How::Untraced => "untraced",
     });
     json!({
