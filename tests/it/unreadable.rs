@@ -356,3 +356,32 @@ fn refs_that_stand_in_the_way_at_a_remote_are_put_right_by_the_next_pass() {
         assert_eq!(names(), good, "{name}");
     }
 }
+
+#[test]
+fn a_file_that_is_removed_while_another_is_broken_keeps_its_name_and_its_commit() {
+    let repo = small_fleet();
+    let cart = config_map("cart", "one", "{clusterSelector: {}}");
+    repo.write("apps/cart.yaml", &cart);
+    repo.commit("cart");
+    repo.publish().expect(0);
+    repo.write("apps/cart.yaml", format!("{cart}  bad: [\n"));
+    repo.commit("break cart");
+    repo.publish().expect(1);
+    std::fs::remove_file(repo.path().join("apps/web.yaml")).unwrap();
+    repo.commit("remove web");
+    let removed = repo.id("main")[..12].to_owned();
+    let told = repo.publish().expect(1).err;
+    let why = "apps/web.yaml: warning: was removed, and its objects may be in `apps/cart.yaml`, which cannot be read";
+    assert!(told.contains(why), "{told}");
+    repo.publish().expect(1);
+    repo.write("apps/cart.yaml", &cart);
+    repo.commit("mend cart");
+    let plan = || run(&["plan", "--repo", repo.arg()]).expect(0).out;
+    let first = plan();
+    assert!(first.contains("apps/web.yaml:1:1: document removed: FederatedConfigMap shop/web"), "{first}");
+    let held = repo.publish().expect(5).err;
+    assert!(held.contains("apps/web.yaml: warning: FederatedConfigMap shop/web is held back"), "{held}");
+    let later = plan();
+    assert!(later.contains(&format!("apps/web.yaml: {removed}: remove web")), "{later}");
+    run(&["verify", "--repo", repo.arg()]).expect(0);
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::error::InputError;
 use super::last_good::GoodForms;
-use super::{PassInputs, last_good};
+use super::{PassInputs, earlier_edits, last_good};
 use berth_base::model::{ClusterStatus, Map, Pick, Shared, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::causes::{
@@ -55,7 +55,9 @@ impl PassInputs {
         let causes = step.causes(then, &next.facts);
         let parsed = mem::take(&mut step.parsed);
         self.cache.parsed = parsed;
-        causes
+        let mut causes = causes?;
+        earlier_edits::add(repo, &self.current, &mut causes)?;
+        Ok(causes)
     }
 
     /// The source of the current state, with the last good forms that it used.

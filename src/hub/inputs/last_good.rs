@@ -93,7 +93,14 @@ impl FormSearch<'_> {
         let commits = self.commits_since(published)?;
         let paths = today.broken.keys().chain(&replaced).cloned().collect();
         let mut forms = self.newest_good(tree, paths, &commits, parsed)?;
-        add_missing(first, &today, &before, &replaced, &mut forms);
+        let gone = add_missing(first, tree, &today, &before, &replaced, &mut forms);
+        tree.found.extend(gone.into_iter().map(|(path, home)| {
+            let message = format!(
+                "was removed, and its objects may be in `{home}`, which cannot be read: its last good form stays in \
+                 effect until `{home}` is mended"
+            );
+            Diagnostic::warning(Pos::file(path), message)
+        }));
         tree.found.extend(replaced.into_iter().filter(|path| forms.contains_key(path)).map(|path| {
             let message =
                 "is below a symbolic link, which is not followed; its last good form stays in effect";
@@ -229,15 +236,18 @@ fn source_file((path, bytes): (&String, &Vec<u8>)) -> SourceFile {
     SourceFile::new(path.as_str(), bytes.as_slice())
 }
 
-/// Adds published objects that are missing now: to the file that held them, where that is at fault, else to the
-/// first unreadable file with the right to hold them, since they may have moved there.
+/// Adds published objects that are missing now: to the file that held them, where that is at fault or was removed, else
+/// to the first unreadable file with the right to hold them, since they may have moved there. Returns the files that
+/// were removed, each with that unreadable file.
 fn add_missing(
     first: &ReadTree,
+    tree: &SourceTree,
     today: &Survey,
     before: &Survey,
     replaced: &BTreeSet<String>,
     forms: &mut BTreeMap<String, Vec<u8>>,
-) {
+) -> BTreeMap<String, String> {
+    let mut gone = BTreeMap::new();
     let nothing = SourceTree { rules_from: RulesFrom::Nowhere, ..SourceTree::default() };
     let found: BTreeSet<Key> = load::survey(&with_files(&nothing, forms.iter())).good.into_keys().collect();
     let unreadable = today.broken.iter().filter(|(_, faults)| faults.unreadable).map(|(path, _)| path);
@@ -262,10 +272,19 @@ fn add_missing(
             // A slip in a kind or a name makes another object of it.
             Some(path)
         } else {
-            first.home_for(&unreadable, bytes)
+            let home = first.home_for(&unreadable, bytes);
+            match home.filter(|_| !tree.files.contains_key(&**path)) {
+                // The object stays where people look for it.
+                Some(home) => {
+                    gone.insert(path.clone(), home.clone());
+                    Some(path)
+                }
+                None => home,
+            }
         };
         if let Some(home) = home {
             load::append(forms.entry(home.clone()).or_default(), bytes);
         }
     }
+    gone
 }

@@ -9,6 +9,7 @@ mod build_cache;
 mod causes;
 mod copy_reports;
 pub mod current_state;
+mod earlier_edits;
 mod error;
 mod files_alone;
 pub mod gate;
