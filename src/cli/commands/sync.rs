@@ -20,7 +20,7 @@ use super::remote::RemoteArgs;
 use super::sync_log::RoundLog;
 use super::sync_place::{Place, place};
 use super::sync_result::{OnceResult, PushedReport};
-use super::sync_text::SOME;
+use super::sync_text::{SOME, tell_waits};
 use super::teardown::{self, TeardownArgs};
 use super::telemetry::Telemetry;
 use super::telling::TellingArgs;
@@ -264,7 +264,7 @@ impl Member {
     /// Syncs until nothing is left to wait for, and pushes the status.
     fn sync_once(&mut self, ui: &Ui) -> Result<OnceResult, CommandError> {
         self.target.show_progress(ui.progress());
-        let sync = |member: &mut Member| until_idle::sync_until_idle(member.syncer());
+        let sync = |member: &mut Member| until_idle::sync_until_idle(member.syncer(), &mut tell_waits(ui));
         let mut round = ui.watching("reading the cluster's folder", || sync(self));
         if self.hooks.link.as_mut().is_some_and(|link| link.mend_after(&round)) {
             ui.status("the working copy was damaged; it is made anew");

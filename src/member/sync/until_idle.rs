@@ -8,13 +8,15 @@ use super::sync_loop::{SHORTEST_PAUSE, Sync, Syncer};
 use super::wakeups::Wakeups;
 use berth_base::backoff::pace::paced;
 use berth_base::model::ObjectId;
+use berth_base::model::status::Problem;
 
 /// The pause before a sync that only waits for others, where the backend does not tell of changes.
 const POLL_PAUSE: Duration = Duration::from_secs(1);
 
 /// Syncs until nothing is left that may still become as wanted by itself: for a backend with a deadline
-/// for each object, that is an end. What all syncs did counts as done by one.
-pub fn sync_until_idle(mut syncer: Syncer<'_>) -> Sync {
+/// for each object, that is an end. What all syncs did counts as done by one. `tell` hears after each sync what the
+/// next one waits for.
+pub fn sync_until_idle(mut syncer: Syncer<'_>, tell: &mut dyn FnMut(&[Problem], Option<Duration>)) -> Sync {
     let config = syncer.config;
     let mut whole: Option<SyncOutcome> = None;
     let (wakeups, mut tells) = (Wakeups::default(), false);
@@ -27,6 +29,7 @@ pub fn sync_until_idle(mut syncer: Syncer<'_>) -> Sync {
         if outcome.waiting.is_empty() || outcome.applied.suspended.is_some() || config.options.dry_run {
             return last;
         }
+        tell(&outcome.waiting, syncer.backend.most_time());
         whole = Some(outcome.clone());
         if tells {
             let due = syncer.backend.next_sync_due().map(|due| due.saturating_duration_since(Instant::now()));

@@ -8,7 +8,7 @@ pub mod folder;
 pub mod kube;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 
@@ -145,6 +145,11 @@ pub trait Backend {
     /// Returns the health of an object that was surveyed or written. A file is healthy if it exists.
     fn object_health(&mut self, _id: &ObjectId) -> ObjectHealth {
         ObjectHealth::default()
+    }
+
+    /// Returns the time that an object may take to become healthy, where that is limited.
+    fn most_time(&self) -> Option<Duration> {
+        None
     }
 
     /// Returns the reasons why these objects are not healthy, where the backend knows more than their health says.

@@ -25,6 +25,11 @@ impl Deadlines {
         Deadlines { limit, unhealthy: Since::new(), refused: Since::new() }
     }
 
+    /// Returns the time that an object may take.
+    pub fn limit(&self) -> Duration {
+        self.limit
+    }
+
     /// Notes that an object is healthy.
     pub fn healthy(&mut self, id: &ObjectId) {
         self.unhealthy.remove(id);

@@ -59,7 +59,7 @@ mod watching;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 
@@ -203,6 +203,10 @@ impl Backend for KubeBackend {
 
     fn object_health(&mut self, id: &ObjectId) -> ObjectHealth {
         self.session.object_health(id)
+    }
+
+    fn most_time(&self) -> Option<Duration> {
+        Some(self.session.deadlines.limit())
     }
 
     fn reasons(&mut self, ids: &[&ObjectId]) -> BTreeMap<ObjectId, String> {
