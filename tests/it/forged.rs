@@ -510,7 +510,10 @@ fn a_machine_that_knows_nothing_proves_the_last_commits_or_from_a_root_or_asks_f
     let ran = signed(&clone, &[]).expect(5);
     assert!(ran.err.contains("no commit of it is signed by an allowed key"), "{}", ran.err);
     let tip = clone.id(RENDERED);
-    signed(&clone, &["--root", &tip]).expect(0);
+    let ran = signed(&clone, &["--root", &tip]).expect(0);
+    assert!(ran.out.contains("published "), "a signed publication follows: {}", ran.out);
+    std::fs::remove_dir_all(clone.path().join(".git/berth")).expect("a memory");
+    assert!(signed(&clone, &[]).expect(0).out.contains("nothing to publish"));
     clone.write("apps/web.yaml", config_map("web", "last", EVERYWHERE));
     clone.commit("last");
     signed(&clone, &[]).expect(0);

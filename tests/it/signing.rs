@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Ran, Repo, berth, hermetic, run, small_fleet};
+use crate::support::{RENDERED, Ran, Repo, berth, hermetic, run, small_fleet};
 
 /// Keys of OpenSSH's own making. `None`, loudly, where there is no OpenSSH.
 pub struct Keys(tempfile::TempDir);
@@ -89,6 +89,23 @@ fn what_the_daemon_signs_counts_for_members_and_for_git_itself() {
     assert_eq!(again.id(REF), before);
     publish(&fleet, Some(&keys.path("berth"))).expect(0);
     assert_eq!(fleet.id(REF), before, "nothing is signed twice");
+}
+
+#[test]
+fn the_first_key_signs_a_branch_on_which_nothing_else_changes() {
+    let Some(keys) = Keys::new() else { return };
+    let fleet = small_fleet();
+    publish(&fleet, None).expect(0);
+    let (tip, tree) = (fleet.id(RENDERED), fleet.id(&format!("{RENDERED}^{{tree}}")));
+    let ran = publish(&fleet, Some(&keys.path("berth"))).expect(0);
+    assert!(ran.out.contains("as number 2 on"), "{}", ran.out);
+    assert_eq!((fleet.id(&format!("{RENDERED}~1")), fleet.id(&format!("{RENDERED}^{{tree}}"))), (tip, tree));
+    assert_eq!(git_says(&fleet, &keys.allow(&[("berth", "")]), RENDERED), 0);
+    run(&["verify", "berth/rendered", "--repo", fleet.arg()]).expect(0);
+    let signed = fleet.id(RENDERED);
+    publish(&fleet, Some(&keys.path("berth"))).expect(0);
+    publish(&fleet, None).expect(0);
+    assert_eq!(fleet.id(RENDERED), signed, "once is enough");
 }
 
 #[test]

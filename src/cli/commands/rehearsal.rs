@@ -248,6 +248,7 @@ impl Rehearsal<'_> {
             refs: &self.located.refs,
             reports: self.located.reports(self.repo, &self.limits.labels)?,
             identity: &Identity::default(),
+            signs_anew: false,
             limits: &self.limits,
             exemptions,
             clock: self.clock,

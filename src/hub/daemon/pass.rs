@@ -221,6 +221,7 @@ fn attempt_pass(
         refs,
         reports: cache.hear(reports, clock, settings.max_silent),
         identity: &settings.identity,
+        signs_anew: settings.identity.signer.is_some() && publish::is_unsigned(&repo, current.as_ref())?,
         limits: &settings.limits,
         exemptions: settings.exemptions(),
         clock,

@@ -23,6 +23,8 @@ pub struct CommitInputs<'a> {
     pub source: CommitId,
     pub current: Option<&'a CurrentState>,
     pub identity: &'a Identity,
+    /// A commit follows also where nothing changes, so that the branch's tip has a signature.
+    pub signs_anew: bool,
     pub outside: Outside,
 }
 
@@ -178,6 +180,7 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
     let stamp = Stamp {
         identity: given.identity.clone(),
         trailers: gated.trailers,
+        signs_anew: given.signs_anew,
         ..Stamp::new(given.source, info.subject(), info.seconds, inputs.now)
     };
     let summary = Summary::of(&plan, given.current.is_none());

@@ -22,6 +22,8 @@ pub struct StepInputs<'a> {
     pub refs: &'a Refs,
     pub reports: Reports,
     pub identity: &'a Identity,
+    /// See [`CommitInputs::signs_anew`].
+    pub signs_anew: bool,
     pub limits: &'a Limits,
     pub exemptions: Exemptions,
     pub clock: Timestamp,
@@ -81,6 +83,7 @@ fn run(repo: &Repo, start: StepInputs<'_>, refuse: &mut Refuse<'_>) -> Result<Ne
         refs,
         reports,
         identity,
+        signs_anew,
         limits,
         exemptions,
         clock,
@@ -109,7 +112,7 @@ fn run(repo: &Repo, start: StepInputs<'_>, refuse: &mut Refuse<'_>) -> Result<Ne
     }
     let outside =
         Outside::Now { clock, seen, at, basis, gated: !exemptions.removals, reports, cache: cache.into() };
-    let next = compute(repo, CommitInputs { source, current, identity, outside })?;
+    let next = compute(repo, CommitInputs { source, current, identity, signs_anew, outside })?;
     if !exemptions.empty {
         let emptied = publish::refuse_empty(&next.inputs.current, &next.built.state);
         emptied.map_err(NextCommitError::from).or_else(&mut *refuse)?;

@@ -27,6 +27,8 @@ pub struct Stamp {
     pub identity: Identity,
     /// Further trailers, such as the approvals that a gate used.
     pub trailers: Vec<(String, String)>,
+    /// A commit follows also where nothing changes, so that the branch's tip has a signature.
+    pub signs_anew: bool,
 }
 
 impl Stamp {
@@ -38,6 +40,7 @@ impl Stamp {
             now,
             identity: Identity::default(),
             trailers: Vec::new(),
+            signs_anew: false,
         }
     }
 }
@@ -147,7 +150,7 @@ pub fn draft(
     let written = tree::write(&mut writer, current, next)?;
     let state_tree = owned::state_tree(&written.entries)?;
     let root = root(&mut writer, repo, current, written.entries)?;
-    if current.is_some_and(|current| current.tree == root) {
+    if current.is_some_and(|current| current.tree == root) && !stamp.signs_anew {
         return Ok(Published::Unchanged);
     }
     let seq = current.map_or(0, |current| current.trailers.seq).checked_add(1);

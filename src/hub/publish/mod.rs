@@ -43,7 +43,7 @@ pub use differing::{DifferingCache, differing};
 pub use error::PublishError;
 pub use processed::{Processed, read_processed, write_processed};
 pub use rendered_state::{
-    CurrentState, StateRead, claimed, own_source, read_current, read_current_at, read_state,
+    CurrentState, StateRead, claimed, is_unsigned, own_source, read_current, read_current_at, read_state,
 };
 pub use report::{WrittenReport, write_report};
 pub use state_cache::{decode_current, encode_current};

@@ -120,6 +120,14 @@ pub fn claimed(repo: &Repo, commit: &CommitInfo) -> Result<Option<Trailers>, Pub
     Ok(is_own.then_some(trailers))
 }
 
+/// Reports whether the last publication has no signature, so that a machine with a key that knows nothing of the branch
+/// would refuse it.
+pub fn is_unsigned(repo: &Repo, current: Option<&CurrentState>) -> Result<bool, PublishError> {
+    let Some(current) = current else { return Ok(false) };
+    let last = last_own(repo, current.commit)?;
+    Ok(last.map(|(commit, _)| repo.claimed_key(commit)).transpose()?.is_some_and(|key| key.is_none()))
+}
+
 /// The source that a commit of berth's own was made from.
 pub fn own_source(repo: &Repo, commit: &CommitInfo) -> Result<Option<CommitId>, PublishError> {
     Ok(claimed(repo, commit)?.and_then(|trailers| trailers.source))

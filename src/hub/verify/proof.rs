@@ -155,6 +155,8 @@ impl<'r> Verifier<'r> {
                 signer: None,
                 fleet: trailers.fleet().map(str::to_owned),
             },
+            signs_anew: self.repo.claimed_key(info.id)?.is_some()
+                && publish::is_unsigned(self.repo, current.as_ref())?,
             outside: Outside::Recorded { facts, trailers: trailers.clone(), format, decision_format },
         };
         let next = match compute(self.scratch.repo(), given) {

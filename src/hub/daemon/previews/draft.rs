@@ -95,6 +95,7 @@ fn rehearse(
         refs: &settings.refs,
         reports: Reports::read(repo, &settings.refs, &labels, current)?,
         identity: &Identity::default(),
+        signs_anew: false,
         limits: &settings.limits,
         exemptions: settings.exemptions(),
         clock,
