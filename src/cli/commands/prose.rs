@@ -36,7 +36,7 @@ mod tests {
         let text = "  note: one two three four\n  hint: git fetch origin main and more\nshort";
         assert_eq!(
             fitted(text, Some(16)),
-            "  note: one two\n    three four\n  hint: git fetch origin main and more\nshort"
+            "  note: one\n    two three\n    four\n  hint: git fetch origin main and more\nshort"
         );
         assert_eq!(fitted(text, None), text);
     }

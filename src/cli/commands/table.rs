@@ -119,7 +119,7 @@ mod tests {
         let rows = [vec!["web".into(), "bergen, graz, lisbon, oslo, turin".into(), "Satisfied".into()]];
         assert_eq!(
             table_within(&["NAME", "CLUSTERS", "CONDITION"], &rows, Some(34)),
-            "NAME  CLUSTERS          CONDITION\nweb   bergen, graz,     Satisfied\n      lisbon, oslo,\n      turin\n"
+            "NAME  CLUSTERS           CONDITION\nweb   bergen, graz,      Satisfied\n      lisbon, oslo,\n      turin\n"
         );
         // No word is broken, and no colour runs on.
         let rows =

@@ -55,10 +55,9 @@ mod tests {
 
     #[test]
     fn faults_of_the_command_line_read_like_all_others() {
-        assert_eq!(
-            fault(&["berth", "vaildate"]),
-            "error: unrecognized subcommand `vaildate`\n  hint: a similar subcommand exists: `validate`"
-        );
+        let slip = fault(&["berth", "vaildate"]);
+        assert!(slip.starts_with("error: unrecognized subcommand `vaildate`\n  hint: "), "{slip}");
+        assert!(slip.contains("`validate`"), "{slip}");
         let unknown = fault(&["berth", "decide", "--reop", "x"]);
         assert!(unknown.starts_with("error: unexpected argument `--reop` found\n  hint: "), "{unknown}");
         assert!(unknown.contains("`--repo`"), "{unknown}");

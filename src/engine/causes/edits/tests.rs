@@ -73,7 +73,7 @@ fn overrides_are_paths_and_values() {
     );
     assert_eq!(
         edited(text, "value: 5", "value: 6"),
-        ["c.yaml:8:37: spec.overrides[oslo].clusterOverrides[/spec/replicas].value: 5 → 6"]
+        ["c.yaml:8:30: spec.overrides[oslo].clusterOverrides[/spec/replicas].value: 5 → 6"]
     );
 }
 
