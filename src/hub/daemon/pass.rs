@@ -301,7 +301,12 @@ fn attempt_pass(
     let once: Vec<Diagnostic> = proved.into_iter().chain(locks).collect();
     // Objects that are missing may arrive without a ref that moves.
     let lacks_objects = cache.statuses.lacks_objects() || inputs.lacks_objects();
-    let is_steady = outcome == PassOutcome::Unchanged && held.is_empty() && once.is_empty() && !lacks_objects;
+    let is_ahead = inputs.is_ahead_of(clock) || repo.commit(source)?.seconds > clock.as_second();
+    let is_steady = outcome == PassOutcome::Unchanged
+        && held.is_empty()
+        && once.is_empty()
+        && !lacks_objects
+        && !is_ahead;
     diagnostics.extend(once);
     let seen = RefSnapshot { source: (name, source), statuses: asked, own };
     if inputs.silences.outage.is_some() {

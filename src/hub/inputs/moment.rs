@@ -40,6 +40,12 @@ pub(super) fn ahead_of(clock: Timestamp, then: Timestamp) -> Option<Diagnostic> 
 }
 
 impl PassInputs {
+    /// Reports whether a date that was read is from after a moment, and counts once that has come, though no ref moves.
+    pub(crate) fn is_ahead_of(&self, clock: Timestamp) -> bool {
+        let mut reported = self.statuses.values().filter_map(|status| status.reported);
+        self.now > clock || reported.any(|date| date > clock)
+    }
+
     /// Builds a commit that was `seen` before, for the latest moment by `clock` at which something changed by itself.
     pub(crate) fn build_again(
         &mut self,

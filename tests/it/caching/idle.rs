@@ -1,5 +1,12 @@
 //! A run after one that had nothing to do.
 
+use berth_base::model::Timestamp;
+use berth_hub::daemon::Settings;
+
+use super::cases::{step, with};
+use super::sides::Sides;
+use crate::support::{cluster, namespace};
+
 /// A repository whose last run had nothing to do. Its cluster's file cannot be read any more, and is not cached.
 fn idle() -> crate::support::Repo {
     let repo = crate::support::Repo::new();
@@ -39,4 +46,27 @@ fn a_run_looks_again_once_anything_differs() {
     *bytes.last_mut().unwrap() ^= 1;
     std::fs::write(&file, bytes).unwrap();
     assert_ne!(damaged.publish().code, 0);
+}
+
+/// A member's clock is ahead: what it reports counts once its moment has come, and tells then that another one is silent.
+#[test]
+fn a_report_from_later_on_is_waited_for() {
+    let at = |time: &str| -> Timestamp { format!("2026-01-01T{time}Z").parse().unwrap() };
+    let files = with(&[
+        ("shop.yaml", &namespace("shop")),
+        ("a.yaml", &cluster("a", &[])),
+        ("b.yaml", &cluster("b", &[])),
+    ]);
+    let mut sides = Sides::new(&Settings::of(""));
+    for (name, reported, due) in [("a", "00:10:00", "00:11:00"), ("b", "00:00:30", "00:01:00")] {
+        let (reported, due) = (at(reported), at(due));
+        let status = format!(
+            "apiVersion: berth.dev/v1alpha1\nkind: ClusterStatus\nmetadata: {{name: {name}}}\n\
+             reported: \"{reported}\"\nnextDue: \"{due}\"\n"
+        );
+        sides.report(name, Some(status));
+    }
+    step(&mut sides, &files, 1, at("00:01:10"));
+    (0..2).for_each(|_| drop(sides.pass(at("00:01:10"))));
+    assert!(!sides.pass(at("05:00:00")).is_idle);
 }
