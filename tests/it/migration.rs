@@ -171,7 +171,8 @@ fn status_says_in_kubefeds_words_how_propagation_went() {
 
     let in_sync = |workload: &str| {
         let text = run(&["status", "--repo", repo.arg()]).expect(0).out;
-        let line = text.lines().find(|line| line.contains(workload)).expect("its line");
+        // Errors of the source come first.
+        let line = text.lines().rfind(|line| line.contains(workload)).expect("its line");
         line.rsplit(' ').next().unwrap_or_default().to_owned()
     };
     assert_eq!(in_sync("shop/web"), "0/3");

@@ -141,7 +141,7 @@ fn a_cluster_that_was_just_told_is_applying_since_then() {
     let rollouts = Rollouts::of(fleet());
     let of_a = || {
         let json = rollouts.order(&["show", "web", "-o", "json"]).expect(0).json();
-        let a = json["clusters"][0].clone();
+        let a = json["workloads"][0]["clusters"][0].clone();
         (a["release"].as_u64(), a["health"].clone(), a["since"].as_str().unwrap_or_default().to_owned())
     };
     rollouts.succeed(&["a"]);
