@@ -116,7 +116,7 @@ fn a_member_keeps_its_folder_whatever_the_registry_says() {
     shop.sync("a", &url, &allowed).expect(0);
     let (pointer, _) = registry.manifest(A, "member").expect("a pointer");
     registry.tag(A, "member", &old_pointer);
-    keeps(&shop, &url, &allowed, Some("two"), 5, "has sequence 1, but its last known sequence was 2");
+    keeps(&shop, &url, &allowed, Some("two"), 5, "has sequence 1, but its last known sequence was 3");
 
     // Another cluster's, and the folder of another one beside a commit that is signed.
     let (of_b, _) = registry.manifest("fleet/clusters/b", "member").expect("a pointer");
