@@ -122,8 +122,7 @@ fn runs(
 
 /// The fleet that the state in force was made from. Without it, overrides cannot be told.
 fn fleet_of(repo: &Repo, current: &CurrentState) -> Option<Shared<Fleet>> {
-    let inputs = publications::inputs(repo, current, current)?;
-    Some(inputs.decide().0.fleet)
+    Some(publications::inputs(repo, current, current)?.fleet())
 }
 
 /// Prints an object as kubectl prints objects of unknown kinds.

@@ -69,7 +69,7 @@ pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
     let repo = Repo::open(&args.repo)?;
     let (before, after) = ends(args, &repo)?;
     let mut inputs = ui.watching("reading the fleet", || publications::inputs(&repo, &after, &before));
-    let of_source = inputs.as_ref().map(|inputs| inputs.decide().0.fleet);
+    let of_source = inputs.as_ref().map(|inputs| inputs.fleet());
     let fleet = of_source.clone().unwrap_or_else(|| Shared::from(names_alone([&before, &after])));
     let mut changes = plan(&before.state, &after.state);
     if let Some(cluster) = &args.cluster {

@@ -105,10 +105,8 @@ impl Published {
             if !self.repo.has_commit(source) {
                 return Ok((Some(source), None));
             }
-            let fleet = PassInputs::revision(&self.path, &source.to_string(), None, None, &self.search)?
-                .decide()
-                .0
-                .fleet;
+            let fleet =
+                PassInputs::revision(&self.path, &source.to_string(), None, None, &self.search)?.fleet();
             // Where its file could not be read, the decision was made from an older form.
             let file = fleet.placements.get(key).map(|placement| &*placement.origin.file);
             let is_older =

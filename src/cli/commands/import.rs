@@ -228,11 +228,11 @@ impl Fleet {
         told: &mut Diagnostics,
     ) -> Result<Option<(CommitId, First)>, CommandError> {
         let mut inputs = PassInputs::folder(&self.path, import.now, None, &Search::leniently())?;
-        let (loaded, _, _) = inputs.decide();
-        let live = in_force(&loaded.fleet, &gathered.placed);
+        let fleet = inputs.fleet();
+        let live = in_force(&fleet, &gathered.placed);
         inputs.current.decisions = live.clone();
         let (_, decided, _) = inputs.decide();
-        let live = adopt(&loaded.fleet, &decided.decisions, live, import.now);
+        let live = adopt(&fleet, &decided.decisions, live, import.now);
         inputs.current.decisions = live.clone();
         let (loaded, decided, found) = inputs.decide();
         let mut contents = GitContents::writing(&self.repo)?;

@@ -46,5 +46,5 @@ fn fleet() -> Option<Shared<Fleet>> {
     } else {
         PassInputs::folder(&path, Timestamp::now(), None, &Search::leniently())
     };
-    Some(inputs.ok()?.decide().0.fleet)
+    Some(inputs.ok()?.fleet())
 }

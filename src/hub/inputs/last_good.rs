@@ -110,7 +110,7 @@ impl FormSearch<'_> {
     }
 
     /// Returns the files of the last publication, or in their place what it kept, that Git has a link or a submodule in
-    /// the way of. People are told of few links: most have the name of a file that nobody reads.
+    /// the way of. Berth warns of few links: most have the name of a file that nobody reads.
     fn behind_links(
         &self,
         tree: &SourceTree,

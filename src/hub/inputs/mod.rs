@@ -17,7 +17,7 @@ pub mod gate_inputs;
 pub(crate) mod hearing;
 mod hypothetical;
 mod last_good;
-mod moment;
+pub(crate) mod moment;
 mod past_states;
 mod policy_tests;
 mod silence;
@@ -37,7 +37,8 @@ use crate::publish::CurrentState;
 use berth_base::diag::Diagnostics;
 use berth_base::model::release::RecordFormat;
 use berth_base::model::{
-    ClusterStatus, ContentError, Contents, Decision, DecisionFormat, Key, LabelKeys, Map, Shared, Timestamp,
+    ClusterStatus, ContentError, Contents, Decision, DecisionFormat, Fleet, Key, LabelKeys, Map, Shared,
+    Timestamp,
 };
 use berth_base::source::{self, SourceTree};
 use berth_engine::decide::Decided;
@@ -265,6 +266,11 @@ impl PassInputs {
             cache,
             loaded,
         })
+    }
+
+    /// The fleet that the files describe.
+    pub fn fleet(&self) -> Shared<Fleet> {
+        self.loaded.fleet.clone()
     }
 
     /// The files that were read.

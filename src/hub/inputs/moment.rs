@@ -1,6 +1,6 @@
 //! The moment that a pass decides for.
 //!
-//! A commit's date is chosen by whoever commits, so it decides nothing: where the outcome depends on the moment, the
+//! The author of a commit chooses its date, so it decides nothing: where the outcome depends on the moment, the
 //! moment is the one at which the daemon saw the commit first. Where it does not, the commit's date stays, so that equal
 //! inputs give equal commits on every machine.
 
@@ -10,8 +10,8 @@ use berth_base::model::{ContentError, Contents, Timestamp};
 use berth_engine::pipeline::{self, Built};
 use berth_git::{CommitId, Repo};
 
-/// Seconds that a commit's date may be ahead of this machine's clock.
-const MOST_AHEAD_SECONDS: i64 = 600;
+/// Seconds that the date of a commit may be ahead of this machine's clock.
+pub(crate) const MOST_AHEAD_SECONDS: i64 = 600;
 
 /// Moments a single step catches up with, where several passed since the last one.
 const MOST_DEADLINES: usize = 64;

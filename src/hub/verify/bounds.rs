@@ -5,14 +5,12 @@
 //! trailer that is an input is compared with what the commits before it leave possible.
 
 use crate::inputs::gate_inputs::{self, Basis};
+use crate::inputs::moment::MOST_AHEAD_SECONDS;
 use crate::publish::{CurrentState, Trailers};
 use berth_base::model::{ClusterStatus, Map, Shared, Timestamp};
 use berth_engine::gate::Limits;
 use berth_git::protocol::trailers::{PROCESSED, RULES};
 use berth_git::{CommitId, CommitInfo, GitError, Repo};
-
-/// Seconds that a commit may be ahead of this machine's clock.
-const MOST_AHEAD_SECONDS: i64 = 600;
 
 /// The folder of access rules.
 const RULES_FOLDER: &[u8] = b"access";

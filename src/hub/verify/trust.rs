@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use super::bounds::{Expected, ExpectedLimits};
 use super::error::VerifyError;
 use super::proof::{Proof, Verdict, Verifier};
+use crate::inputs::moment::MOST_AHEAD_SECONDS;
 use crate::publish::rendered_state::LONGEST_WALK;
 use crate::publish::trusted_commits::{remember, remembered};
 use crate::publish::{self};
@@ -22,9 +23,6 @@ use berth_git::{CommitId, CommitInfo, GitError, Repo};
 
 /// Commits that a machine without any memory of a branch proves.
 pub const DEPTH: usize = 3;
-
-/// Seconds that a tip may be ahead of this machine's clock.
-const MOST_AHEAD_SECONDS: i64 = 600;
 
 /// Faults of a commit that are named in one line.
 const MOST_FAULTS: usize = 3;

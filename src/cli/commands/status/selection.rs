@@ -51,7 +51,7 @@ impl Selection {
             );
             return Err(error.hint("fetch the branch that people edit, or name clusters"));
         };
-        let fleet = inputs.decide().0.fleet;
+        let fleet = inputs.fleet();
         let labels = ClusterLabels::of(&fleet, &current.state.facts);
         let has = |name: &str| labels.get(name).is_some_and(|labels| selector.matches(labels));
         let mut chosen: BTreeSet<String> =
