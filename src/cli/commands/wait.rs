@@ -51,28 +51,31 @@ pub(crate) fn cmd_wait(args: &WaitArgs, ui: &Ui) -> Outcome {
     let end = Instant::now() + Duration::from_secs(args.timeout);
     let opened = args.place.open()?;
     let mut shown = String::new();
-    loop {
-        let located = args.place.locate(&opened)?;
-        match args.look(&opened, &located, ui)? {
-            Look::InSync(message) => {
-                ui.out(&message);
-                return Ok(Exit::Done);
+    let found = args.place.follow(&opened, Some(end), |located| {
+        Ok(match args.look(&opened, located, ui)? {
+            Look::Waiting(message) => {
+                if message != shown {
+                    ui.status(&format!("waiting: {message}"));
+                    shown = message;
+                }
+                None
             }
-            Look::Held(workloads) => {
-                let message = format!("in sync, but held for approval: {}", some_of(&workloads, MOST_NAMED));
-                return Err(CommandError::new(Exit::Held, message).hint("`berth status` has the approvals"));
-            }
-            Look::Waiting(message) if Instant::now() >= end => {
-                let error = CommandError::new(Exit::Unhealthy, format!("the time is over: {message}"));
-                return Err(error.hint("`berth status CLUSTER` says what is wrong there"));
-            }
-            Look::Waiting(message) if message != shown => {
-                ui.status(&format!("waiting: {message}"));
-                shown = message;
-            }
-            Look::Waiting(_) => {}
+            found => Some(found),
+        })
+    })?;
+    match found {
+        Some(Look::InSync(message)) => {
+            ui.out(&message);
+            Ok(Exit::Done)
         }
-        args.place.pause();
+        Some(Look::Held(workloads)) => {
+            let message = format!("in sync, but held for approval: {}", some_of(&workloads, MOST_NAMED));
+            Err(CommandError::new(Exit::Held, message).hint("`berth status` has the approvals"))
+        }
+        Some(Look::Waiting(_)) | None => {
+            let error = CommandError::new(Exit::Unhealthy, format!("the time is over: {shown}"));
+            Err(error.hint("`berth status CLUSTER` says what is wrong there"))
+        }
     }
 }
 

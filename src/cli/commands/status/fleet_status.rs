@@ -223,7 +223,7 @@ impl Pending {
 /// A member that runs takes over a new folder within seconds and says so.
 const ANSWER_SECONDS: i64 = 60;
 
-/// A member that is behind and has said nothing for a while since its folder was published does not answer.
+/// Counts a member as silent that is behind, and has not reported for a while since its folder was published.
 fn tell_dead_from_behind(
     repo: &Repo,
     refs: &Refs,

@@ -7,7 +7,7 @@ mod selection;
 mod text;
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
@@ -80,10 +80,32 @@ impl PlaceArgs {
         Ok(LocatedState::find(&opened.repo, &self.state.search(&opened.path)?)?)
     }
 
-    /// Waits a moment before the next look.
-    pub fn pause(&self) {
+    /// Looks at the state, and again each time that a ref has moved, until a look finds something. `None` where the time
+    /// is over before.
+    pub fn follow<T>(
+        &self,
+        opened: &StateRepo,
+        end: Option<Instant>,
+        mut look: impl FnMut(&LocatedState) -> Result<Option<T>, CommandError>,
+    ) -> Result<Option<T>, CommandError> {
         let pause = if self.state.address().is_some() { BETWEEN_FETCHES } else { BETWEEN_LOOKS };
-        std::thread::sleep(paced(pause));
+        let mut seen = None;
+        loop {
+            // Fetches, where the state is at an address.
+            self.locate(opened)?;
+            let now = everything(&opened.repo)?;
+            if seen.as_ref() != Some(&now) {
+                // What moves from here on is for the next look.
+                if let Some(found) = look(&self.locate(opened)?)? {
+                    return Ok(Some(found));
+                }
+                seen = Some(now);
+            }
+            if end.is_some_and(|end| Instant::now() >= end) {
+                return Ok(None);
+            }
+            std::thread::sleep(paced(pause));
+        }
     }
 }
 
@@ -92,22 +114,14 @@ pub(crate) fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
     if !args.watch {
         return show(args, &opened, &args.place.locate(&opened)?, ui);
     }
-    let mut seen = None;
-    loop {
-        let located = args.place.locate(&opened)?;
-        let now = everything(&opened.repo)?;
-        if seen.as_ref() != Some(&now) {
-            if ui.out_is_terminal() {
-                ui.out(CLEARED);
-            }
-            show(args, &opened, &located, ui)?;
-            seen = Some(now);
+    let ended = args.place.follow(&opened, None, |located| {
+        if ui.out_is_terminal() {
+            ui.out(CLEARED);
         }
-        if let Some(failure) = ui.write_failure() {
-            return Err(failure);
-        }
-        args.place.pause();
-    }
+        show(args, &opened, located, ui)?;
+        ui.write_failure().map_or(Ok(None), Err)
+    })?;
+    Ok(ended.unwrap_or(Exit::Done))
 }
 
 /// Returns every ref that a status may be made from.

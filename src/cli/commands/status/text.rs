@@ -7,6 +7,7 @@ use super::fleet_status::{
 use crate::commands::table::table;
 use crate::commands::ui::{Tone, Ui};
 use berth_base::diag::harmless_line;
+use berth_base::model::MemberState;
 use berth_base::text::counted;
 use berth_engine::report::{ClusterLine, PlacedLine, WorkloadLine};
 
@@ -26,14 +27,14 @@ fn or_dash(value: Option<impl ToString>) -> String {
 
 /// The states in the order in which people should look at them, the words of a dead member among them.
 const WORST_FIRST: [&str; 9] = [
-    "failing",
+    MemberState::Failing.word(),
     NO_ANSWER,
-    "silent",
-    "never reported",
-    "problems",
-    "behind",
-    "suspended",
-    "progressing",
+    MemberState::Silent.word(),
+    MemberState::NeverReported.word(),
+    MemberState::WithProblems.word(),
+    MemberState::Behind.word(),
+    MemberState::Suspended.word(),
+    MemberState::Progressing.word(),
     IN_SYNC,
 ];
 

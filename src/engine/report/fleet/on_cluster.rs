@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{FleetSummary, with_objects};
 use crate::dialects::Placed;
 use berth_base::model::status::Problem;
-use berth_base::model::{Decision, MemberView};
+use berth_base::model::{Decision, MemberState, MemberView};
 
 /// A workload's copies in one cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -54,11 +54,12 @@ impl CopyState {
         }
     }
 
+    /// The state in the words for a whole cluster, where there are some.
     fn word(self) -> &'static str {
         match self {
-            CopyState::InSync => "in sync",
-            CopyState::Progressing => "progressing",
-            CopyState::WithProblems => "problems",
+            CopyState::InSync => MemberState::InSync.word(),
+            CopyState::Progressing => MemberState::Progressing.word(),
+            CopyState::WithProblems => MemberState::WithProblems.word(),
             CopyState::NotApplied => "not applied",
             CopyState::Waiting => "waits for its turn",
             CopyState::Unmade => "failed to render",
