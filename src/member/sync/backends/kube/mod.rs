@@ -44,6 +44,8 @@ mod preview;
 mod protected;
 mod removal;
 mod retries;
+#[cfg(test)]
+mod scripted_server;
 mod secret_mask;
 mod served_kinds;
 mod session;

@@ -1,6 +1,6 @@
 //! A kind is followed through all that servers do to watches: a server that answers as it is told.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
@@ -9,6 +9,7 @@ use std::time::Instant;
 use serde_json::{Value as Json, json};
 
 use super::super::identity::Identity;
+use super::super::scripted_server::request_line;
 use super::*;
 use berth_base::model::ObjectId;
 
@@ -31,13 +32,7 @@ struct Server {
 }
 
 fn serve(stream: TcpStream, script: &Mutex<Script>) -> Option<()> {
-    let mut first = String::new();
-    let mut reader = BufReader::new(stream.try_clone().ok()?);
-    reader.read_line(&mut first).ok()?;
-    let mut line = String::new();
-    while reader.read_line(&mut line).ok()? > 2 {
-        line.clear();
-    }
+    let first = request_line(&stream)?;
     let mut stream = stream;
     let mut script = lock(script);
     if !first.contains("watch=true") {

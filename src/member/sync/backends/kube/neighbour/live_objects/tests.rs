@@ -1,6 +1,6 @@
 //! A server that refuses single kinds and objects.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
@@ -12,17 +12,12 @@ use crate::sync::backends::kube::api_client::ApiClient;
 use crate::sync::backends::kube::deadlines::Deadlines;
 use crate::sync::backends::kube::identity::Identity;
 use crate::sync::backends::kube::protected::Protected;
+use crate::sync::backends::kube::scripted_server::request_line;
 use crate::sync::health::custom::HealthRules;
 
 /// Answers with the kinds served, an empty list of each, and a refusal for Secrets.
 fn serve(stream: TcpStream) -> Option<()> {
-    let mut first = String::new();
-    let mut reader = BufReader::new(stream.try_clone().ok()?);
-    reader.read_line(&mut first).ok()?;
-    let mut line = String::new();
-    while reader.read_line(&mut line).ok()? > 2 {
-        line.clear();
-    }
+    let first = request_line(&stream)?;
     let kind = |kind: &str, plural: &str| {
         json!({"resource": plural, "responseKind": {"group": "", "version": "v1", "kind": kind},
             "scope": "Namespaced", "singularResource": "x", "verbs": ["list", "patch", "delete"]})
