@@ -279,7 +279,7 @@ fn a_tip_that_was_refused_is_looked_at_again() {
     pass_with_cache(&late.settings, at("00:30:00"), &mut cache).unwrap();
 }
 
-/// What is broken now is a file where a folder was, or a folder where a file was. The form that was good keeps its name.
+/// A broken file stands where a folder was, or a folder where a broken file was. The form that was good keeps its name.
 #[test]
 fn a_broken_file_in_the_place_of_a_folder_keeps_its_objects() {
     let broken = "kind: [\n";

@@ -1,4 +1,4 @@
-//! What happens seldom, and together with all the rest: reports on folders that nobody has, late ones and ones that are
+//! Rare events, together with all the rest: reports on folders that nobody has, late ones and ones that are
 //! withdrawn; files in the place of folders and the other way about; links, submodules and names that differ by case.
 
 use berth_base::model::Timestamp;

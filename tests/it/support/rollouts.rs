@@ -32,7 +32,7 @@ impl Rollouts {
         self.publish()
     }
 
-    /// What `berth run --once` does at this minute, and then when all waits are over.
+    /// Runs `berth run --once` at this minute, and again when all waits are over.
     #[track_caller]
     pub fn publish(&self) -> Ran {
         let seen = self.repo.publish_at(self.now()).expect(0);

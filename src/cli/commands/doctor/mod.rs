@@ -51,7 +51,7 @@ use rights::Tips;
 ///
 /// Takes the flags and environment variables of the process that it checks. Nothing is changed: to learn whether an
 /// account may move a ref, berth pushes it together with two refs that a repository cannot both have, all or none, so that the
-/// server asks its hooks and rules and then refuses. What cannot be known so is said to be not known. Without a remote the
+/// server asks its hooks and rules and then refuses. It marks as `not-known` all that this cannot show. Without a remote the
 /// machine, the keys and the repository around the current folder are checked. Faults and warnings end with 1, and with 6
 /// where the remote cannot be reached.
 #[derive(Debug, clap::Args)]
