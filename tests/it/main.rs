@@ -175,6 +175,7 @@ mod tutorial;
 mod two_appliers;
 mod ugly;
 #[cfg(target_os = "linux")]
+mod unfolding;
 mod units;
 mod unreadable;
 mod upkeep;

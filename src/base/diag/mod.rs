@@ -109,6 +109,9 @@ impl fmt::Display for Diagnostic {
     }
 }
 
+/// The diagnostics of one severity that people are shown. More say nothing new.
+pub const MOST_SHOWN: usize = 100;
+
 /// A list of diagnostics that grows while a fleet is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
@@ -150,6 +153,24 @@ impl Diagnostics {
 
     pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
         self.list.iter().filter(|d| d.severity == Severity::Error)
+    }
+
+    /// The first of each severity, for people.
+    pub fn shown(&self) -> impl Iterator<Item = &Diagnostic> {
+        let mut shown = [0; 3];
+        self.list.iter().filter(move |one| {
+            let count = &mut shown[one.severity as usize];
+            *count += 1;
+            *count <= MOST_SHOWN
+        })
+    }
+
+    /// The numbers of those that are not shown, by their severity.
+    pub fn not_shown(&self) -> impl Iterator<Item = (Severity, usize)> {
+        let all = [Severity::Error, Severity::Warning, Severity::Note].into_iter();
+        let count = |severity| self.list.iter().filter(|one| one.severity == severity).count();
+        let more = move |severity| Some((severity, count(severity).checked_sub(MOST_SHOWN)?));
+        all.filter_map(more).filter(|(_, more)| *more > 0)
     }
 
     /// Sorts by place, then severity, then message, and drops exact repeats.

@@ -3,10 +3,14 @@
 //! Symbolic links are not followed, since one could point out of the repository, and files over the
 //! limit are not read; both are named, so that nothing is missing in silence.
 
+use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::fs::{self, DirEntry, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::budget::{MOST_BYTES, Part, TOO_LARGE_HINT, TreeSize, too_large_folder};
 use super::tree::{MARKER, SourceFile, SourceTree, fault_of_entry, output_note, wanted, wanted_folder};
 use crate::diag::{Diagnostic, Pos};
 use crate::parallel;
@@ -19,6 +23,8 @@ pub enum SourceError {
     NotAFolder(PathBuf),
     #[error("failed to read the folder `{0}`: {1}")]
     Unreadable(PathBuf, io::Error),
+    #[error("`{0}`: the tree is too large")]
+    TooLarge(PathBuf),
 }
 
 /// Every YAML file below a folder, except in folders whose name begins with a dot.
@@ -28,13 +34,16 @@ pub fn read_dir(root: &Path, limits: &Limits) -> Result<SourceTree, SourceError>
         return Err(SourceError::NotAFolder(root.to_owned()));
     }
     let mut tree = SourceTree::default();
-    let mut wanted = Vec::new();
+    let mut wanted: Vec<(String, PathBuf)> = Vec::new();
+    let mut size = TreeSize::default();
     let mut open = vec![(root.to_owned(), String::new())];
     let mut first = true;
     while let Some((folder, path)) = open.pop() {
         match fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<DirEntry>>>) {
             Ok(entries) => {
                 for entry in entries {
+                    let length = path.len() + 1 + entry.file_name().len();
+                    size = size.plus(TreeSize::of_entry(length, 0));
                     take(&mut tree, &mut wanted, &mut open, &path, &entry);
                 }
             }
@@ -46,8 +55,22 @@ pub fn read_dir(root: &Path, limits: &Limits) -> Result<SourceTree, SourceError>
         }
         first = false;
     }
+    if size.is_too_large() {
+        return Err(SourceError::TooLarge(root.to_owned()));
+    }
     wanted.sort_unstable();
-    let read = parallel::map(&wanted, |(path, file)| read_one(path, file, limits));
+    let read = match read_all(&wanted, size, limits) {
+        Some(read) => read,
+        None => {
+            let left_out = too_large(&wanted).ok_or_else(|| SourceError::TooLarge(root.to_owned()))?;
+            wanted
+                .retain(|(path, _)| !path.strip_prefix(&left_out).is_some_and(|rest| rest.starts_with('/')));
+            let fault = "with this folder the tree is too large; it is not read";
+            tree.found.push(Diagnostic::error(Pos::file(left_out), fault).hint(TOO_LARGE_HINT));
+            read_all(&wanted, TreeSize::default(), limits)
+                .ok_or_else(|| SourceError::TooLarge(root.to_owned()))?
+        }
+    };
     for outcome in read {
         match outcome {
             Ok(file) => _ = tree.files.put(file),
@@ -56,6 +79,51 @@ pub fn read_dir(root: &Path, limits: &Limits) -> Result<SourceTree, SourceError>
     }
     tree.found.sort();
     Ok(tree)
+}
+
+/// Reads files. `None` where all of them are too large together.
+fn read_all(
+    files: &[(String, PathBuf)],
+    entries: TreeSize,
+    limits: &Limits,
+) -> Option<Vec<Result<SourceFile, Diagnostic>>> {
+    let left = AtomicU64::new(MOST_BYTES.saturating_sub(entries.bytes));
+    let read = parallel::map(files, |(path, file)| {
+        let read = read_one(path, file, limits);
+        let bytes = read.as_ref().map_or(0, |read| read.bytes.len() as u64);
+        let take = |left: u64| left.checked_sub(bytes);
+        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok().map(|_| read)
+    });
+    read.into_iter().collect()
+}
+
+/// Returns the folder of files without which the rest can be read.
+fn too_large(files: &[(String, PathBuf)]) -> Option<String> {
+    let size = |(path, file): &(String, PathBuf)| {
+        TreeSize::of_entry(path.len(), fs::metadata(file).map_or(0, |file| file.len()))
+    };
+    let sizes: Vec<TreeSize> = parallel::map(files, size);
+    let parts = |folder: &str| {
+        let mut parts: BTreeMap<(&str, bool), TreeSize> = BTreeMap::new();
+        for ((path, _), size) in files.iter().zip(&sizes) {
+            let below = match folder {
+                "" => Some(path.as_str()),
+                folder => path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')),
+            };
+            let Some(below) = below else { continue };
+            let part = below.split_once('/').map_or((below, false), |(folder, _)| (folder, true));
+            let sum = parts.entry(part).or_default();
+            *sum = sum.plus(*size);
+        }
+        let part = |((name, is_folder), size): ((&str, bool), TreeSize)| Part {
+            name: name.to_owned(),
+            is_folder,
+            size,
+        };
+        Ok::<_, Infallible>(parts.into_iter().map(part).collect())
+    };
+    let Ok(folder) = too_large_folder(parts);
+    (!folder.is_empty()).then_some(folder)
 }
 
 /// Takes an entry of a folder: a file to read, a folder to open, or a fault.
@@ -206,6 +274,21 @@ mod tests {
         let tree = read_dir(root.path(), &Limits { bytes: 5, ..Limits::default() }).unwrap();
         assert_eq!(tree.files.len(), 1);
         assert!(found(&tree)[0].starts_with("b.yaml: error: the file has more than the 5 bytes"));
+    }
+
+    #[test]
+    fn of_a_tree_that_is_too_large_one_folder_is_not_read() {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), "a.yaml", "a: 1");
+        write(root.path(), "team/good/b.yaml", "b: 1");
+        for number in 0..40 {
+            let file = root.path().join(format!("team/x/{number}.yaml"));
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            File::create(file).unwrap().set_len(9 << 20).unwrap();
+        }
+        let tree = read_dir(root.path(), &Limits::default()).unwrap();
+        assert_eq!(tree.files.keys().map(|path| &**path).collect::<Vec<_>>(), ["a.yaml", "team/good/b.yaml"]);
+        assert!(found(&tree)[0].starts_with("team/x: error: with this folder the tree is too large"));
     }
 
     #[cfg(unix)]

@@ -2,10 +2,12 @@
 //!
 //! [`dir`] reads a folder; the reader for a Git commit is in `git`. Both take the files [`wanted`] names.
 
+pub mod budget;
 mod bytes;
 pub mod dir;
 mod tree;
 
+pub use budget::TreeSize;
 pub use bytes::{FileBytes, WeakBytes};
 pub use dir::{SourceError, read_dir};
 pub use tree::{

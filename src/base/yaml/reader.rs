@@ -23,6 +23,8 @@ pub struct Read {
     pub faults: Vec<Fault>,
     /// The work that aliases took, see [`Limits::repeats`].
     pub repeats: usize,
+    /// The values, those that aliases repeat included.
+    pub values: usize,
 }
 
 /// A document that could be read.
@@ -75,6 +77,7 @@ pub fn read(text: &[u8], limits: &Limits) -> Read {
         result.faults.extend(warnings.into_iter().take(MOST_FAULTS));
     }
     result.repeats = limits.repeats - left.repeats;
+    result.values = limits.nodes - left.nodes;
     result
 }
 

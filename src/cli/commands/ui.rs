@@ -222,12 +222,15 @@ impl Ui {
         self.err(&tint_first_word(&error.to_string(), "error", Tone::Bad, self.colour_err));
     }
 
-    /// Every diagnostic, notes only where not quiet.
+    /// The first diagnostics of each severity, and how many more there are. Notes only where not quiet.
     pub fn diagnostics(&self, diagnostics: &Diagnostics) {
-        for diagnostic in diagnostics.iter() {
+        for diagnostic in diagnostics.shown() {
             if diagnostic.severity != Severity::Note || !self.quiet {
                 self.diagnostic(diagnostic);
             }
+        }
+        for (severity, more) in diagnostics.not_shown() {
+            self.status(&format!("and {}", counted(more, &format!("more {}", severity.word()))));
         }
         let count = |severity| diagnostics.iter().filter(|d| d.severity == severity).count();
         let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));

@@ -12,6 +12,7 @@ use berth_base::meta::names::{fault_of_name, is_dns_label};
 use berth_base::model::API_VERSION;
 use berth_base::model::object::{group_of, version_of};
 use berth_base::model::{ContentId, Key};
+use berth_base::source::budget::{MOST_DOCUMENTS, MOST_VALUES, TOO_LARGE_HINT};
 use berth_base::yaml::{self, HONEST_REPEATS, Limits, Mark, Node, Value, list_kind};
 
 /// The key of a file: its bytes, and its path, which stands in places.
@@ -37,9 +38,58 @@ pub(super) struct FileDocuments {
     pub diagnostics: Diagnostics,
     /// The work that its aliases took.
     pub repeats: usize,
+    pub size: FileSize,
+}
+
+/// The number of documents, and of the values in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct FileSize {
+    pub documents: usize,
+    pub values: usize,
+}
+
+impl FileSize {
+    pub(super) fn plus(self, other: FileSize) -> FileSize {
+        FileSize {
+            documents: self.documents.saturating_add(other.documents),
+            values: self.values.saturating_add(other.values),
+        }
+    }
+
+    pub(super) fn minus(self, other: FileSize) -> FileSize {
+        FileSize {
+            documents: self.documents.saturating_sub(other.documents),
+            values: self.values.saturating_sub(other.values),
+        }
+    }
+
+    /// Reports whether a tree that may hold `most` may hold so many.
+    pub(super) fn is_within(self, most: FileSize) -> bool {
+        self.documents <= most.documents && self.values <= most.values
+    }
+}
+
+/// The documents and values that a tree may hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room(pub FileSize);
+
+impl Default for Room {
+    fn default() -> Room {
+        Room(FileSize { documents: MOST_DOCUMENTS, values: MOST_VALUES })
+    }
 }
 
 impl FileDocuments {
+    /// Returns a file for which the tree has no room any more.
+    pub(super) fn left_out(path: &Arc<str>, repeats: usize) -> FileDocuments {
+        let message = format!(
+            "with this file the fleet has more than {MOST_DOCUMENTS} documents or {MOST_VALUES} values; it is not read"
+        );
+        let mut diagnostics = Diagnostics::new();
+        diagnostics.push(Diagnostic::error(Pos::file(path.clone()), message).hint(TOO_LARGE_HINT));
+        FileDocuments { diagnostics, broken: true, repeats, ..FileDocuments::default() }
+    }
+
     /// Reports whether its aliases take more work than every file may cause.
     pub(super) fn has_heavy_aliases(&self) -> bool {
         self.repeats > HONEST_REPEATS
@@ -64,6 +114,7 @@ pub(super) fn read(path: &Arc<str>, bytes: &[u8], limits: &Limits) -> FileDocume
     }
     let read = yaml::read(bytes, limits);
     file.repeats = read.repeats;
+    file.size = FileSize { documents: read.documents.len(), values: read.values };
     for fault in read.faults {
         file.broken |= fault.unreadable.is_some();
         let at = place(path, fault.at);
@@ -76,6 +127,7 @@ pub(super) fn read(path: &Arc<str>, bytes: &[u8], limits: &Limits) -> FileDocume
         let slot = Slot { bytes: document.bytes, lines, listed: false };
         take(&mut file, path, document.root, slot);
     }
+    file.size.documents = file.size.documents.max(file.objects.len());
     // Kept from pass to pass, so that room to grow would only be memory.
     file.objects.shrink_to_fit();
     file

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::Loaded;
-use super::documents::{self, FileDocuments, FileKey};
+use super::documents::{self, FileDocuments, FileKey, FileSize, Room};
 use crate::dialects::{Document, ReadingContexts};
 use berth_base::cache::Cache;
 use berth_base::codec::coded::Coded;
@@ -20,14 +20,21 @@ use berth_base::yaml::{HONEST_REPEATS, Limits};
 /// The work that aliases may cause in all files of a tree together, beyond the share of each file.
 const REPEATS_OF_A_TREE: usize = 4_000_000;
 
+/// The bytes of new files after which their sizes are looked at, so that no more is in memory than that.
+const BATCH: usize = 16 << 20;
+
 /// A file as parsed.
 #[derive(Clone, Debug)]
 struct Parsed {
     /// The work that its aliases might take, and the work that they took.
     repeats_allowed: usize,
     repeats: usize,
+    /// Of the whole file, whether it is left out or not.
+    size: FileSize,
     /// There is no fault in it.
     is_sound: bool,
+    /// The tree had no room for it.
+    is_left_out: bool,
     documents: Shared<FileDocuments>,
 }
 
@@ -40,6 +47,8 @@ pub(super) struct LastLoad {
     pub(super) is_whole: bool,
     /// The documents that others are read against.
     pub(super) context: Vec<Document>,
+    /// Of all files together.
+    pub(super) size: FileSize,
 }
 
 /// Parsed files, and the contexts that their documents are read in.
@@ -51,6 +60,7 @@ pub struct FileCache {
     /// The kinds, namespaces and groups of documents, which most documents share with others.
     names: SharedTexts,
     count: usize,
+    pub(super) room: Room,
 }
 
 impl FileCache {
@@ -80,6 +90,7 @@ impl FileCache {
             id.put(encoder);
             path.put(encoder);
             parsed.repeats.put(encoder);
+            parsed.size.put(encoder);
             parsed.documents.put(encoder);
         });
     }
@@ -89,8 +100,12 @@ impl FileCache {
         let repeats_allowed = Limits::default().repeats;
         let files = decoder.list(|decoder| {
             let key = (Coded::get(decoder)?, Coded::get(decoder)?);
-            let (repeats, documents) = (Coded::get(decoder)?, Coded::get(decoder)?);
-            Some((key, Parsed { repeats_allowed, repeats, is_sound: true, documents }))
+            let (repeats, size, documents) =
+                (Coded::get(decoder)?, Coded::get(decoder)?, Coded::get(decoder)?);
+            Some((
+                key,
+                Parsed { repeats_allowed, repeats, size, is_sound: true, is_left_out: false, documents },
+            ))
         })?;
         Some(FileCache { files, ..FileCache::default() })
     }
@@ -125,7 +140,8 @@ impl FileCache {
         self.files.forget(&(file.id, file.path.clone()));
     }
 
-    /// Reads files in the order of their paths, each path once. They share the limit on aliases.
+    /// Reads files in the order of their paths, each path once. They share the limits on aliases, documents and values:
+    /// a file for which no room is left is not read, and the others are.
     pub(super) fn read_all<'f>(
         &mut self,
         files: impl Iterator<Item = &'f SourceFile>,
@@ -133,32 +149,60 @@ impl FileCache {
         let mut files: Vec<&SourceFile> = files.collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
         files.dedup_by(|a, b| a.path == b.path);
-        let known: Vec<Option<Parsed>> =
-            files.iter().map(|file| self.files.get(&(file.id, file.path.clone()))).collect();
-        let new: Vec<&SourceFile> =
-            files.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(file, _)| *file).collect();
-        self.count += new.len();
-        // The share that each file has in any case.
-        let mut new = parallel::map(&new, |file| parse(file, HONEST_REPEATS)).into_iter();
-        let mut left = REPEATS_OF_A_TREE;
-        let mut read = |(file, known): (&SourceFile, Option<Parsed>)| {
-            let allowed = Limits::default().repeats.min(left.saturating_add(HONEST_REPEATS));
-            let is_new = known.is_none();
-            let mut parsed = known.or_else(|| new.next()).unwrap_or_else(|| parse(file, allowed));
-            let is_other = !is_same_reading(parsed.repeats_allowed, parsed.repeats, allowed);
-            if is_other {
-                self.count += usize::from(!is_new);
-                parsed = parse(file, allowed);
+        let (mut left, mut size) = (REPEATS_OF_A_TREE, FileSize::default());
+        let mut all = Vec::with_capacity(files.len());
+        let mut files = files.as_slice();
+        while !files.is_empty() {
+            let (some, rest) = files.split_at(self.batch(files));
+            files = rest;
+            let known: Vec<Option<Parsed>> =
+                some.iter().map(|file| self.files.get(&(file.id, file.path.clone()))).collect();
+            let new = some.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(file, _)| *file);
+            let new: Vec<&SourceFile> = new.collect();
+            self.count += new.len();
+            // The share that each file has in any case.
+            let mut new = parallel::map(&new, |file| parse(file, HONEST_REPEATS)).into_iter();
+            for (file, known) in some.iter().zip(known) {
+                let allowed = Limits::default().repeats.min(left.saturating_add(HONEST_REPEATS));
+                let is_new = known.is_none();
+                let mut parsed = known.or_else(|| new.next()).unwrap_or_else(|| parse(file, allowed));
+                let has_room = size.plus(parsed.size).is_within(self.room.0);
+                let is_other = !is_same_reading(parsed.repeats_allowed, parsed.repeats, allowed)
+                    || has_room && parsed.is_left_out;
+                if is_other {
+                    self.count += usize::from(!is_new);
+                    parsed = parse(file, allowed);
+                }
+                // Another reading of aliases has other values.
+                let next = size.plus(parsed.size);
+                let is_left_out = !next.is_within(self.room.0) && !parsed.is_left_out;
+                if is_left_out {
+                    parsed.leave_out(&file.path);
+                }
+                if is_new || is_other || is_left_out {
+                    parsed.repeats_allowed = allowed;
+                    parsed.share_names(&mut self.names);
+                    self.files.insert((file.id, file.path.clone()), parsed.clone());
+                }
+                if !parsed.is_left_out {
+                    size = next;
+                }
+                left = left.saturating_sub(parsed.repeats.saturating_sub(HONEST_REPEATS));
+                all.push((file.path.clone(), parsed.documents));
             }
-            if is_new || is_other {
-                parsed.repeats_allowed = allowed;
-                parsed.share_names(&mut self.names);
-                self.files.insert((file.id, file.path.clone()), parsed.clone());
-            }
-            left = left.saturating_sub(parsed.repeats.saturating_sub(HONEST_REPEATS));
-            (file.path.clone(), parsed.documents)
+        }
+        all
+    }
+
+    /// Returns how many of these files are parsed before their sizes are looked at.
+    fn batch(&self, files: &[&SourceFile]) -> usize {
+        let mut bytes = 0;
+        let fits = |file: &&&SourceFile| {
+            let before = bytes;
+            bytes += if self.known(file).is_some() { 0 } else { file.bytes.len() };
+            before < BATCH
         };
-        files.into_iter().zip(known).map(&mut read).collect()
+        files.iter().take_while(fits).count()
     }
 }
 
@@ -167,10 +211,16 @@ fn parse(file: &SourceFile, repeats_allowed: usize) -> Parsed {
     let mut documents = documents::read(&file.path, &file.bytes, &limits);
     documents.remember();
     let is_sound = !documents.broken && documents.diagnostics.is_empty();
-    Parsed { repeats_allowed, repeats: documents.repeats, is_sound, documents: documents.into() }
+    let (repeats, size) = (documents.repeats, documents.size);
+    Parsed { repeats_allowed, repeats, size, is_sound, is_left_out: false, documents: documents.into() }
 }
 
 impl Parsed {
+    fn leave_out(&mut self, path: &Arc<str>) {
+        self.documents = FileDocuments::left_out(path, self.repeats).into();
+        (self.is_sound, self.is_left_out) = (false, true);
+    }
+
     fn share_names(&mut self, names: &mut SharedTexts) {
         for (document, _) in &mut self.documents.objects {
             let Key { kind, namespace, group, name: _ } = &mut document.key;

@@ -2,7 +2,7 @@
 //!
 //! Only files without a fault are stored; the faults of other files are found again.
 
-use super::documents::{FileDocuments, Slot};
+use super::documents::{FileDocuments, FileSize, Slot};
 use crate::dialects::{ParsedDocument, Readings};
 use berth_base::codec::coded::Coded;
 use berth_base::codec::{Decoder, Encoder};
@@ -13,6 +13,7 @@ impl Coded for FileDocuments {
         self.objects.put(encoder);
         self.passed_over.put(encoder);
         self.repeats.put(encoder);
+        self.size.put(encoder);
     }
 
     fn get(decoder: &mut Decoder<'_>) -> Option<FileDocuments> {
@@ -20,9 +21,21 @@ impl Coded for FileDocuments {
             objects: Coded::get(decoder)?,
             passed_over: Coded::get(decoder)?,
             repeats: Coded::get(decoder)?,
+            size: Coded::get(decoder)?,
             broken: false,
             diagnostics: Diagnostics::new(),
         })
+    }
+}
+
+impl Coded for FileSize {
+    fn put(&self, encoder: &mut Encoder) {
+        (self.documents, self.values).put(encoder);
+    }
+
+    fn get(decoder: &mut Decoder<'_>) -> Option<FileSize> {
+        let (documents, values) = Coded::get(decoder)?;
+        Some(FileSize { documents, values })
     }
 }
 

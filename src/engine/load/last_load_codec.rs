@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Loaded;
 use super::config::{CONFIG_PATH, FleetConfig};
+use super::documents::FileSize;
 use super::file_cache::{FileCache, LastLoad};
 use super::policy_tests::FleetTests;
 use super::settings::Settings;
@@ -39,6 +40,7 @@ impl FileCache {
             }
             passed_over.put(encoder);
             context.put(encoder);
+            last.size.put(encoder);
             Some(())
         });
         Some(())
@@ -58,16 +60,17 @@ impl FileCache {
             })?;
             let (found, said): (Vec<Diagnostic>, Vec<Diagnostic>) = Coded::get(decoder)?;
             let (passed_over, context): (usize, Vec<Place>) = Coded::get(decoder)?;
+            let size: FileSize = Coded::get(decoder)?;
             let tree = SourceTree { files, found: all(found), rules_from: RulesFrom::Nowhere };
-            Some((tree, all(said), passed_over, context))
+            Some((tree, all(said), (passed_over, size), context))
         })?;
         let nothing = Loaded { fleet, ..Loaded::default() };
-        self.last = whole.and_then(|(tree, diagnostics, passed_over, context)| {
+        self.last = whole.and_then(|(tree, diagnostics, (passed_over, size), context)| {
             let context =
                 context.into_iter().map(|place| self.document(&tree, place)).collect::<Option<_>>()?;
             let config = self.config(&tree)?;
             let loaded = Loaded { diagnostics, config, passed_over, ..nothing.clone() };
-            Some(LastLoad { tree, loaded, is_whole: true, context })
+            Some(LastLoad { tree, loaded, is_whole: true, context, size })
         });
         // The fleet alone is worth to be compared with.
         self.last.get_or_insert_with(|| LastLoad {
@@ -75,6 +78,7 @@ impl FileCache {
             loaded: nothing,
             is_whole: false,
             context: Vec::new(),
+            size: FileSize::default(),
         });
         Some(())
     }

@@ -44,7 +44,7 @@ pub use berth_kinds::DIALECT;
 
 use assemble::{Assembled, assemble};
 pub use config::CONFIG_PATH;
-use documents::Slot;
+use documents::{FileSize, Slot};
 use last_good::{LastGood, keep};
 use settings::Settings;
 use tree_objects::{TreeObjects, find_broken, read_files, tree_objects};
@@ -83,6 +83,7 @@ pub struct ReadTree {
     loaded: Loaded,
     dialects: Dialects,
     settings_are_broken: bool,
+    size: FileSize,
 }
 
 /// Reads a source tree with all dialects.
@@ -131,7 +132,8 @@ pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cach
     }
     let is_whole = first.is_whole(tree);
     let context = first.context();
-    let ReadTree { objects, assembled: first, world, facts, own_faults, mut loaded, dialects, .. } = first;
+    let ReadTree { objects, assembled: first, world, facts, own_faults, mut loaded, dialects, size, .. } =
+        first;
     let found = found_in(tree, &loaded.config);
     loaded.diagnostics.extend(found.iter().copied().cloned());
     let broken = find_broken(tree, &found, &objects, &first.faulty, history);
@@ -168,7 +170,7 @@ pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cach
         adopt(&mut done.fleet, &last.loaded.fleet);
     }
     loaded.fleet = done.fleet.into();
-    cache.last = Some(LastLoad { tree: tree.clone(), loaded: loaded.clone(), is_whole, context });
+    cache.last = Some(LastLoad { tree: tree.clone(), loaded: loaded.clone(), is_whole, context, size });
     loaded
 }
 
@@ -185,6 +187,7 @@ fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut F
     let Settings { config, are_broken: settings_are_broken } = settings;
     let world = access_rules::world(tree, dialects, cache);
     let files = read_files(tree, &config, cache);
+    let size = files.iter().fold(FileSize::default(), |sum, (_, file)| sum.plus(file.size));
     let judged = access_rules::judge(&world, &files);
     let winners = access_rules::winners(&world, &judged, &files);
     let tests = policy_tests::of(tree, cache);
@@ -200,7 +203,7 @@ fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut F
     assembled.rivals.extend(objects.repeated.iter().cloned());
     assembled.faulty.extend(assembled.rivals.iter().flat_map(|rivals| &rivals.documents));
     let facts = judged.facts;
-    ReadTree { objects, assembled, world, facts, own_faults, loaded, dialects, settings_are_broken }
+    ReadTree { objects, assembled, world, facts, own_faults, loaded, dialects, settings_are_broken, size }
 }
 
 impl ReadTree {

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use super::Loaded;
 use super::assemble::{Assembled, assemble};
 use super::config::{CONFIG_PATH, FleetConfig};
-use super::documents::FileDocuments;
+use super::documents::{FileDocuments, FileSize};
 use super::file_cache::{FileCache, LastLoad};
 use super::name_labels;
 use crate::dialects::{Bearing, DIALECTS, Document};
@@ -30,17 +30,17 @@ pub(super) fn patched(tree: &SourceTree, cache: &mut FileCache) -> Option<Loaded
     let loaded = patch(&last, tree, cache);
     // A tree that cannot be loaded so is compared with the same last one.
     cache.last = Some(match &loaded {
-        Some(loaded) => LastLoad { tree: tree.clone(), loaded: loaded.clone(), ..last },
+        Some((loaded, size)) => LastLoad { tree: tree.clone(), loaded: loaded.clone(), size: *size, ..last },
         None => last,
     });
-    loaded
+    loaded.map(|(loaded, _)| loaded)
 }
 
-fn patch(last: &LastLoad, tree: &SourceTree, cache: &mut FileCache) -> Option<Loaded> {
+fn patch(last: &LastLoad, tree: &SourceTree, cache: &mut FileCache) -> Option<(Loaded, FileSize)> {
     let config = &last.loaded.config;
     let changed = changed_files(&last.tree, tree, config)?;
     let (mut before, mut after) = (last.context.clone(), last.context.clone());
-    let mut added = Vec::new();
+    let (mut added, mut size) = (Vec::new(), last.size);
     for file in &changed {
         let new = cache.read(file.after);
         if !is_flawless(&new) {
@@ -53,10 +53,15 @@ fn patch(last: &LastLoad, tree: &SourceTree, cache: &mut FileCache) -> Option<Lo
                     return None;
                 }
                 before.extend(documents(old));
+                size = size.minus(old.size);
             }
             None => added.extend(documents(&new)),
         }
         after.extend(documents(&new));
+        size = size.plus(new.size);
+    }
+    if !size.is_within(cache.room.0) {
+        return None;
     }
     if has_repeated(&after) {
         return None;
@@ -75,7 +80,7 @@ fn patch(last: &LastLoad, tree: &SourceTree, cache: &mut FileCache) -> Option<Lo
         return None;
     }
     changed.iter().filter_map(|file| file.before).for_each(|before| cache.forget(before));
-    Some(Loaded { fleet: fleet.into(), ..last.loaded.clone() })
+    Some((Loaded { fleet: fleet.into(), ..last.loaded.clone() }, size))
 }
 
 /// Returns the files that are not as they were. `None` where too much is not.

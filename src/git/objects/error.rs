@@ -1,5 +1,7 @@
 //! Errors of a repository, and their hints.
 
+use berth_base::source::budget::TOO_LARGE_HINT;
+
 /// A failed Git operation.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -26,6 +28,9 @@ pub enum GitError {
     /// Nothing is published without its signature.
     #[error("the commit is not signed by the key {key}: {why}")]
     Unsigned { key: String, why: String },
+    /// A tree that unfolds to more than any fleet has.
+    #[error("`{path}`: the tree is too large")]
+    TooLarge { path: String },
     #[error("{doing} failed: {message}")]
     Failed { doing: String, message: String },
 }
@@ -68,6 +73,7 @@ impl GitError {
             GitError::Unsigned { .. } => {
                 Some("see the agent of `--signing-agent`, or the program of `--signer-command`".to_owned())
             }
+            GitError::TooLarge { .. } => Some(TOO_LARGE_HINT.to_owned()),
             GitError::Failed { .. } => None,
         }
     }

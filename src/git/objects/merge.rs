@@ -2,10 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use git2::MergeOptions;
+
 use super::error::GitError;
 use super::id::{CommitId, TreeId};
-use super::repo::Repo;
+use super::repo::{PathChange, Repo};
+use super::tree_changes::Changed;
+use super::tree_size::{Measure, Measured};
 use super::write::{Identity, Writer};
+
+/// The bytes of all files that came or went, beyond which renames are not looked for: each file is compared with each.
+const MOST_RENAMED: u64 = 16 << 20;
 
 /// The outcome of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,11 +37,21 @@ impl Repo {
                 return Ok(Merged::Contained(outer));
             }
         }
-        if self.common_ancestor(base, head)?.is_none() {
-            return Ok(Merged::Unrelated);
+        let Some(ancestor) = self.common_ancestor(base, head)? else { return Ok(Merged::Unrelated) };
+        let bases = self.inner.merge_bases(base.oid(), head.oid()).map_err(GitError::failed(doing()))?;
+        // libgit2 looks at every path of every tree.
+        let mut measure = Measure::new(self, Measured::Everything)?;
+        for id in [base, head].into_iter().chain(bases.iter().map(|id| CommitId::of(*id))) {
+            if let Some(path) = measure.too_large(self.commit(id)?.tree)? {
+                let path = if path.is_empty() { ".".to_owned() } else { path };
+                return Err(GitError::TooLarge { path });
+            }
         }
+        let mut options = MergeOptions::new();
+        options.find_renames(self.has_few_moved_bytes(ancestor, [base, head])?);
         let (ours, theirs) = (self.find_commit(base)?, self.find_commit(head)?);
-        let mut index = self.inner.merge_commits(&ours, &theirs, None).map_err(GitError::failed(doing()))?;
+        let merged = self.inner.merge_commits(&ours, &theirs, Some(&options));
+        let mut index = merged.map_err(GitError::failed(doing()))?;
         if index.has_conflicts() {
             let mut paths = BTreeSet::new();
             for conflict in index.conflicts().map_err(GitError::failed(doing()))? {
@@ -51,5 +68,20 @@ impl Repo {
         let commit =
             Writer::new(self)?.commit(TreeId::of(tree), &parents, message, &Identity::default(), seconds)?;
         Ok(Merged::Merge(commit))
+    }
+
+    /// Reports whether the files that came or went since a commit are small enough to be compared with each other.
+    fn has_few_moved_bytes(&self, ancestor: CommitId, sides: [CommitId; 2]) -> Result<bool, GitError> {
+        let odb = self.inner.odb().map_err(GitError::failed("opening the object database"))?;
+        let (before, mut bytes) = (self.commit(ancestor)?.tree, 0_u64);
+        for side in sides {
+            for Changed { id, change, .. } in self.tree_changes(before, self.commit(side)?.tree, &[])? {
+                if change != PathChange::Changed {
+                    // A submodule has no object here.
+                    bytes = bytes.saturating_add(odb.read_header(id).map_or(0, |(size, _)| size as u64));
+                }
+            }
+        }
+        Ok(bytes <= MOST_RENAMED)
     }
 }

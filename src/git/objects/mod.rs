@@ -12,6 +12,8 @@
 //!   cannot be read.
 //! - `collection`: what `git gc` may remove. `commit_signature`: the signatures of commits.
 //! - [`remotes`]: the tracking refs of a clone. [`merge`]: three-way merges.
+//! - `tree_changes`: the paths that differ between two trees. `tree_size`: the size of one, however often it names its
+//!   folders.
 //! - [`history`]: descent. [`scratch`]: the same objects, to compute with and leave no trace.
 
 mod collection;
@@ -40,6 +42,8 @@ pub mod repo;
 mod revision;
 pub mod scratch;
 pub mod source_tree;
+mod tree_changes;
+mod tree_size;
 pub mod worktree;
 pub mod write;
 
@@ -51,7 +55,9 @@ pub use recent::Recent;
 pub use refs::{RefMove, is_valid_ref};
 pub use repo::{CommitInfo, Entry, EntryKind, PathChange, Repo};
 pub use scratch::Scratch;
-pub use source_tree::{SourceCache, is_behind_link, read_file_at, read_source, read_source_with_cache};
+pub use source_tree::{
+    KnownSource, SourceCache, is_behind_link, read_file_at, read_source, read_source_with_cache,
+};
 pub use write::{Counts, HashedBlob, Identity, Writer, commit_id, tree_id};
 
 #[cfg(test)]

@@ -73,6 +73,14 @@ pub enum EntryKind {
 }
 
 impl EntryKind {
+    pub(super) fn oid(self) -> Oid {
+        match self {
+            EntryKind::File(ContentId(id)) | EntryKind::Folder(TreeId(id)) | EntryKind::Other { id, .. } => {
+                oid(id)
+            }
+        }
+    }
+
     pub(super) fn of(mode: u32, id: [u8; 20]) -> EntryKind {
         match mode {
             MODE_FOLDER => EntryKind::Folder(TreeId(id)),
@@ -291,50 +299,21 @@ impl Repo {
         self.inner.find_tree(id.oid()).map(Some).map_err(GitError::failed(format!("reading tree {id}")))
     }
 
+    /// The number of a blob's bytes, which are not read.
+    pub fn blob_size(&self, id: ContentId) -> Result<u64, GitError> {
+        if self.pending.has(oid(id.0)) {
+            self.flush()?;
+        }
+        let odb = self.inner.odb().map_err(GitError::failed("opening the object database"))?;
+        let header = odb.read_header(oid(id.0)).map_err(GitError::failed(format!("reading blob {id}")));
+        Ok(header?.0 as u64)
+    }
+
     /// A blob's bytes.
     pub fn blob(&self, id: ContentId) -> Result<Vec<u8>, GitError> {
         self.flush_for(oid(id.0))?;
         let blob = self.inner.find_blob(oid(id.0)).map_err(GitError::failed(format!("reading blob {id}")))?;
         Ok(blob.content().to_vec())
-    }
-
-    /// The paths whose content differs between two trees, under some of their folders, in order.
-    pub fn changed_paths(&self, old: TreeId, new: TreeId, under: &[&str]) -> Result<Vec<String>, GitError> {
-        Ok(self.path_changes(old, new, under)?.into_iter().map(|(path, _)| path).collect())
-    }
-
-    /// Like [`Repo::changed_paths`], with how each of them differs.
-    pub fn path_changes(
-        &self,
-        old: TreeId,
-        new: TreeId,
-        under: &[&str],
-    ) -> Result<Vec<(String, PathChange)>, GitError> {
-        let doing = || format!("comparing trees {old} and {new}");
-        self.flush()?;
-        let find = |id: TreeId| self.inner.find_tree(id.oid()).map_err(GitError::failed(doing()));
-        let mut options = git2::DiffOptions::new();
-        options.disable_pathspec_match(true);
-        for path in under {
-            options.pathspec(path);
-        }
-        let (old, new) = (find(old)?, find(new)?);
-        let diff = self
-            .inner
-            .diff_tree_to_tree(Some(&old), Some(&new), Some(&mut options))
-            .map_err(GitError::failed(doing()))?;
-        let path = |delta: git2::DiffDelta<'_>| {
-            let bytes = delta.new_file().path_bytes().or(delta.old_file().path_bytes())?;
-            let change = match delta.status() {
-                git2::Delta::Added => PathChange::Added,
-                git2::Delta::Deleted => PathChange::Removed,
-                _ => PathChange::Changed,
-            };
-            Some((String::from_utf8_lossy(bytes).into_owned(), change))
-        };
-        let mut paths: Vec<_> = diff.deltas().filter_map(path).collect();
-        paths.sort();
-        Ok(paths)
     }
 }
 

@@ -9,17 +9,19 @@ use super::error::GitError;
 use super::id::{CommitId, TreeId, oid};
 use super::raw_tree::{self, Change};
 use super::repo::{EntryKind, MODE_EXECUTABLE, MODE_LINK, MODE_SUBMODULE, Repo};
+use super::tree_size::{self, Measure, Measured};
 use berth_base::cache::Cache;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{ContentId, Map, map};
+use berth_base::source::budget::{DEEPEST, TOO_LARGE_HINT};
 use berth_base::source::{
-    FileBytes, MARKER, SourceFile, SourceFiles, SourceTree, WeakBytes, fault_of_entry, output_note, wanted,
-    wanted_folder,
+    FileBytes, MARKER, SourceFile, SourceFiles, SourceTree, TreeSize, WeakBytes, fault_of_entry, output_note,
+    wanted, wanted_folder,
 };
 use berth_base::yaml::Limits;
 
-/// Deeper than any fleet; a tree made to exhaust the stack ends here.
-const DEEPEST: usize = 64;
+/// The entries that are looked at before a tree is measured, which takes a look at each of its folders.
+const UNMEASURED: u64 = 100_000;
 
 /// The files of a commit that berth may read, in path order.
 pub fn read_source(repo: &Repo, commit: CommitId) -> Result<SourceTree, GitError> {
@@ -38,26 +40,40 @@ pub struct SourceCache {
     last: (Option<TreeId>, ReadTree),
 }
 
+/// A tree that was read, and its size at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownSource {
+    pub tree: TreeId,
+    pub size: TreeSize,
+}
+
 /// All that berth reads of a tree.
 #[derive(Clone, Debug, Default)]
 struct ReadTree {
     files: SourceFiles,
     /// Diagnostics of entries that are not read, by their places. See [`SourceTree::found`].
     found: Map<Vec<u8>, Diagnostic>,
+    /// At most: a tree that is made of another one counts what it lost as well.
+    size: TreeSize,
+    /// The folder that is not read, since the tree is too large with it.
+    left_out: Option<String>,
 }
 
 impl SourceCache {
     /// Begins with the files of a tree that was read before. With an id they must be all that this tree has.
-    pub fn of(files: &SourceFiles, id: Option<TreeId>) -> SourceCache {
+    pub fn of(files: &SourceFiles, known: Option<KnownSource>) -> SourceCache {
         let blobs: BTreeMap<_, _> = files.values().map(|file| (file.id, file.bytes.downgrade())).collect();
-        let last = (id, ReadTree { files: files.clone(), ..ReadTree::default() });
+        let size = known.map(|known| known.size).unwrap_or_default();
+        let last =
+            (known.map(|known| known.tree), ReadTree { files: files.clone(), size, ..ReadTree::default() });
         SourceCache { n_had: blobs.len(), blobs, last, ..SourceCache::default() }
     }
 
-    /// Returns the id of the tree that was read last, if it has these very files and nothing else to tell.
-    pub fn id_of(&self, files: &SourceFiles) -> Option<TreeId> {
+    /// Returns the tree that was read last, if it has these very files and nothing else to tell.
+    pub fn known(&self, files: &SourceFiles) -> Option<KnownSource> {
         let (id, last) = &self.last;
-        id.filter(|_| last.files.is_same(files) && last.found.is_empty())
+        let tree = id.filter(|_| last.files.is_same(files) && last.found.is_empty())?;
+        Some(KnownSource { tree, size: last.size })
     }
 
     /// Forgets what was not used since the last call.
@@ -83,7 +99,9 @@ pub fn read_source_with_cache(
         None => {
             let tree = read_tree(repo, root, cache)?;
             cache.trees.insert(root, tree.clone());
-            cache.last = (Some(root), tree.clone());
+            if tree.left_out.is_none() {
+                cache.last = (Some(root), tree.clone());
+            }
             tree
         }
     };
@@ -95,16 +113,27 @@ pub fn read_source_with_cache(
 
 fn read_tree(repo: &Repo, root: TreeId, cache: &mut SourceCache) -> Result<ReadTree, GitError> {
     let SourceCache { blobs, last: (last, tree), .. } = cache;
-    let mut read = |before: TreeId, tree: ReadTree, known: &SourceFiles| {
+    let mut read = |before: TreeId, tree: ReadTree, known: &SourceFiles, is_measured: bool| {
         let odb = repo.inner.odb().map_err(GitError::failed("opening the object database"))?;
-        let mut reader = Reader { repo, odb, tree, known: known.iter().peekable(), blobs };
+        let known = known.iter().peekable();
+        let mut reader = Reader { repo, odb, tree, known, blobs, n_entries: 0, is_measured };
         reader.folder(before, root, "", 0)?;
         Ok(reader.tree)
     };
-    // The tree of a branch that is gone may have been pruned.
-    match last.and_then(|last| read(last, tree.clone(), &SourceFiles::new()).ok()) {
-        Some(read) => Ok(read),
-        None => read(TreeId::EMPTY, ReadTree::default(), &tree.files),
+    let done = match last.map(|last| read(last, tree.clone(), &SourceFiles::new(), false)) {
+        Some(done @ (Ok(_) | Err(GitError::TooLarge { .. }))) => done,
+        // The tree of a branch that is gone may have been pruned.
+        _ => read(TreeId::EMPTY, ReadTree::default(), &tree.files, false),
+    };
+    match done {
+        Err(GitError::TooLarge { .. }) => {
+            let left_out = Measure::new(repo, Measured::Source)?.too_large(root)?;
+            if left_out.as_ref().is_some_and(String::is_empty) {
+                return Err(GitError::TooLarge { path: ".".to_owned() });
+            }
+            read(TreeId::EMPTY, ReadTree { left_out, ..ReadTree::default() }, &tree.files, true)
+        }
+        done => done,
     }
 }
 
@@ -139,7 +168,7 @@ pub fn is_behind_link(repo: &Repo, commit: CommitId, path: &str) -> Result<bool,
     Ok(false)
 }
 
-fn file_of(kind: EntryKind) -> Option<ContentId> {
+pub(super) fn file_of(kind: EntryKind) -> Option<ContentId> {
     match kind {
         EntryKind::File(id) => Some(id),
         EntryKind::Other { mode: MODE_EXECUTABLE, id } => Some(ContentId(id)),
@@ -154,6 +183,10 @@ struct Reader<'r, 'b> {
     tree: ReadTree,
     known: Peekable<map::Iter<'b, SourceFile>>,
     blobs: &'b mut BTreeMap<ContentId, WeakBytes>,
+    /// The entries that were looked at.
+    n_entries: u64,
+    /// What is read is known to be within the limits.
+    is_measured: bool,
 }
 
 impl Reader<'_, '_> {
@@ -190,6 +223,9 @@ impl Reader<'_, '_> {
         if before.is_some() {
             self.tree.found.remove(&place());
         }
+        if after.is_some() {
+            self.count(TreeSize::of_entry(prefix.len() + raw_name.len(), 0))?;
+        }
         let name = match readable(prefix, raw_name, is_folder) {
             Ok(name) => name,
             Err(fault) => {
@@ -207,6 +243,12 @@ impl Reader<'_, '_> {
             self.tree.files.take(&*path);
         }
         let is_folder = (old.is_some() || new.is_some()) && wanted_folder(&path);
+        if is_folder && new.is_some() && self.tree.left_out.as_ref() == Some(&path) {
+            let fault =
+                Diagnostic::error(Pos::file(path), "with this folder the tree is too large; it is not read");
+            self.tree.found.extend([(place(), fault.hint(TOO_LARGE_HINT))]);
+            return Ok(());
+        }
         let mut is_output = false;
         if is_folder && depth < DEEPEST {
             let [old, new] = [old, new].map(|side| side.unwrap_or(TreeId::EMPTY));
@@ -233,8 +275,20 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
+    /// Counts an entry, or the bytes of a file. A tree that may be too large is measured.
+    fn count(&mut self, size: TreeSize) -> Result<(), GitError> {
+        self.tree.size = self.tree.size.plus(size);
+        self.n_entries += size.entries;
+        match !self.is_measured && (self.n_entries > UNMEASURED || self.tree.size.is_too_large()) {
+            true => Err(GitError::TooLarge { path: ".".to_owned() }),
+            false => Ok(()),
+        }
+    }
+
     /// Reads a file. One that is too large is skipped, which the diagnostic says.
     fn file(&mut self, path: String, id: ContentId) -> Result<Option<Diagnostic>, GitError> {
+        let bytes = tree_size::read_bytes(&self.odb, id, &path)?;
+        self.count(TreeSize { entries: 0, bytes })?;
         while self.known.next_if(|(known, _)| ***known < *path).is_some() {}
         // Whatever was read once is read again, for the same reasons.
         if let Some((_, file)) = self.known.next_if(|(_, file)| *file.path == *path && file.id == id) {

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use super::earlier_files::EarlierFiles;
 use super::kept_file;
 use crate::publish::{self, ClusterRefCache, CurrentState, WrittenReport};
+use berth_base::codec::coded::Coded;
 use berth_base::codec::file::File;
+use berth_base::source::TreeSize;
 use berth_engine::load::FileCache;
 use berth_engine::pipeline::PipelineCache;
 use berth_engine::report::FleetSummary;
-use berth_git::{CommitId, Repo, TreeId};
+use berth_git::{CommitId, KnownSource, Repo, TreeId};
 
 const FILE: &str = "last";
 
@@ -20,7 +22,7 @@ const FILE: &str = "last";
 pub(super) struct Found {
     pub parsed: FileCache,
     /// See [`BuildCache::source`](crate::inputs::BuildCache::source).
-    pub source: Option<TreeId>,
+    pub source: Option<KnownSource>,
     pub last: Option<Last>,
 }
 
@@ -40,7 +42,7 @@ pub(super) struct Last {
 #[derive(Debug)]
 pub(super) struct Left<'a> {
     pub parsed: &'a FileCache,
-    pub source: Option<TreeId>,
+    pub source: Option<KnownSource>,
     pub current: &'a CurrentState,
     pub pass: Option<&'a PipelineCache>,
     pub cluster_refs: &'a ClusterRefCache,
@@ -58,7 +60,10 @@ pub(super) fn load(repo: &Repo, now: Option<CommitId>) -> Option<Found> {
         }
         let current = publish::decode_current(decoder, repo, commit).ok()??;
         let files = EarlierFiles::new(repo, decoder.file());
-        let source = decoder.maybe(|decoder| decoder.raw().map(TreeId))?;
+        let source = decoder.maybe(|decoder| {
+            let (tree, (entries, bytes)) = (TreeId(decoder.raw()?), Coded::get(decoder)?);
+            Some(KnownSource { tree, size: TreeSize { entries, bytes } })
+        })?;
         let pass = decoder.maybe(|decoder| {
             let pass = PipelineCache::decode(decoder, &current.state)?;
             let fleet = pass.fleet().clone();
@@ -88,7 +93,10 @@ pub(super) fn save(repo: &Repo, earlier: Option<&Arc<File>>, left: &Left<'_>) ->
         parsed.encode(encoder);
         encoder.raw(&current.commit.0);
         publish::encode_current(encoder, current)?;
-        encoder.maybe(*source, |encoder, TreeId(id)| encoder.raw(&id));
+        encoder.maybe(*source, |encoder, KnownSource { tree, size }| {
+            encoder.raw(&tree.0);
+            (size.entries, size.bytes).put(encoder);
+        });
         encoder.optional(|encoder| {
             let pass = (*pass)?;
             pass.encode(encoder, &current.state)?;

@@ -9,8 +9,11 @@ use crate::publish::rollout_steps::Turn;
 use berth_base::diag::{Diagnostic, Severity, harmless_line};
 
 pub(super) fn report(passed: &PassResult) {
-    for diagnostic in passed.diagnostics.iter() {
+    for diagnostic in passed.diagnostics.shown() {
         log(diagnostic);
+    }
+    for (severity, more) in passed.diagnostics.not_shown() {
+        warn!(more, severity = severity.word(), "further diagnostics are not logged");
     }
     let counts = passed.plan.counts();
     if let PassOutcome::Published { commit, seq } = passed.outcome {

@@ -20,14 +20,14 @@ pub struct BuildCache {
 
 impl BuildCache {
     /// Begins with files that another process has read, all those of a tree where that is known.
-    pub(crate) fn of_files(parsed: FileCache, source: Option<git::TreeId>) -> BuildCache {
+    pub(crate) fn of_files(parsed: FileCache, source: Option<git::KnownSource>) -> BuildCache {
         let source = parsed.last_tree().map(|tree| git::SourceCache::of(&tree.files, source));
         BuildCache { source: source.unwrap_or_default(), parsed, ..BuildCache::default() }
     }
 
     /// Returns the tree of the source that was loaded last, where its files tell all of it.
-    pub(crate) fn source(&self) -> Option<git::TreeId> {
-        self.source.id_of(&self.parsed.last_tree()?.files)
+    pub(crate) fn source(&self) -> Option<git::KnownSource> {
+        self.source.known(&self.parsed.last_tree()?.files)
     }
 
     /// Forgets what the last reading did not use.

@@ -102,8 +102,7 @@ impl FormSearch<'_> {
             Diagnostic::warning(Pos::file(path), message)
         }));
         tree.found.extend(replaced.into_iter().filter(|path| forms.contains_key(path)).map(|path| {
-            let message =
-                "is below a symbolic link, which is not followed; its last good form stays in effect";
+            let message = "is below a link or a folder that is not read; its last good form stays in effect";
             Diagnostic::warning(Pos::file(path), message)
         }));
         Ok(GoodForms::Found(forms.into_iter().map(|(path, form)| (path, form.into())).collect()))

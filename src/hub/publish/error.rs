@@ -1,5 +1,6 @@
 //! The reasons why nothing was published, with their hints.
 
+use berth_base::source::budget::MOST_OF_A_STATE;
 use berth_engine::state::layout;
 use berth_git::{CommitId, GitError};
 
@@ -28,6 +29,8 @@ pub enum PublishError {
     /// Somebody else published first: fetch, recompute, try again.
     #[error("`{name}` was changed by somebody else in the meantime")]
     Raced { name: String, hint: Option<String> },
+    #[error("the state of commit {} has more than {MOST_OF_A_STATE} files and folders", .commit.short())]
+    TooLarge { commit: CommitId },
     #[error("the last good form of `{path}` is not in the repository")]
     KeptIsMissing { path: String },
     #[error("writing the report failed: {message}")]
@@ -98,6 +101,7 @@ impl PublishError {
                 Some("fetch the source commits that had the file".to_owned())
             }
             PublishError::Report { .. } => None,
+            PublishError::TooLarge { .. } => Some("split the fleet into several".to_owned()),
             PublishError::Git(error) => error.hint(),
         }
     }

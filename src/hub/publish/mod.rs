@@ -19,6 +19,7 @@ pub mod cluster_refs;
 pub mod commit;
 mod differing;
 mod error;
+mod foreign_files;
 pub mod import;
 mod member_lines;
 mod owned;

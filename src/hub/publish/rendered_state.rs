@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::error::PublishError;
+use super::foreign_files::{MOST_FOREIGN, foreign, undone};
 use super::owned;
 use super::trailers::Trailers;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{ContentId, DecisionFormat, Folder, FolderEntry, Map, Pick, Shared, path};
+use berth_base::source::budget::MOST_OF_A_STATE;
 use berth_base::text::shared_values::{SharedTexts, SharedValues};
 use berth_engine::state::{State, decision_file, layout, ledger_file, placement_decision, releases_file};
 use berth_git::{CommitId, CommitInfo, Entry, EntryKind, PathChange, Repo, TreeId};
@@ -138,6 +140,8 @@ pub fn read_state(repo: &Repo, commit: CommitId) -> Result<StateRead, PublishErr
     let root = repo.tree(repo.commit(commit)?.tree)?;
     let mut reader = Reader {
         repo,
+        commit,
+        left: MOST_OF_A_STATE,
         read: StateRead::default(),
         known: BTreeMap::new(),
         texts: SharedTexts::default(),
@@ -171,25 +175,14 @@ pub fn read_state(repo: &Repo, commit: CommitId) -> Result<StateRead, PublishErr
     Ok(reader.read)
 }
 
-fn foreign(path: &str) -> Diagnostic {
-    Diagnostic::warning(Pos::file(path), "berth did not write this file; it is left out and will be removed")
-        .hint(format!(
-            "use another folder of the branch: only berth writes to {}/",
-            layout::OWNED.join("/, ")
-        ))
-}
-
-/// Warns of a change by hand to a file of berth's own.
-fn undone(path: &str, done: &str) -> Diagnostic {
-    let message = format!("this was {done} by hand; the next publication restores it");
-    Diagnostic::warning(Pos::file(path), message).hint("change the source branch instead")
-}
-
 /// The manifests below one namespace's folder, with their paths in the cluster's folder.
 type Manifests = Arc<Vec<FolderEntry>>;
 
 struct Reader<'r> {
     repo: &'r Repo,
+    commit: CommitId,
+    /// The files and folders that may still come.
+    left: u64,
     read: StateRead,
     /// Many clusters share subtrees; each is read once.
     known: BTreeMap<(Arc<str>, TreeId), Manifests>,
@@ -208,7 +201,22 @@ type Take<'t, 'r> = &'t mut dyn FnMut(&mut Reader<'r>, &str, ContentId) -> Resul
 
 impl<'r> Reader<'r> {
     fn foreign(&mut self, path: &str) {
-        self.read.foreign.push(foreign(path));
+        if self.read.foreign.len() < MOST_FOREIGN {
+            self.read.foreign.push(foreign(path));
+        }
+    }
+
+    /// Lists a folder. Folders count wherever they are named.
+    fn list(&mut self, id: TreeId) -> Result<Vec<Entry>, PublishError> {
+        let entries = self.repo.tree(id)?;
+        self.count(entries.len())?;
+        Ok(entries)
+    }
+
+    fn count(&mut self, entries: usize) -> Result<(), PublishError> {
+        let left = self.left.checked_sub(entries as u64);
+        self.left = left.ok_or(PublishError::TooLarge { commit: self.commit })?;
+        Ok(())
     }
 
     /// Hands every plain file below a folder to `take`.
@@ -219,7 +227,7 @@ impl<'r> Reader<'r> {
         depth: usize,
         take: Take<'_, 'r>,
     ) -> Result<(), PublishError> {
-        for entry in self.repo.tree(id)? {
+        for entry in self.list(id)? {
             let path = format!("{prefix}/{}", String::from_utf8_lossy(&entry.name));
             match entry.kind {
                 EntryKind::Folder(id) if depth < DEEPEST => self.files(id, &path, depth + 1, take)?,
@@ -323,7 +331,7 @@ impl<'r> Reader<'r> {
 
     fn clusters(&mut self, id: TreeId) -> Result<(), PublishError> {
         let cut = self.cut_names();
-        for entry in self.repo.tree(id)? {
+        for entry in self.list(id)? {
             let part = String::from_utf8_lossy(&entry.name);
             let path = format!("{}/{part}", layout::CLUSTERS);
             let cluster = path::decode(&part).or_else(|| cut.get(&*part).cloned());
@@ -347,7 +355,7 @@ impl<'r> Reader<'r> {
     fn cluster(&mut self, cluster: &str, id: TreeId, at: &str) -> Result<(), PublishError> {
         let mut folder = Folder::new();
         let mut clean = true;
-        for entry in self.repo.tree(id)? {
+        for entry in self.list(id)? {
             let namespace = String::from_utf8_lossy(&entry.name);
             let path = format!("{at}/{namespace}");
             match entry.kind {
@@ -371,12 +379,13 @@ impl<'r> Reader<'r> {
 
     fn namespace(&mut self, name: &str, id: TreeId, at: &str) -> Result<(Manifests, bool), PublishError> {
         let key = (Arc::from(name), id);
-        if let Some(known) = self.known.get(&key) {
-            return Ok((known.clone(), true));
+        if let Some(known) = self.known.get(&key).cloned() {
+            self.count(known.len())?;
+            return Ok((known, true));
         }
         let mut manifests = Vec::new();
         let mut clean = true;
-        for entry in self.repo.tree(id)? {
+        for entry in self.list(id)? {
             let file = String::from_utf8_lossy(&entry.name);
             match entry.kind {
                 EntryKind::File(id) if path::is_file(name, &file) => {

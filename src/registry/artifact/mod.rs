@@ -8,6 +8,7 @@ mod pack;
 mod unpack;
 
 use crate::client::{Descriptor, Digest, Manifest, media};
+use berth_base::source::budget::MOST_OF_A_CLUSTER;
 
 pub use pack::pack;
 pub use unpack::{UnpackError, unpack};
@@ -19,7 +20,7 @@ pub const FOLDER: &str = "application/vnd.berth.folder.v1";
 pub const LONGEST_LAYER: u64 = 1 << 30;
 pub const LONGEST_FILE: u64 = 32 << 20;
 /// The most files and folders of a layer.
-pub const MOST_ENTRIES: usize = 500_000;
+pub const MOST_ENTRIES: u64 = MOST_OF_A_CLUSTER;
 
 /// A folder that is packed.
 #[derive(Clone, PartialEq, Eq)]

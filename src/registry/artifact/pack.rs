@@ -21,7 +21,8 @@ pub fn pack(repo: &Repo, tree: TreeId, cluster: &str) -> Result<Artifact, Regist
     let unfit = |reason: String| RegistryError::Unfit { cluster: cluster.to_owned(), reason };
     let failed = |error: std::io::Error| unfit(format!("packing it failed: {error}"));
     let mut files = BTreeMap::new();
-    list(repo, tree, "", &mut files).map_err(|error| match error {
+    let mut left = MOST_ENTRIES;
+    list(repo, tree, "", (&mut files, &mut left)).map_err(|error| match error {
         ListError::Git(error) => RegistryError::Git(error),
         ListError::Unfit(reason) => unfit(reason),
     })?;
@@ -58,7 +59,7 @@ fn list(
     repo: &Repo,
     tree: TreeId,
     above: &str,
-    files: &mut BTreeMap<String, ContentId>,
+    (files, left): (&mut BTreeMap<String, ContentId>, &mut u64),
 ) -> Result<(), ListError> {
     for entry in repo.tree(tree).map_err(ListError::Git)? {
         let name = String::from_utf8_lossy(&entry.name);
@@ -66,14 +67,14 @@ fn list(
         if name.as_bytes() != entry.name || !is_fit(&path) {
             return Err(ListError::Unfit(format!("`{}` is no name for a file", path.escape_debug())));
         }
-        if files.len() >= MOST_ENTRIES {
-            return Err(ListError::Unfit(format!("it has more than {MOST_ENTRIES} files")));
-        }
+        *left = left
+            .checked_sub(1)
+            .ok_or_else(|| ListError::Unfit(format!("it has more than {MOST_ENTRIES} files and folders")))?;
         match entry.kind {
             EntryKind::File(id) => {
                 files.insert(path, id);
             }
-            EntryKind::Folder(id) => list(repo, id, &format!("{path}/"), files)?,
+            EntryKind::Folder(id) => list(repo, id, &format!("{path}/"), (files, left))?,
             EntryKind::Other { .. } => {
                 return Err(ListError::Unfit(format!("`{path}` is not a plain file")));
             }

@@ -35,7 +35,7 @@ pub fn unpack(repo: &Repo, layer: impl Read) -> Result<TreeId, UnpackError> {
     for entry in archive.entries()?.raw(true) {
         let mut entry = entry?;
         count += 1;
-        if count > 2 * MOST_ENTRIES || files.len() >= MOST_ENTRIES {
+        if count > 2 * MOST_ENTRIES || files.len() as u64 >= MOST_ENTRIES {
             return unfit(format!("its layer has more than {MOST_ENTRIES} files"));
         }
         let (kind, size) = (entry.header().entry_type(), entry.header().entry_size()?);

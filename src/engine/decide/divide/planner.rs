@@ -77,6 +77,21 @@ struct Player {
 
 /// Divides; one portion a contender, in their order.
 pub fn plan(request: Request<'_>, contenders: &[Contender<'_>]) -> Vec<Portion> {
+    divide(request, contenders, skip_equal_rounds)
+}
+
+/// [`plan`], one round after the other.
+#[cfg(test)]
+pub(super) fn plan_round_by_round(request: Request<'_>, contenders: &[Contender<'_>]) -> Vec<Portion> {
+    divide(request, contenders, |_, _| {})
+}
+
+/// Divides, and calls `repeat` after each round that changed nothing but credits.
+fn divide(
+    request: Request<'_>,
+    contenders: &[Contender<'_>],
+    repeat: impl Fn(&mut [Player], i128),
+) -> Vec<Portion> {
     let mut portions = vec![Portion::default(); contenders.len()];
     let mut players = players(request.key, contenders, &mut portions);
     let mut remaining = i128::from(request.total);
@@ -86,7 +101,13 @@ pub fn plan(request: Request<'_>, contenders: &[Contender<'_>]) -> Vec<Portion> 
     }
     let started: Vec<i128> = players.iter().map(|player| player.given).collect();
     let mut overflow = vec![0; players.len()];
-    while remaining > 0 && round(&mut players, &mut portions, &mut overflow, &mut remaining) {}
+    while remaining > 0 {
+        match round(&mut players, &mut portions, &mut overflow, &mut remaining) {
+            Round::Gave => {}
+            Round::TookCredits => repeat(&mut players, remaining),
+            Round::Idle => break,
+        }
+    }
     for ((player, started), overflow) in players.iter().zip(started).zip(overflow) {
         let portion = &mut portions[player.index];
         portion.shared = narrow(player.given - started);
@@ -150,19 +171,30 @@ fn keep_current(players: &mut [Player], portions: &mut [Portion], remaining: &mu
     }
 }
 
-/// Divides the rest by weight, once. Reports whether any cluster got a replica.
+/// The effect of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Round {
+    /// A cluster got or lost replicas, or takes part no longer.
+    Gave,
+    /// Kept replicas were counted as shares, and nothing else changed.
+    TookCredits,
+    /// The next round would be the same: nobody gets any more.
+    Idle,
+}
+
+/// Divides the rest by weight, once.
 fn round(
     players: &mut [Player],
     portions: &mut [Portion],
     overflow: &mut [i128],
     remaining: &mut i128,
-) -> bool {
+) -> Round {
     let at_start = *remaining;
-    let weights: i128 = players.iter().filter(|player| !player.out).map(|player| player.weight).sum();
+    let weights = weights(players);
     if weights <= 0 {
-        return false;
+        return Round::Idle;
     }
-    let mut changed = false;
+    let (mut changed, mut is_quiet) = (false, true);
     for (player, overflow) in players.iter_mut().zip(overflow) {
         if player.out {
             continue;
@@ -185,9 +217,31 @@ fn round(
         }
         *remaining -= total - player.given;
         changed |= total > player.given;
+        is_quiet &= total == player.given && !player.out;
         player.given = total;
     }
-    changed
+    match (changed, is_quiet) {
+        (true, true) => Round::TookCredits,
+        (true, false) => Round::Gave,
+        (false, _) => Round::Idle,
+    }
+}
+
+/// Takes at once all rounds that are equal to the one before, which took its shares from credits alone: as many as every
+/// credit has shares left. A round is equal while nobody's credit ends, since all that it reads beside them stays.
+fn skip_equal_rounds(players: &mut [Player], remaining: i128) {
+    let weights = weights(players);
+    let share = |player: &Player| share(remaining, player.weight, weights).min(remaining);
+    let active = || players.iter().filter(|player| !player.out);
+    let rounds = active().map(|player| (player.credit, share(player))).filter(|(_, share)| *share > 0);
+    let Some(rounds) = rounds.map(|(credit, share)| credit / share).min() else { return };
+    for player in players.iter_mut().filter(|player| !player.out) {
+        player.credit -= rounds.saturating_mul(share(player)).min(player.credit);
+    }
+}
+
+fn weights(players: &[Player]) -> i128 {
+    players.iter().filter(|player| !player.out).map(|player| player.weight).sum()
 }
 
 /// `left * weight / weights`, rounded up.

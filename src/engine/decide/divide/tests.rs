@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::order::hash;
-use super::planner::{Contender, Portion, Request, plan};
+use super::planner::{Contender, Portion, Request, plan, plan_round_by_round};
 use berth_base::model::placement::Share;
 
 const NAMES: [&str; 7] = ["amber", "beryl", "coral", "dune", "ember", "flint", "garnet"];
@@ -95,6 +95,45 @@ fn any_contender(index: usize) -> impl Strategy<Value = Contender<'static>> {
             capacity,
         },
     )
+}
+
+/// Numbers among which rounds repeat: large ones that are kept, small ones that are left.
+fn any_keeper(index: usize) -> impl Strategy<Value = Contender<'static>> {
+    let large = || prop_oneof![0..10_i64, 0..40_000_i64];
+    let weight = prop_oneof![4 => 0..5_i64, 1 => -3..0_i64, 1 => 0..100_000_i64];
+    let share = (prop_oneof![0..3_i64, -2..50_i64], prop::option::weighted(0.4, large()), weight);
+    (share, prop::option::weighted(0.8, large()), prop::option::weighted(0.3, large())).prop_map(
+        move |((floor, ceiling, weight), current, capacity)| Contender {
+            cluster: NAMES[index],
+            share: Some(Share { floor, ceiling, weight }),
+            current,
+            capacity,
+        },
+    )
+}
+
+#[test]
+fn two_billion_kept_replicas_take_no_time() {
+    let kept = Contender { cluster: "a", share: share(0, None, 1), current: Some(i64::MAX), capacity: None };
+    let full = Contender { cluster: "b", share: share(0, Some(0), 1), ..Contender::default() };
+    let kept = Contender { current: Some(i64::from(i32::MAX) - 1), ..kept };
+    assert_eq!(numbers(&divide(i32::MAX, false, &[kept, full])), [i64::from(i32::MAX), 0]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn equal_rounds_at_once_give_what_one_after_the_other_gives(
+        contenders in (1..=NAMES.len()).prop_flat_map(|count| (0..count).map(any_keeper).collect::<Vec<_>>()),
+        kept in 0..3_i32, more in -3..40_i32, rebalance in prop::bool::weighted(0.1),
+    ) {
+        // All that is kept, and a little more or less: then few are left for large credits.
+        let current: i64 = contenders.iter().filter_map(|one| one.current).sum();
+        let total = i32::try_from(current).unwrap() / (kept + 1) + more;
+        let request = Request { total, rebalance, key: "shop/web" };
+        prop_assert_eq!(plan(request, &contenders), plan_round_by_round(request, &contenders));
+    }
 }
 
 proptest! {

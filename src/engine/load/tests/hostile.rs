@@ -53,3 +53,35 @@ proptest! {
         prop_assert_eq!(&one.fleet.clusters, &other.fleet.clusters);
     }
 }
+
+#[test]
+fn a_file_for_which_a_tree_has_no_room_is_not_read_and_the_others_are() {
+    use super::super::documents::{FileSize, Room};
+    use super::super::{FileCache, load_with_cache};
+    let member = |name: &str| {
+        format!(
+            "{{apiVersion: cluster.kubernetes-fleet.io/v1, kind: MemberCluster, metadata: {{name: {name}}}, spec: {{identity: {{kind: User, name: a}}}}}}"
+        )
+    };
+    let many = (0..5).map(|number| format!("---\n{}\n", member(&format!("m{number}")))).collect::<String>();
+    let (a, z) = (member("a"), member("z"));
+    let files = [("a.yaml", &*a), ("b.yaml", &*many), ("z.yaml", &*z)];
+    let mut cache = FileCache::default();
+    cache.room = Room(FileSize { documents: 4, values: 1_000 });
+    let names = |files: &[(&str, &str)], cache: &mut FileCache| {
+        let loaded = load_with_cache(&tree(files), History::None, cache);
+        let said: Vec<String> = loaded.diagnostics.errors().map(ToString::to_string).collect();
+        (loaded.fleet.clusters.keys().cloned().collect::<Vec<_>>(), said)
+    };
+    for _ in 0..2 {
+        let (clusters, said) = names(&files, &mut cache);
+        assert_eq!(clusters, ["a", "z"]);
+        assert!(
+            matches!(said.as_slice(), [one] if one.starts_with("b.yaml: error: with this file the fleet has more"))
+        );
+    }
+    cache.room = Room::default();
+    assert_eq!(names(&files, &mut cache).0.len(), 7, "once there is room, it is read");
+    cache.room = Room(FileSize { documents: 100, values: 40 });
+    assert_eq!(names(&files, &mut cache).0, ["a", "z"], "values count as well");
+}

@@ -1,6 +1,9 @@
 use super::*;
-use crate::{EntryKind, GitError, SourceCache, TreeId, read_file_at, read_source, read_source_with_cache};
-use berth_base::source::{SourceFile, SourceTree};
+use crate::{
+    EntryKind, GitError, KnownSource, Merged, SourceCache, TreeId, read_file_at, read_source,
+    read_source_with_cache,
+};
+use berth_base::source::{SourceFile, SourceTree, TreeSize};
 
 #[test]
 fn a_folder_without_git_is_named_as_such() {
@@ -144,7 +147,8 @@ fn a_source_is_read_alike_after_any_other() {
         assert_eq!(said(read_source_with_cache(&repo, commit, &mut cache).unwrap()), expected, "{round}");
         if round % 5 == 0 {
             let id = (round % 2 == 0).then(|| repo.commit(commit).unwrap().tree);
-            cache = SourceCache::of(&read_source(&repo, commit).unwrap().files, id);
+            let known = id.map(|tree| KnownSource { tree, size: TreeSize::default() });
+            cache = SourceCache::of(&read_source(&repo, commit).unwrap().files, known);
         }
     }
 }
@@ -256,4 +260,87 @@ fn a_tree_made_to_exhaust_the_stack_is_reported() {
     }
     let commit = writer.commit(tree, &[], "x", &Identity::default(), 1).unwrap();
     assert!(read_source(&repo, commit).unwrap().found.has_errors());
+}
+
+/// A tree whose names are the bits of a number: with each level ten times as many.
+fn unfolding(writer: &mut Writer<'_>, levels: usize, name: &str) -> TreeId {
+    let blob = writer.blob(b"a: 1\n").unwrap();
+    let mut kind = EntryKind::File(blob);
+    for level in 0..levels {
+        let end = if level == 0 { name } else { "" };
+        let entries =
+            (0..10).map(|number| crate::Entry { name: format!("{number}{end}").into_bytes(), kind });
+        let entries = entries.collect();
+        kind = EntryKind::Folder(writer.tree(entries).unwrap());
+    }
+    let EntryKind::Folder(tree) = kind else { panic!("there is a level") };
+    tree
+}
+
+/// A commit with a file, and with a folder beside others.
+fn with_folder(writer: &mut Writer<'_>, tree: TreeId, text: &str, parents: &[CommitId]) -> CommitId {
+    let file = EntryKind::File(writer.blob(text.as_bytes()).unwrap());
+    let entry = |name: &str, kind| crate::Entry { name: name.into(), kind };
+    let team = writer.tree(vec![entry("good.yaml", file), entry("x", EntryKind::Folder(tree))]).unwrap();
+    let root = writer.tree(vec![entry("a.yaml", file), entry("team", EntryKind::Folder(team))]).unwrap();
+    writer.commit(root, parents, "x", &Identity::default(), 1).unwrap()
+}
+
+#[test]
+fn of_a_tree_that_unfolds_without_end_one_folder_is_not_read() {
+    let (_guard, repo) = bare();
+    let mut writer = Writer::new(&repo).unwrap();
+    for (levels, name) in [(10, ".yaml"), (60, "")] {
+        let mut cache = SourceCache::default();
+        let small = unfolding(&mut writer, 2, ".yaml");
+        let small = with_folder(&mut writer, small, "a: 1", &[]);
+        let large = unfolding(&mut writer, levels, name);
+        let large = with_folder(&mut writer, large, "a: 2", &[small]);
+        for (commit, files) in [(small, 102), (large, 2), (small, 102)] {
+            let tree = read_source_with_cache(&repo, commit, &mut cache).unwrap();
+            assert_eq!(tree.files.len(), files);
+            let said: Vec<String> = tree.found.iter().map(ToString::to_string).collect();
+            let is_named =
+                |said: &String| said.starts_with("team/x: error: with this folder the tree is too large");
+            assert!(
+                (files == 102 && said.is_empty()) || (said.len() == 1 && said.iter().all(is_named)),
+                "{said:?}"
+            );
+            assert_eq!(read_source(&repo, commit).unwrap().found, tree.found);
+        }
+        let ours = with_folder(&mut writer, TreeId::EMPTY, "a: 3", &[small]);
+        match repo.merge(ours, large, "m") {
+            Err(GitError::TooLarge { path }) => assert_eq!(path, "team/x"),
+            other => panic!("{other:?}"),
+        }
+        let [before, after] = [small, large].map(|id| repo.commit(id).unwrap().tree);
+        let n_changed = repo.changed_paths(before, after, &[]).unwrap().len();
+        assert!((3..2_000_000).contains(&n_changed), "{n_changed}");
+    }
+}
+
+#[test]
+fn of_one_large_file_under_many_names_not_all_are_read() {
+    let (_guard, repo) = bare();
+    let mut writer = Writer::new(&repo).unwrap();
+    let file = EntryKind::File(writer.blob(&vec![b'#'; 9 << 20]).unwrap());
+    let entries = |end: &str| {
+        (0..300)
+            .map(|number| crate::Entry { name: format!("{number}.{end}").into_bytes(), kind: file })
+            .collect()
+    };
+    let read = writer.tree(entries("yaml")).unwrap();
+    let commit = with_folder(&mut writer, read, "a: 1", &[]);
+    let source = read_source(&repo, commit).unwrap();
+    assert_eq!(source.files.len(), 2);
+    assert!(source.found.iter().next().unwrap().to_string().starts_with("team/x: error"));
+    // Files that are not read take no bytes.
+    let passed_over = writer.tree(entries("txt")).unwrap();
+    let commit = with_folder(&mut writer, passed_over, "a: 1", &[]);
+    assert!(read_source(&repo, commit).unwrap().found.is_empty());
+    // Nobody compares them with each other either.
+    let base = with_folder(&mut writer, TreeId::EMPTY, "a: 0", &[]);
+    let ours = with_folder(&mut writer, TreeId::EMPTY, "a: 2", &[base]);
+    let theirs = writer.commit(passed_over, &[base], "x", &Identity::default(), 1).unwrap();
+    assert!(matches!(repo.merge(ours, theirs, "m").unwrap(), Merged::Conflicts(_)));
 }

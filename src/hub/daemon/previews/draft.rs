@@ -13,17 +13,19 @@ use berth_base::model::Timestamp;
 use berth_base::text::{counted, some_of};
 use berth_engine::plan::plan;
 use berth_git::protocol::trailers::one_line;
-use berth_git::{CommitId, Identity, Merged, Repo, TreeId, Writer};
+use berth_git::{CommitId, GitError, Identity, Merged, Repo, TreeId, Writer};
 
 const SHOWN_FILES: usize = 10;
 
 /// A commit under the name that people know it by.
-pub(super) struct Named<'a> {
-    pub(super) name: &'a str,
+#[derive(Clone, Debug)]
+pub(super) struct Named {
+    pub(super) name: String,
     pub(super) commit: CommitId,
 }
 
 /// The state that a preview begins with.
+#[derive(Debug)]
 pub(super) struct Base {
     pub(super) current: Option<CurrentState>,
     pub(super) processed: Option<Processed>,
@@ -34,28 +36,16 @@ pub(super) fn draft(
     repo: &Repo,
     settings: &Settings,
     base: &Base,
-    (head, onto): (&Named<'_>, &Named<'_>),
+    (head, onto): (&Named, &Named),
     clock: Timestamp,
 ) -> Result<CommitId, PassError> {
-    let before = base.current.as_ref().map(|current| current.tree);
-    let merge = format!("Merge {} into {}\n", one_line(head.name), one_line(onto.name));
-    let (tree, story) = match repo.merge(onto.commit, head.commit, &merge)? {
-        Merged::Contained(source) | Merged::Merge(source) => {
-            match rehearse(repo, settings, base, (onto.name, source), clock) {
-                Ok((next, refusals)) => {
-                    let tree = publish::tree_of(repo, base.current.as_ref(), &next.end)?;
-                    (Some(tree), story(&next, (before.is_none(), before != Some(tree)), &refusals))
-                }
-                // A fault of the repository is not one of the branch.
-                Err(error) if error.git().is_some() => return Err(error.into()),
-                Err(error) => (before, format!("There is no state to show: {error}\n")),
-            }
+    let (tree, story) = match merged(repo, settings, base, (head, onto), clock) {
+        Ok(shown) => shown,
+        // A fault of the repository is not one of the branch.
+        Err(error) if error.git().is_some_and(|error| !matches!(error, GitError::TooLarge { .. })) => {
+            return Err(error.into());
         }
-        Merged::Conflicts(files) => {
-            let files = some_of(&files, SHOWN_FILES);
-            (before, format!("There is no state to show. The merge has conflicts in {files}\n"))
-        }
-        Merged::Unrelated => (before, "There is no state to show: no commit is in common\n".to_owned()),
+        Err(error) => nothing(base, &format!(": {error}")),
     };
     let identity = Identity { signer: None, ..settings.identity.clone() };
     let mut seconds = base.current.as_ref().map_or(i64::MIN, |current| current.seconds);
@@ -65,9 +55,9 @@ pub(super) fn draft(
     let parents: Vec<CommitId> = base.current.iter().map(|current| current.commit).collect();
     let message = format!(
         "Preview of {} ({}) merged into {} ({})\n\n{story}",
-        one_line(head.name),
+        one_line(&head.name),
         head.commit.short(),
-        one_line(onto.name),
+        one_line(&onto.name),
         onto.commit.short()
     );
     let mut writer = Writer::new(repo)?;
@@ -75,7 +65,38 @@ pub(super) fn draft(
         Some(tree) => tree,
         None => writer.tree(Vec::new())?,
     };
-    Ok(writer.commit(tree, &parents, &message, &identity, seconds)?)
+    let commit = writer.commit(tree, &parents, &message, &identity, seconds)?;
+    repo.flush()?;
+    Ok(commit)
+}
+
+/// Merges, and returns the tree that is shown with its story.
+fn merged(
+    repo: &Repo,
+    settings: &Settings,
+    base: &Base,
+    (head, onto): (&Named, &Named),
+    clock: Timestamp,
+) -> Result<(Option<TreeId>, String), NextCommitError> {
+    let before = base.current.as_ref().map(|current| current.tree);
+    let merge = format!("Merge {} into {}\n", one_line(&head.name), one_line(&onto.name));
+    let source = match repo.merge(onto.commit, head.commit, &merge)? {
+        Merged::Contained(source) | Merged::Merge(source) => source,
+        Merged::Conflicts(files) => {
+            let files = some_of(&files, SHOWN_FILES);
+            return Ok(nothing(base, &format!(". The merge has conflicts in {files}")));
+        }
+        Merged::Unrelated => return Ok(nothing(base, ": no commit is in common")),
+    };
+    let (next, refusals) = rehearse(repo, settings, base, (&onto.name, source), clock)?;
+    let tree = publish::tree_of(repo, base.current.as_ref(), &next.end)?;
+    Ok((Some(tree), story(&next, (before.is_none(), before != Some(tree)), &refusals)))
+}
+
+/// Shows the current state, and why there is no other.
+fn nothing(base: &Base, why: &str) -> (Option<TreeId>, String) {
+    let before = base.current.as_ref().map(|current| current.tree);
+    (before, format!("There is no state to show{why}\n"))
 }
 
 fn rehearse(

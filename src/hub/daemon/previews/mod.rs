@@ -1,14 +1,16 @@
 //! Previews: for each branch under review, a branch that shows what merging it would publish.
 //!
-//! - [`rule`]: the refs that get one. [`draft`]: one preview.
+//! - [`rule`]: the refs that get one. [`draft`]: one preview. [`drafting`]: the thread that makes it.
 //!
 //! A preview follows its branch and the source. It is made after a pass and never in its place, so that a fault of a
-//! preview costs no publication.
+//! preview costs no publication. One that takes long goes on while passes do, and is looked after at the next look.
 
 mod draft;
+mod drafting;
 mod rule;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::error::PassError;
@@ -19,27 +21,37 @@ use crate::publish;
 use berth_base::model::{Map, Timestamp};
 use berth_git::{CommitId, GitError, Repo, is_valid_ref};
 use draft::{Base, Named, draft};
+use drafting::{Drafting, LONGEST, Progress};
 
 pub use rule::PreviewRule;
 
 /// The place of a remote's branches under review in its local copy.
 pub(super) const COPIES: &str = "refs/berth-local/reviewed/";
 
-/// The time after which further previews wait for the next look, so that passes need not.
-const LONGEST: Duration = Duration::from_secs(10);
+/// The time that a look takes for previews. The rest waits for the next look, so that passes need not.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The previews that this process made. One that it did not make is made again: anybody who may push branches could
 /// have written it.
 #[derive(Debug, Default)]
 pub struct Previews {
     made: BTreeMap<String, Made>,
+    /// The preview that its thread is making, one at a time.
+    under_way: Option<Drafting<(String, Merge), Result<CommitId, PassError>>>,
+}
+
+/// A merge of a branch into the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Merge {
+    head: CommitId,
+    onto: CommitId,
 }
 
 #[derive(Debug)]
 struct Made {
-    head: CommitId,
-    onto: CommitId,
-    commit: CommitId,
+    merge: Merge,
+    /// `None` where making it took too long.
+    commit: Option<CommitId>,
 }
 
 /// A change of the previews.
@@ -59,6 +71,9 @@ pub enum PreviewChange {
         why: String,
     },
 }
+
+/// The branches under review, by the names of their previews.
+type Wanted = BTreeMap<String, Reviewed>;
 
 /// A branch under review.
 struct Reviewed {
@@ -98,7 +113,8 @@ impl Previews {
         let begun = Instant::now();
         let repo = Repo::open(&settings.repo)?;
         let (source, onto) = find_source(&repo, settings)?;
-        let onto = Named { name: source.strip_prefix("refs/heads/").unwrap_or(&source), commit: onto };
+        let name = source.strip_prefix("refs/heads/").unwrap_or(&source).to_owned();
+        let onto = Named { name, commit: onto };
         let wanted = reviewed(&repo, settings, (&source, onto.commit))?;
         let there = repo.list_refs(&settings.refs.preview)?;
         self.made.retain(|name, _| wanted.contains_key(name));
@@ -111,55 +127,116 @@ impl Previews {
                 changes.push(PreviewChange::Removed { on: on.clone() });
             }
         }
-        let mut base = None;
+        let mut base: Option<Arc<Base>> = None;
         for (name, reviewed) in &wanted {
-            let failed = |error: PassError| PreviewChange::Failed {
-                of: reviewed.name.clone(),
-                why: error.to_string(),
-            };
+            let failed = |why: String| PreviewChange::Failed { of: reviewed.name.clone(), why };
             let on = format!("{}{name}", settings.refs.preview);
-            let known = self.made.get(name);
-            let known = known.filter(|made| (made.head, made.onto) == (reviewed.head, onto.commit));
-            let commit = match known.filter(|made| repo.has_commit(made.commit)) {
-                Some(made) => made.commit,
-                None if !all && begun.elapsed() > LONGEST => continue,
+            let merge = Merge { head: reviewed.head, onto: onto.commit };
+            let known = self.made.get(name).filter(|made| made.merge == merge);
+            let commit = match known.filter(|made| made.commit.is_none_or(|commit| repo.has_commit(commit))) {
+                Some(Made { commit: None, .. }) => continue,
+                Some(Made { commit: Some(commit), .. }) => *commit,
                 None => {
-                    let head = Named { name, commit: reviewed.head };
-                    let base = match &mut base {
-                        Some(base) => base,
-                        empty => empty.insert(Base {
-                            current: publish::read_current(&repo, &settings.refs.rendered)?,
-                            processed: publish::read_processed(&repo, &settings.refs)?,
-                        }),
-                    };
-                    match draft(&repo, settings, base, (&head, &onto), clock) {
-                        Ok(commit) => commit,
-                        Err(error) => {
-                            changes.push(failed(error));
+                    let patience = if all { LONGEST } else { PATIENCE.saturating_sub(begun.elapsed()) };
+                    if !self.is_free((name, merge), patience, &wanted) {
+                        continue;
+                    }
+                    if self.under_way.is_none() {
+                        let base = match &base {
+                            Some(base) => base.clone(),
+                            None => base.insert(Arc::new(Base::read(&repo, settings)?)).clone(),
+                        };
+                        let head = Named { name: name.clone(), commit: merge.head };
+                        self.start(settings, base, (head, onto.clone()), clock)?;
+                    }
+                    let Some(drafting) = &mut self.under_way else { continue };
+                    let outcome = drafting.wait(patience, LONGEST);
+                    // A process that ends soon leaves what takes too long behind.
+                    if all || !matches!(outcome, Progress::UnderWay | Progress::GivenUp) {
+                        self.under_way = None;
+                    }
+                    match outcome {
+                        Progress::Done(Ok(commit)) => commit,
+                        Progress::UnderWay => continue,
+                        Progress::Done(Err(error)) => {
+                            changes.push(failed(error.to_string()));
+                            continue;
+                        }
+                        Progress::Gone => {
+                            changes.push(failed("making it broke off, a bug in berth".to_owned()));
+                            continue;
+                        }
+                        Progress::GivenUp => {
+                            self.made.insert(name.clone(), Made { merge, commit: None });
+                            changes.push(failed(format!("it takes more than {} seconds", LONGEST.as_secs())));
                             continue;
                         }
                     }
                 }
             };
-            self.made.insert(name.clone(), Made { head: reviewed.head, onto: onto.commit, commit });
+            self.made.insert(name.clone(), Made { merge, commit: Some(commit) });
             let old = there.get(&on).copied();
             if old != Some(commit) {
                 changes.push(match repo.move_ref(&on, old, commit) {
                     Ok(()) => PreviewChange::Made { of: reviewed.name.clone(), on, commit },
-                    Err(error) => failed(error.into()),
+                    Err(error) => failed(error.to_string()),
                 });
             }
         }
         Ok(changes)
     }
+
+    /// Reports whether this preview may be worked on: no other one is under way any more.
+    fn is_free(&mut self, subject: (&str, Merge), patience: Duration, wanted: &Wanted) -> bool {
+        let Some(drafting) = &mut self.under_way else { return !patience.is_zero() };
+        let (name, Merge { head, .. }) = &drafting.subject;
+        if subject == (name, drafting.subject.1) {
+            return true;
+        }
+        let has_turn = wanted.get(name).is_some_and(|reviewed| reviewed.head == *head)
+            && drafting.subject.1.onto == subject.1.onto;
+        // Nobody asks any more for what has no turn of its own.
+        if has_turn
+            || matches!(drafting.wait(Duration::ZERO, LONGEST), Progress::UnderWay | Progress::GivenUp)
+        {
+            return false;
+        }
+        self.under_way = None;
+        !patience.is_zero()
+    }
+
+    fn start(
+        &mut self,
+        settings: &Settings,
+        base: Arc<Base>,
+        (head, onto): (Named, Named),
+        clock: Timestamp,
+    ) -> Result<(), PassError> {
+        let subject = (head.name.clone(), Merge { head: head.commit, onto: onto.commit });
+        let settings = settings.clone();
+        let work = move || {
+            let repo = Repo::open(&settings.repo)?;
+            draft(&repo, &settings, &base, (&head, &onto), clock)
+        };
+        self.under_way = Some(Drafting::start(subject, work).map_err(|error| GitError::Failed {
+            doing: "starting a preview".to_owned(),
+            message: error.to_string(),
+        })?);
+        Ok(())
+    }
+}
+
+impl Base {
+    fn read(repo: &Repo, settings: &Settings) -> Result<Base, PassError> {
+        Ok(Base {
+            current: publish::read_current(repo, &settings.refs.rendered)?,
+            processed: publish::read_processed(repo, &settings.refs)?,
+        })
+    }
 }
 
 /// Finds the branches under review, by the names of their previews: the newest that are not merged.
-fn reviewed(
-    repo: &Repo,
-    settings: &Settings,
-    (source, onto): (&str, CommitId),
-) -> Result<BTreeMap<String, Reviewed>, PassError> {
+fn reviewed(repo: &Repo, settings: &Settings, (source, onto): (&str, CommitId)) -> Result<Wanted, PassError> {
     let rule = &settings.previews;
     let mut newest = Vec::new();
     for prefix in rule.prefixes() {

@@ -1,0 +1,95 @@
+//! The paths that differ between two trees. Folders that both have are passed over by their ids.
+
+use git2::Oid;
+
+use super::error::GitError;
+use super::id::TreeId;
+use super::raw_tree::{self, Change};
+use super::repo::{EntryKind, PathChange, Repo};
+use berth_base::source::budget::DEEPEST;
+
+/// The paths that are listed. Beyond them a folder stands for all that differs in it.
+const MOST_LISTED: usize = 100_000;
+
+/// A path that differs, with the object there: the new one, or the one that is gone.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Changed {
+    pub(super) path: String,
+    pub(super) change: PathChange,
+    pub(super) id: Oid,
+}
+
+impl Repo {
+    /// The paths whose content differs between two trees, under some of their folders, in order.
+    pub fn changed_paths(&self, old: TreeId, new: TreeId, under: &[&str]) -> Result<Vec<String>, GitError> {
+        Ok(self.tree_changes(old, new, under)?.into_iter().map(|one| one.path).collect())
+    }
+
+    /// Like [`Repo::changed_paths`], with how each of them differs.
+    pub fn path_changes(
+        &self,
+        old: TreeId,
+        new: TreeId,
+        under: &[&str],
+    ) -> Result<Vec<(String, PathChange)>, GitError> {
+        Ok(self.tree_changes(old, new, under)?.into_iter().map(|one| (one.path, one.change)).collect())
+    }
+
+    pub(super) fn tree_changes(
+        &self,
+        old: TreeId,
+        new: TreeId,
+        under: &[&str],
+    ) -> Result<Vec<Changed>, GitError> {
+        let mut walk = Walk { repo: self, under, found: Vec::new(), n_folders: 0 };
+        walk.folder(old, new, "", 0)?;
+        walk.found.sort();
+        Ok(walk.found)
+    }
+}
+
+struct Walk<'r> {
+    repo: &'r Repo,
+    /// The folders of the root that are looked at; none for all.
+    under: &'r [&'r str],
+    found: Vec<Changed>,
+    n_folders: usize,
+}
+
+impl Walk<'_> {
+    fn folder(&mut self, old: TreeId, new: TreeId, prefix: &str, depth: usize) -> Result<(), GitError> {
+        let [before, after] = [self.repo.raw_tree(old)?, self.repo.raw_tree(new)?];
+        let malformed = || GitError::Failed {
+            doing: format!("comparing trees {old} and {new}"),
+            message: "one of them holds more than entries of a tree".to_owned(),
+        };
+        self.n_folders += 1;
+        for Change { name, before, after, .. } in raw_tree::changes(&before, &after).ok_or_else(malformed)? {
+            let name = String::from_utf8_lossy(name);
+            if depth == 0 && !self.under.is_empty() && !self.under.contains(&&*name) {
+                continue;
+            }
+            let path = format!("{prefix}{name}");
+            let change = match (before, after) {
+                (None, _) => PathChange::Added,
+                (_, None) => PathChange::Removed,
+                _ => PathChange::Changed,
+            };
+            let folder = |side| match side {
+                Some(EntryKind::Folder(id)) => Some(id),
+                _ => None,
+            };
+            let sides = [before, after].map(folder);
+            let is_room = depth < DEEPEST && self.found.len().max(self.n_folders) < MOST_LISTED;
+            match (after.or(before), sides) {
+                (_, [Some(_), _] | [_, Some(_)]) if is_room => {
+                    let [old, new] = sides.map(|side| side.unwrap_or(TreeId::EMPTY));
+                    self.folder(old, new, &format!("{path}/"), depth + 1)?;
+                }
+                (Some(kind), _) => self.found.push(Changed { path, change, id: kind.oid() }),
+                (None, _) => {}
+            }
+        }
+        Ok(())
+    }
+}
