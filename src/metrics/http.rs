@@ -1,11 +1,12 @@
 //! A listener for requests of strangers: so many connections at once, so many bytes, so much time, one answer each.
 
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::{Body as _, Incoming};
@@ -14,7 +15,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 
 pub use hyper::{HeaderMap, Method, StatusCode};
 
@@ -26,7 +27,8 @@ pub const PLAIN: &str = "text/plain";
 /// The bounds of a listener.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The connections at once. Those beyond it are closed.
+    /// The connections at once. One more takes the place of the oldest that waits for its peer, and is closed where all
+    /// others have sent their requests.
     pub places: usize,
     /// The time for a request and its answer.
     pub patience: Duration,
@@ -34,7 +36,10 @@ pub struct Limits {
 
 /// A request whose body has not been read.
 #[derive(Debug)]
-pub struct Request(hyper::Request<Incoming>);
+pub struct Request {
+    request: hyper::Request<Incoming>,
+    waits: Waits,
+}
 
 /// A body is longer than it may be, or breaks off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,20 +50,20 @@ pub enum BodyError {
 
 impl Request {
     pub fn method(&self) -> &Method {
-        self.0.method()
+        self.request.method()
     }
 
     pub fn path(&self) -> &str {
-        self.0.uri().path()
+        self.request.uri().path()
     }
 
     pub fn headers(&self) -> &HeaderMap {
-        self.0.headers()
+        self.request.headers()
     }
 
     /// Hands out a body piece by piece, so that none is kept. A length that is announced counts at once.
     pub async fn read(self, longest: u64, mut take: impl FnMut(&[u8])) -> Result<(), BodyError> {
-        let mut body = self.0.into_body();
+        let mut body = self.request.into_body();
         let mut left = longest;
         if body.size_hint().lower() > left {
             return Err(BodyError::TooLong);
@@ -69,6 +74,7 @@ impl Request {
             left = left.checked_sub(piece.len() as u64).ok_or(BodyError::TooLong)?;
             take(piece);
         }
+        self.waits.set(false);
         Ok(())
     }
 }
@@ -95,7 +101,7 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Answers on a thread of its own for as long as the process lives. Returns the address, with the port that the
-/// system chose. `full` hears of each connection that found no place.
+/// system chose. `full` hears of each connection that found no free place.
 pub fn serve(
     address: SocketAddr,
     name: &str,
@@ -120,34 +126,61 @@ async fn accept(
     answer: Rc<impl AsyncFn(Request) -> Answer + 'static>,
     full: impl Fn(),
 ) {
-    let places = Arc::new(Semaphore::new(limits.places));
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            // Out of descriptors, say: not a reason to use up a processor as well.
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            continue;
+    let places = Rc::new(RefCell::new(BTreeMap::<u64, Taken>::new()));
+    for number in 0.. {
+        let stream = loop {
+            match listener.accept().await {
+                Ok((stream, _)) => break stream,
+                // Out of descriptors, say: not a reason to use up a processor as well.
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
         };
-        let Ok(place) = places.clone().try_acquire_owned() else {
+        if places.borrow().len() >= limits.places {
             full();
-            continue;
-        };
-        let answer = answer.clone();
-        tokio::task::spawn_local(async move {
-            let service = service_fn(async |request| Ok::<_, Infallible>(respond(&*answer, request).await));
+            if !evict(&mut places.borrow_mut()) {
+                continue;
+            }
+        }
+        let (answer, waits, all) = (answer.clone(), Waits::new(Cell::new(true)), places.clone());
+        let taken = waits.clone();
+        let connection = tokio::task::spawn_local(async move {
+            let service =
+                service_fn(async |request| Ok::<_, Infallible>(respond(&*answer, request, &waits).await));
             let mut http = http1::Builder::new();
             http.keep_alive(false).max_buf_size(LONGEST_HEAD);
             let answered = http.serve_connection(TokioIo::new(stream), service);
             let _ = tokio::time::timeout(limits.patience, answered).await;
-            drop(place);
+            all.borrow_mut().remove(&number);
         });
+        places.borrow_mut().insert(number, Taken { waits: taken, connection: connection.abort_handle() });
     }
+}
+
+/// True while a connection waits for its peer: for the rest of the request, or until the answer is taken.
+type Waits = Rc<Cell<bool>>;
+
+/// A place that is taken, and what ends its connection.
+struct Taken {
+    waits: Waits,
+    connection: AbortHandle,
+}
+
+/// Ends the oldest connection that waits for its peer. False where none does. Who opens connections and says nothing
+/// keeps out nobody who speaks at once, as a probe does.
+fn evict(places: &mut BTreeMap<u64, Taken>) -> bool {
+    let waiting = places.iter().find(|(_, taken)| taken.waits.get()).map(|(number, _)| *number);
+    let taken = waiting.and_then(|number| places.remove(&number));
+    taken.inspect(|taken| taken.connection.abort()).is_some()
 }
 
 async fn respond(
     answer: &impl AsyncFn(Request) -> Answer,
     request: hyper::Request<Incoming>,
+    waits: &Waits,
 ) -> hyper::Response<String> {
-    let Answer { status, kind, text } = answer(Request(request)).await;
+    waits.set(!request.body().is_end_stream());
+    let Answer { status, kind, text } = answer(Request { request, waits: waits.clone() }).await;
+    waits.set(true);
     let response = hyper::Response::builder().status(status).header(CONTENT_TYPE, kind);
     response.header(CACHE_CONTROL, "no-store").body(text).expect("these headers are valid")
 }

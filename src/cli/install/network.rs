@@ -11,6 +11,9 @@ pub const METRICS: u16 = 9090;
 pub const WEBHOOK: u16 = 8080;
 pub const STATUS: u16 = 8081;
 
+/// The label of namespaces from which the metrics are scraped, as operator-sdk and kubebuilder have it.
+pub const METRICS_LABEL: &str = "metrics";
+
 /// Returns the ports on which the process listens, by name.
 pub fn ports(install: &Install) -> Vec<(&'static str, u16)> {
     let served = served(install).into_iter().map(|(name, _, port)| (name, port));
@@ -38,7 +41,8 @@ pub fn service(install: &Install) -> Option<Json> {
     })
 }
 
-/// Returns the NetworkPolicy: in, the ports on which the process listens; out, DNS, the Git servers, the API server where
+/// Returns the NetworkPolicy: in, the metrics from namespaces with a label, and the ports that a Service serves from
+/// everywhere; probes come from the node, which no policy keeps out; out, DNS, the Git servers, the API server where
 /// the process asks it, the registry, the ports where messages and statuses go, and the collector. To which hosts, no policy can say: it knows no names.
 pub fn network_policy(install: &Install, more: &BTreeSet<u16>) -> Json {
     let port = |protocol: &str, port: u16| json!({"protocol": protocol, "port": port});
@@ -60,6 +64,10 @@ pub fn network_policy(install: &Install, more: &BTreeSet<u16>) -> Json {
         .chain(collector)
         .chain(registry)
         .collect();
+    let metrics = json!({"from": [{"namespaceSelector": {"matchLabels": {METRICS_LABEL: "enabled"}}}], "ports": [port("TCP", METRICS)]});
+    let served: Vec<Json> = served(install).iter().map(|(_, _, one)| port("TCP", *one)).collect();
+    let served = Some(json!({"ports": served})).filter(|rule| rule["ports"] != json!([]));
+    let inward: Vec<Json> = std::iter::once(metrics).chain(served).collect();
     let out = std::iter::once(port("UDP", 53)).chain(out.into_iter().map(|one| port("TCP", one)));
     json!({
         "apiVersion": "networking.k8s.io/v1",
@@ -68,7 +76,7 @@ pub fn network_policy(install: &Install, more: &BTreeSet<u16>) -> Json {
         "spec": {
             "podSelector": {"matchLabels": install.labels()},
             "policyTypes": ["Ingress", "Egress"],
-            "ingress": [{"ports": ports(install).iter().map(|(_, one)| port("TCP", *one)).collect::<Vec<Json>>()}],
+            "ingress": inward,
             "egress": [{"ports": out.collect::<Vec<Json>>()}],
         },
     })

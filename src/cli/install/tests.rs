@@ -159,6 +159,19 @@ fn connections_are_limited_to_what_the_process_needs() {
 }
 
 #[test]
+fn metrics_are_reached_from_namespaces_with_a_label_and_the_rest_from_everywhere() {
+    let ingress = |install: &Install| object(install, "NetworkPolicy")["spec"]["ingress"].clone();
+    let metrics = json!({
+        "from": [{"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}],
+        "ports": [{"protocol": "TCP", "port": 9090}],
+    });
+    assert_eq!(ingress(&install(&[])), json!([metrics]));
+    let webhook_secret = Some("hook".to_owned());
+    let hub = of_role(Role::Hub(Hub { webhook_secret, ..Hub::default() }));
+    assert_eq!(ingress(&hub), json!([metrics, {"ports": [{"protocol": "TCP", "port": 8080}]}]));
+}
+
+#[test]
 fn a_deploy_key_is_in_its_own_secret_and_in_no_other_object() {
     let mut install = of_role(Role::Hub(Hub::default()));
     install.remote.ssh = true;
