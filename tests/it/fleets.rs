@@ -196,3 +196,95 @@ fn a_server_that_hides_new_commits_is_noticed_where_that_is_asked_for() {
     fleet.publish().expect(0);
     assert_eq!(fleet.id(REF), alive);
 }
+
+/// Points the ref of cluster `a` to another folder, with a number that berth never gave.
+fn forge(fleet: &Repo, seq: &str, value: Option<&str>) {
+    let message = format!("berth: objects of a\n\nBerth-Cluster: a\nBerth-Seq: {seq}\n");
+    let tree = match value {
+        Some(value) => {
+            fleet.write(".git/forged", config(value));
+            let blob = fleet.git(&["hash-object", "-w", ".git/forged"]);
+            let index = fleet.path().join(".git/forged-index");
+            let git = |args: &[&str]| {
+                let mut git = crate::support::hermetic("git");
+                git.env("GIT_INDEX_FILE", &index).current_dir(fleet.path());
+                Ran::of(git.args(args)).expect(0).out.trim().to_owned()
+            };
+            git(&["read-tree", REF]);
+            let entry = format!("100644,{blob},shop/ConfigMap_web.yaml");
+            git(&["update-index", "--add", "--cacheinfo", &entry]);
+            git(&["write-tree"])
+        }
+        None => fleet.git(&["hash-object", "-t", "tree", "-w", "/dev/null"]),
+    };
+    let commit = fleet.git(&["commit-tree", &tree, "-m", &message]);
+    fleet.git(&["update-ref", REF, &commit]);
+}
+
+fn config(value: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web, namespace: shop}}\ndata: {{value: {value}}}\n"
+    )
+}
+
+#[test]
+fn a_member_goes_back_from_a_forged_number_that_a_repair_names_and_from_no_other() {
+    let fleet = small_fleet();
+    fleet.publish().expect(0);
+    let folder = tempfile::tempdir().expect("a folder");
+    let value = |target: &str| {
+        let file = folder.path().join(target).join("shop/ConfigMap_web.yaml");
+        std::fs::read_to_string(file).expect("applied").contains("evil")
+    };
+    let sync = |target: &str, more: &[&str]| fleet.sync("a", &folder.path().join(target), more);
+    for target in ["one", "two", "three", "other"] {
+        sync(target, &[]).expect(0);
+    }
+    forge(&fleet, "18446744073709551614", Some("evil"));
+    for target in ["one", "two", "three"] {
+        sync(target, &[]).expect(0);
+        assert!(value(target));
+    }
+    let forged = fleet.id(REF);
+    fleet.publish().expect(0);
+    assert!(message_of(&fleet, REF).contains("\nBerth-Replaces: 18446744073709551614 "));
+    sync("one", &[]).expect(0);
+    assert!(!value("one"), "it went back");
+    // An edit comes before the second member looks again; then another forgery.
+    fleet.write("apps/web.yaml", config_map("web", "two", "{clusterSelector: {}}"));
+    fleet.commit("two");
+    fleet.publish().expect(0);
+    sync("two", &[]).expect(0);
+    assert!(!value("two"), "the next folder names it as well");
+    forge(&fleet, "77", Some("evil again"));
+    fleet.publish().expect(0);
+    sync("three", &[]).expect(0);
+    assert!(!value("three"), "the next repair names both");
+    // Nobody goes back from what no repair names.
+    fleet.git(&["update-ref", REF, &forged]);
+    sync("other", &[]).expect(0);
+    let plain = fleet.git(&["log", "-1", "--format=%B", &forged]).replace("18446744073709551614", "5");
+    let older = fleet.git(&["commit-tree", "HEAD^{tree}", "-m", &plain]);
+    fleet.git(&["update-ref", REF, &older]);
+    let ran = sync("other", &[]).expect(5);
+    assert!(ran.err.contains("but the later 18446744073709551614 was already applied"), "{}", ran.err);
+}
+
+#[test]
+fn a_symbolic_ref_among_berths_own_is_replaced_and_what_it_stood_for_stays() {
+    let fleet = small_fleet();
+    fleet.publish().expect(0);
+    let main = fleet.id("main");
+    for name in [REF, "refs/berth/processed", "refs/berth/report", "refs/berth/clusters/nobody"] {
+        for target in ["refs/heads/main", "refs/heads/nowhere", "refs/berth/clusters/b"] {
+            fleet.git(&["symbolic-ref", name, target]);
+            fleet.publish().expect(0);
+            let is_symbolic = fleet.git(&["for-each-ref", "--format=%(symref)", name]);
+            assert_eq!(is_symbolic, "", "{name} -> {target}");
+            assert_eq!(fleet.id("main"), main);
+            assert_eq!(fleet.git(&["for-each-ref", "refs/heads/nowhere"]), "");
+        }
+        let has = !fleet.git(&["for-each-ref", name]).is_empty();
+        assert_eq!(has, name != "refs/berth/clusters/nobody");
+    }
+}

@@ -22,6 +22,7 @@ fn of_git(error: &GitError) -> Exit {
     match error {
         error if error.is_race() => Exit::Raced,
         GitError::NoSuchRevision { .. } | GitError::InvalidRef { .. } => Exit::Usage,
+        GitError::TooLarge { .. } => Exit::Faulty,
         _ => Exit::Unreachable,
     }
 }
@@ -86,7 +87,7 @@ fn of_transport(error: &TransportError) -> Exit {
 fn of_fetch(error: &FolderError) -> Exit {
     match error {
         FolderError::Git(error) => of_git(error),
-        FolderError::NotOurs { .. } => Exit::Held,
+        FolderError::NotOurs { .. } | FolderError::TooLarge { .. } => Exit::Held,
         FolderError::NoFolder { .. } => Exit::Unreachable,
     }
 }

@@ -30,6 +30,10 @@ impl FollowArgs {
         commit_trust::read_allowed_signers(file).map(|_| ()).map_err(CommandError::usage)
     }
 
+    pub(crate) fn asks_for_signatures(&self) -> bool {
+        self.allowed_signers.is_some()
+    }
+
     pub(crate) fn vouching(&self, cluster: &str, fleet: &str) -> CommitTrust {
         CommitTrust::new(self.allowed_signers.clone())
             .of_fleet(FleetPin::new(cluster, fleet))

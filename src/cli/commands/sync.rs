@@ -228,6 +228,7 @@ impl Member {
                 dry_run: args.dry_run,
                 allow_risky_prune: args.allow_risky_prune,
                 allow_rewind: args.allow_rewind,
+                is_signed: args.follow.asks_for_signatures(),
                 applier: Some(args.applier.program()),
                 ..Options::default()
             },
@@ -298,11 +299,9 @@ fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<MemberRemote>, C
     let opened = args.registry.open(&args.remote, repo, cluster, &usage, cancel)?;
     let Some((transport, copy)) = opened else { return Ok(None) };
     let statuses = args.telling.place(&args.remote, &copy, cancel)?;
-    Ok(Some(
-        MemberRemote::new(transport, copy, Refs::default(), cluster, args.allow_rewind)
-            .trusting(args.follow.vouching(cluster, &args.fleet))
-            .reporting_to(statuses),
-    ))
+    let remote = MemberRemote::new(transport, copy, Refs::default(), cluster, args.allow_rewind);
+    let trust = args.follow.vouching(cluster, &args.fleet);
+    Ok(Some(remote.trusting(trust).reporting_to(statuses)))
 }
 
 /// The process's clock, files and remote, for the loop.

@@ -6,6 +6,9 @@ use super::error::GitError;
 use super::id::CommitId;
 use super::repo::Repo;
 
+/// The refs that nobody but berth writes.
+const OWN: &str = "refs/berth/";
+
 /// A move of a ref, from the value last seen to the new one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefMove {
@@ -44,6 +47,8 @@ impl Repo {
     /// [`Repo::move_ref`] of any kind of ref, which reads all packed refs.
     pub(super) fn move_any_ref(&self, one: &RefMove) -> Result<(), GitError> {
         let RefMove { name, old, new } = one;
+        // What it stood for is somebody else's, and stays.
+        let old = if self.discard_symbolic_ref(name) { &None } else { old };
         // The zero id stands for "absent" and, unlike a create, is compared while the ref is locked.
         let expected = old.map_or(git2::Oid::ZERO_SHA1, CommitId::oid);
         self.despite_locks(name, || {
@@ -57,6 +62,9 @@ impl Repo {
     /// Deletes a ref that points to `old`.
     pub fn delete_ref(&self, name: &str, old: CommitId) -> Result<(), GitError> {
         self.refuse_in_rehearsal(name)?;
+        if self.discard_symbolic_ref(name) {
+            return Ok(());
+        }
         self.despite_locks(name, || {
             let mut reference = self.inner.find_reference(name).map_err(|error| lost(name, &error))?;
             if reference.target() != Some(old.oid()) {
@@ -95,6 +103,14 @@ impl Repo {
         }
         let message = "a rehearsal changes nothing".to_owned();
         Err(GitError::Failed { doing: format!("moving `{name}`"), message })
+    }
+
+    /// Removes a symbolic ref among those that are berth's alone, which berth never makes. Returns true if it did.
+    fn discard_symbolic_ref(&self, name: &str) -> bool {
+        let is_own = name.starts_with(OWN);
+        let found = self.inner.find_reference(name).ok().filter(|_| is_own);
+        let symbolic = found.filter(|found| found.kind() == Some(git2::ReferenceType::Symbolic));
+        symbolic.is_some_and(|mut symbolic| symbolic.delete().is_ok())
     }
 
     /// Removes a ref's file whose content is no ref, as a power cut leaves them; no other call can.

@@ -15,6 +15,8 @@ const CLUSTER: &str = "Berth-Cluster";
 const FORMAT: &str = "Berth-Format";
 /// The trailer of the program that applies the folder, written where it is not berth.
 const APPLIER: &str = "Berth-Applier";
+/// The trailer of a forged ref in whose place the commit is: its sequence and its tree.
+const REPLACES: &str = "Berth-Replaces";
 /// The trailer of the last heartbeat, written where the daemon has a heartbeat.
 const ALIVE: &str = "Berth-Alive";
 
@@ -35,14 +37,23 @@ pub struct ClusterRef {
     pub applier: Option<String>,
     /// The time of the daemon's last heartbeat, which says that this is the newest folder.
     pub alive: Option<Timestamp>,
+    /// Refs that berth did not write, and that a member may have followed although this one has a lower sequence.
+    pub replaces: BTreeSet<Replaced>,
     /// The key that its commit says it is signed by.
     pub claimed_key: Option<PublicKey>,
+}
+
+/// The sequence and the tree that a forged ref claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Replaced {
+    pub seq: u64,
+    pub tree: TreeId,
 }
 
 impl ClusterRef {
     /// The whole message of its commit.
     pub fn message(&self) -> String {
-        let ClusterRef { cluster, fleet, seq, allow_prune, applier, alive, .. } = self;
+        let ClusterRef { cluster, fleet, seq, allow_prune, applier, alive, replaces, .. } = self;
         let mut message = format!("berth: objects of {cluster}\n\n{CLUSTER}: {cluster}\n");
         let mut line = |name, value: &str| message.push_str(&format!("{name}: {value}\n"));
         if let Some(fleet) = fleet {
@@ -57,6 +68,9 @@ impl ClusterRef {
         }
         if let Some(alive) = alive {
             line(ALIVE, &alive.to_string());
+        }
+        for Replaced { seq, tree } in replaces {
+            line(REPLACES, &format!("{seq} {tree}"));
         }
         message
     }
@@ -81,12 +95,14 @@ pub fn read_cluster_ref_bytes(commit: &[u8]) -> Option<ClusterRef> {
 fn read_message(message: &str, tree: TreeId, claimed_key: Option<PublicKey>) -> Option<ClusterRef> {
     let (mut cluster, mut fleet, mut applier, mut alive) = (None, None, None, None);
     let (mut seq, mut allow_prune, mut format) = (None, BTreeSet::new(), 1);
+    let mut replaces = BTreeSet::new();
     for (name, value) in paragraph(message) {
         match name {
             CLUSTER => cluster = Some(value.to_owned()),
             FLEET => fleet = Some(value.to_owned()),
             APPLIER => applier = Some(value.to_owned()),
             ALIVE => alive = value.parse().ok(),
+            REPLACES => replaces.extend(replaced(value)),
             SEQ => seq = value.parse().ok(),
             // An unreadable format is newer than ours.
             FORMAT => format = value.parse().unwrap_or(u64::MAX),
@@ -97,5 +113,10 @@ fn read_message(message: &str, tree: TreeId, claimed_key: Option<PublicKey>) -> 
         }
     }
     let (cluster, seq) = cluster.zip(seq)?;
-    Some(ClusterRef { cluster, fleet, seq, tree, allow_prune, format, applier, alive, claimed_key })
+    Some(ClusterRef { cluster, fleet, seq, tree, allow_prune, format, applier, alive, replaces, claimed_key })
+}
+
+fn replaced(value: &str) -> Option<Replaced> {
+    let (seq, tree) = value.split_once(' ')?;
+    Some(Replaced { seq: seq.parse().ok()?, tree: tree.parse().ok()? })
 }

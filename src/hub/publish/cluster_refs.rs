@@ -13,6 +13,7 @@ use super::tree::write_folder;
 use berth_base::model::applier::BERTH;
 use berth_base::model::{Cluster, Map, Shared, Timestamp, path};
 use berth_engine::state::layout;
+use berth_git::protocol::cluster_ref::Replaced;
 use berth_git::protocol::trailers::one_line;
 use berth_git::protocol::{ClusterRef, Refs, cluster_ref};
 use berth_git::signature::{AllowedSigners, PublicKey};
@@ -20,6 +21,9 @@ use berth_git::{CommitId, CommitInfo, Identity, RefMove, Repo, TreeId, Writer};
 
 /// How far back the last change of a tree is looked for; beyond, the oldest commit seen stands for it.
 const LONGEST_WALK: usize = 1_000;
+
+/// The forged refs that a repair names, those with the highest sequences.
+const MOST_REPLACED: usize = 16;
 
 /// The cluster refs that a repair wrote and deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -156,8 +160,12 @@ pub fn repair(
     for (cluster, (tree, old)) in stale {
         repo.progress().add(1);
         let (seq, seconds) = since.get(cluster).copied().unwrap_or((rendered.trailers.seq, rendered.seconds));
+        let target = refs.cluster(cluster);
+        let last = settled.as_ref().and_then(|settled| settled.refs.get(&target).copied());
+        let (named, places) = (one_line(cluster), [old, last]);
+        let replaces = replaced(repo, cache, (&named, places), Replaced { seq, tree }, key.as_ref())?;
         let said = ClusterRef {
-            cluster: one_line(cluster),
+            cluster: named,
             fleet: fleet.clone(),
             seq,
             tree,
@@ -165,11 +173,11 @@ pub fn repair(
             format: cluster_ref::CLUSTER_REF_FORMAT,
             applier: applier_of(clusters, cluster).map(str::to_owned),
             alive,
+            replaces,
             claimed_key: key.clone(),
         };
         let seconds = alive.map_or(seconds, |alive| seconds.max(alive.as_second()));
         let commit = writer.commit_later(tree, &[], &said.message(), identity, seconds)?;
-        let target = refs.cluster(cluster);
         if old.is_none() {
             repo.discard_broken_ref(&target)?;
         }
@@ -197,6 +205,30 @@ pub fn repair(
     cache.sound = Sound { commits: sound, until: rendered.trailers.seq };
     cache.settled = Some(now);
     Ok(repaired)
+}
+
+/// Returns the refs that a member may have followed, and that the new one takes back: those in its place now, which berth
+/// did not write if they are ahead of it, and those that earlier ones took back.
+fn replaced(
+    repo: &Repo,
+    cache: &mut ClusterRefCache,
+    (cluster, places): (&str, [Option<CommitId>; 2]),
+    new: Replaced,
+    key: Option<&PublicKey>,
+) -> Result<BTreeSet<Replaced>, PublishError> {
+    let mut found = BTreeSet::new();
+    for commit in places.into_iter().flatten() {
+        let Some(said) = cache.read(repo, commit).filter(|said| said.cluster == cluster) else { continue };
+        if is_sound(repo, commit, &said, key)? {
+            found.extend(said.replaces.iter().copied());
+        }
+        found.insert(Replaced { seq: said.seq, tree: said.tree });
+    }
+    found.retain(|one| one.seq > new.seq || one.seq == new.seq && one.tree != new.tree);
+    while found.len() > MOST_REPLACED {
+        found.pop_first();
+    }
+    Ok(found)
 }
 
 /// Returns the name of the program that applies a cluster's folder, where it is another than berth.

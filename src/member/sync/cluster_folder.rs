@@ -9,6 +9,10 @@ use std::sync::Arc;
 
 use berth_base::diag::did_you_mean;
 use berth_base::model::ContentId;
+use berth_base::source::TreeSize;
+use berth_base::source::budget::{MOST_BYTES, MOST_OF_A_CLUSTER};
+use berth_base::yaml::Limits;
+use berth_git::protocol::cluster_ref::Replaced;
 use berth_git::protocol::{Refs, read_cluster_ref};
 use berth_git::{CommitId, EntryKind, GitError, Repo, TreeId};
 
@@ -31,6 +35,8 @@ pub struct ClusterFolder {
     pub allow_prune: BTreeSet<String>,
     /// The program that applies the folder, where it is another than berth.
     pub applier: Option<String>,
+    /// Forged folders in whose place this one is.
+    pub replaces: BTreeSet<Replaced>,
 }
 
 // The contents may be Secrets'.
@@ -53,6 +59,7 @@ pub struct FolderHead {
     pub tree: TreeId,
     pub allow_prune: BTreeSet<String>,
     pub applier: Option<String>,
+    pub replaces: BTreeSet<Replaced>,
 }
 
 /// The reason why there is no folder to apply.
@@ -62,6 +69,9 @@ pub enum FolderError {
     NoFolder { name: String, cluster: String, hint: Option<String> },
     #[error("`{name}` was not published by berth: {message}")]
     NotOurs { name: String, message: String },
+    /// Applying a part of it would remove the rest.
+    #[error("the folder of the cluster is too large, from `{path}` on")]
+    TooLarge { path: String },
     #[error(transparent)]
     Git(#[from] GitError),
 }
@@ -74,6 +84,10 @@ impl FolderError {
                 "publish the rendered branch, or fetch `refs/berth/clusters/*` from its repository".to_owned()
             })),
             FolderError::NotOurs { .. } => None,
+            FolderError::TooLarge { .. } => Some(format!(
+                "a folder may have {MOST_OF_A_CLUSTER} entries and {MOST_BYTES} bytes; if nobody wanted so many, \
+                 somebody else wrote the ref, which `berth run` repairs"
+            )),
             FolderError::Git(error) => error.hint(),
         }
     }
@@ -120,6 +134,7 @@ pub(crate) fn head_at(
         tree: said.tree,
         allow_prune: said.allow_prune,
         applier: said.applier,
+        replaces: said.replaces,
     })
 }
 
@@ -145,12 +160,19 @@ pub(crate) fn list(repo: &Repo, tree: TreeId) -> Result<FolderListing, FolderErr
     Ok(listing)
 }
 
+impl ClusterFolder {
+    /// Reports whether a folder that was applied is a forged one, in whose place this one is.
+    pub(crate) fn replaces(&self, sequence: u64, tree: &str) -> bool {
+        self.replaces.iter().any(|one| one.seq == sequence && one.tree.to_string() == tree)
+    }
+}
+
 impl FolderHead {
     /// Returns the folder without its files.
     pub(crate) fn without_files(self) -> ClusterFolder {
-        let FolderHead { cluster, sequence, tree, allow_prune, applier } = self;
-        let (objects, strange) = (BTreeMap::new(), BTreeMap::new());
-        ClusterFolder { cluster, sequence, tree: tree.to_string(), objects, strange, allow_prune, applier }
+        let FolderHead { cluster, sequence, tree, allow_prune, applier, replaces } = self;
+        let (tree, objects, strange) = (tree.to_string(), BTreeMap::new(), BTreeMap::new());
+        ClusterFolder { cluster, sequence, tree, objects, strange, allow_prune, applier, replaces }
     }
 }
 
@@ -161,13 +183,26 @@ pub(crate) struct FolderListing {
     pub files: Vec<(String, ContentId)>,
     /// Paths that are not files, each with the reason.
     pub strange: BTreeMap<String, String>,
+    size: TreeSize,
 }
 
 impl FolderListing {
     fn walk(&mut self, repo: &Repo, tree: TreeId, folder: &str, depth: usize) -> Result<(), FolderError> {
         for entry in repo.tree(tree)? {
             let path = format!("{folder}{}", String::from_utf8_lossy(&entry.name));
+            let (mut bytes, most) = (0, Limits::of_a_part().bytes as u64);
+            if let EntryKind::File(id) = entry.kind {
+                bytes = repo.blob_size(id)?;
+            }
+            let is_long = bytes > most;
+            self.size = self.size.plus(TreeSize::of_entry(path.len(), if is_long { 0 } else { bytes }));
+            if self.size.entries > MOST_OF_A_CLUSTER || self.size.bytes > MOST_BYTES {
+                return Err(FolderError::TooLarge { path });
+            }
             match entry.kind {
+                EntryKind::File(_) if is_long => {
+                    self.strange.insert(path, format!("it has {bytes} bytes, and at most {most} are read"));
+                }
                 EntryKind::File(id) => self.files.push((path, id)),
                 EntryKind::Folder(_) if depth >= DEEPEST => {
                     self.strange.insert(path, "it is a folder, and no folder is expected there".to_owned());

@@ -39,6 +39,11 @@ impl CommitTrust {
         CommitTrust { max_age, ..self }
     }
 
+    /// Reports whether only signed commits are trusted.
+    pub fn asks_for_signatures(&self) -> bool {
+        self.allowed.is_some()
+    }
+
     /// Remembers the fleet of a commit that is followed.
     pub fn keep(&self, repo: &Repo, commit: CommitId) {
         if let Some(said) = read_cluster_ref(repo, commit) {

@@ -305,6 +305,7 @@ mod tests {
             strange: BTreeMap::new(),
             allow_prune: std::collections::BTreeSet::new(),
             applier: None,
+            replaces: std::collections::BTreeSet::new(),
         })
     }
 

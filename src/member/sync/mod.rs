@@ -64,6 +64,8 @@ pub struct Options {
     pub allow_risky_prune: bool,
     /// Go back to an older folder than the one applied last.
     pub allow_rewind: bool,
+    /// Only signed folders are followed. None of them was forged, so that a repair takes none back.
+    pub is_signed: bool,
     /// The moment of the sync. `None`: suspensions do not count.
     pub now: Option<Timestamp>,
     /// The program that applies the folder here. `None`: whichever the fleet names.
@@ -142,13 +144,15 @@ fn sync_round(
         sequence: folder.sequence,
         tree: folder.tree.clone(),
     };
+    let is_repair = |earlier: &Record| !options.is_signed && folder.replaces(earlier.sequence, &earlier.tree);
+    let is_repair = earlier.as_ref().is_some_and(is_repair);
     if let Some(earlier) = &earlier {
-        check_record(earlier, &mut record, options)?;
+        check_record(earlier, &mut record, options.allow_rewind || is_repair)?;
     }
     let is_old = folder.sequence < record.sequence;
     let live = backend.survey(&desired.objects)?;
     let empty = desired.is_empty() && live.values().any(|live| live.owned);
-    if empty && earlier.as_ref().is_some_and(|earlier| is_sudden(earlier, &record)) {
+    if empty && !is_repair && earlier.as_ref().is_some_and(|earlier| is_sudden(earlier, &record)) {
         return Err(ApplyError::Emptied(record.sequence));
     }
     let mut plan = plan::plan(desired, &live, |id| {
@@ -258,12 +262,12 @@ fn check_applier(folder: &ClusterFolder, here: &'static Applier) -> Result<(), A
 
 /// Compares with what was applied before. An old commit of the very folder that was applied takes back nothing: the
 /// number that was applied stays.
-fn check_record(earlier: &Record, record: &mut Record, options: &Options) -> Result<(), ApplyError> {
+fn check_record(earlier: &Record, record: &mut Record, may_go_back: bool) -> Result<(), ApplyError> {
     if (&earlier.fleet, &earlier.cluster) != (&record.fleet, &record.cluster) {
         let (fleet, cluster) = (earlier.fleet.clone(), earlier.cluster.clone());
         return Err(ApplyError::Foreign { fleet, cluster });
     }
-    if record.sequence < earlier.sequence && !options.allow_rewind {
+    if record.sequence < earlier.sequence && !may_go_back {
         if record.tree == earlier.tree {
             record.sequence = earlier.sequence;
             return Ok(());

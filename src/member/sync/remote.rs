@@ -9,6 +9,7 @@ use std::path::Path;
 use tracing::warn;
 
 use crate::sync::commit_trust::CommitTrust;
+use berth_git::protocol::cluster_ref::Replaced;
 use berth_git::protocol::{STATUS_FILE, file_ref, read_cluster_ref};
 use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy, upkeep};
 use berth_git::{CommitId, GitError, RefMove, Repo};
@@ -187,7 +188,12 @@ impl MemberRemote {
             return Err(not_ours(format!("its commit names cluster `{}`", offered.cluster)));
         }
         let known = before.and_then(|before| read_cluster_ref(&repo, before));
-        if let Some(known) = known.filter(|known| offered.seq < known.seq && !self.allow_rewind) {
+        let is_repair = |seq, tree| {
+            !self.trust.asks_for_signatures() && offered.replaces.contains(&Replaced { seq, tree })
+        };
+        if let Some(known) = known.filter(|known| {
+            offered.seq < known.seq && !self.allow_rewind && !is_repair(known.seq, known.tree)
+        }) {
             // An old commit of the very folder that is known: there is nothing to apply, and the number stays.
             if offered.tree == known.tree {
                 return Ok(false);

@@ -229,6 +229,7 @@ impl<'a> Syncer<'a> {
             Some((mut folder, set)) if folder.tree == tree => {
                 folder.sequence = head.sequence;
                 folder.allow_prune = head.allow_prune;
+                folder.replaces = head.replaces;
                 (folder, set)
             }
             earlier => {

@@ -61,6 +61,7 @@ pub fn folder(sequence: u64, objects: &[Json]) -> ClusterFolder {
         strange: BTreeMap::new(),
         allow_prune: BTreeSet::new(),
         applier: None,
+        replaces: BTreeSet::new(),
     }
 }
 
