@@ -224,3 +224,27 @@ fn a_source_commit_that_is_not_here_is_told_from_a_failed_proof() {
     let ran = verify(&clone, &["berth/rendered"]).expect(6);
     assert!(ran.out.contains("missing ") && ran.out.contains("source commit"), "{}", ran.out);
 }
+
+#[test]
+fn limits_looser_than_berths_own_are_named_though_the_commit_before_has_the_same() {
+    let repo = small_fleet();
+    // The first commit asks no gate.
+    for value in ["one", "two", "three"] {
+        repo.write("apps/web.yaml", config_map("web", value, "{clusterSelector: {}}"));
+        repo.git(&["add", "-A"]);
+        repo.git(&["commit", "-q", "--allow-empty", "-m", value]);
+        repo.publish_ungated().expect(0);
+    }
+    let ran = run(&["verify", "--repo", repo.arg()]).expect(0);
+    assert_eq!(
+        ran.out.matches("which are looser than berth's own, `clusters=50%/2").count(),
+        2,
+        "{}",
+        ran.out
+    );
+    for meant in ["any", &berth_engine::gate::Limits::default().to_string()] {
+        let ran = run(&["verify", "--expect-gate", meant, "--repo", repo.arg()]);
+        assert_eq!(ran.code, if meant == "any" { 0 } else { 3 });
+        assert!(!ran.out.contains("berth's own"), "{}", ran.out);
+    }
+}

@@ -70,6 +70,18 @@ pub fn check(
     Ok(check.bounds)
 }
 
+/// Names limits that are looser than those of a daemon without any flag, where nobody said which to expect: the commit
+/// before may have had the same, and then they are no claim.
+pub fn loose_limits(expected: &Expected, trailers: &Trailers) -> Option<String> {
+    let (limits, own) = (Basis::of_trailers(trailers)?.limits, Limits::default());
+    (expected.limits == ExpectedLimits::AsBefore && limits.is_looser_than(&own)).then(|| {
+        format!(
+            "it was made with the limits `{limits}`, which are looser than berth's own, `{own}`; say with \
+             `--expect-gate` which are meant"
+        )
+    })
+}
+
 /// A comparison under way.
 struct Check<'a> {
     repo: &'a Repo,

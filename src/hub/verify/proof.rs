@@ -22,6 +22,8 @@ pub struct Proof {
     pub seq: Option<u64>,
     pub source: Option<CommitId>,
     pub verdict: Verdict,
+    /// Settings that weaken the gate. They may be meant, so that they fail no proof.
+    pub notes: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +97,10 @@ impl<'r> Verifier<'r> {
             commit,
             subject: info.subject().to_owned(),
             seq: trailers.as_ref().map(|trailers| trailers.seq),
+            notes: trailers
+                .iter()
+                .filter_map(|trailers| bounds::loose_limits(&self.expected, trailers))
+                .collect(),
             source: trailers.and_then(|trailers| trailers.source),
             verdict,
         })
@@ -140,7 +146,11 @@ impl<'r> Verifier<'r> {
             },
             None => None,
         };
-        let committed = publish::read_state(self.repo, info.id)?.state;
+        let committed = match publish::read_state(self.repo, info.id) {
+            Err(PublishError::Git(error)) => return Err(error.into()),
+            Err(refusal) => return Ok(refused(&refusal)),
+            Ok(read) => read.state,
+        };
         let (format, decision_format) = (newest_format(&committed), committed.format);
         let facts = committed.facts;
         let claims = Claims { info, trailers, facts: &facts };

@@ -47,7 +47,8 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "COMMIT")]
     root: Option<String>,
     /// Fail for commits that were made with looser limits on removals than these, as a `Berth-Gate` trailer writes
-    /// them, or accept `any`; without it, a commit may have no looser ones than the commit before it
+    /// them, or accept `any`; without it, a commit may have no looser ones than the commit before it, and looser ones than
+    /// berth's own are named
     #[arg(long, value_name = "LIMITS", value_parser = limits)]
     expect_gate: Option<ExpectedLimits>,
     /// The branch people edit, of which every source commit must be part; without it, the one HEAD names or a
@@ -216,7 +217,7 @@ fn proof_text(proof: &Proof, most: usize, ui: &Ui) -> String {
     let word = ui.tint(&format!("{:<8}", proof.verdict.word()), tone);
     let seq = proof.seq.map_or_else(|| "-".to_owned(), |seq| seq.to_string());
     let mut text = format!("{word} {} {seq:>5}  {}\n", proof.commit.short(), proof.subject);
-    let details = details(&proof.verdict);
+    let details = [details(&proof.verdict), proof.notes.clone()].concat();
     for detail in details.iter().take(most) {
         let _ = writeln!(text, "           {detail}");
     }
@@ -253,6 +254,7 @@ fn proofs_json(proofs: &[Proof]) -> Json {
             "verdict": proof.verdict.word(),
             "failed": proof.verdict.is_failed(),
             "details": details(&proof.verdict),
+            "notes": proof.notes,
         })
     };
     json!({ "commits": proofs.iter().map(one).collect::<Vec<_>>() })
