@@ -224,7 +224,7 @@ impl Http {
 
     /// Reports whether a server of tokens may get the login.
     pub(super) fn may_log_in_at(&self, realm: &str) -> bool {
-        realm.starts_with("https://") || (self.origin.starts_with("http://") && realm.starts_with("http://"))
+        may_log_in(&self.origin, realm)
     }
 
     /// Returns the failure that an answer is. `what` names what was asked for.
@@ -281,6 +281,14 @@ impl Http {
     }
 }
 
+/// Reports whether the login for a registry may go to an address: by https, or on the registry's own host, which gets it
+/// anyway.
+fn may_log_in(origin: &str, realm: &str) -> bool {
+    let host = |url: &str| Some(url.parse::<Uri>().ok()?.host()?.to_ascii_lowercase());
+    let is_own = || host(realm).is_some_and(|realm| Some(realm) == host(origin));
+    realm.starts_with("https://") || origin.starts_with("http://") && realm.starts_with("http://") && is_own()
+}
+
 /// Returns `scheme://host:port` of an address.
 fn origin_of(url: &str) -> Option<String> {
     let uri = url.parse::<Uri>().ok()?;
@@ -290,6 +298,24 @@ fn origin_of(url: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_login_goes_by_https_or_to_the_registrys_own_host() {
+        let (open, closed) = ("http://registry.example.com:5000", "https://registry.example.com");
+        for (origin, realm, may) in [
+            (closed, "https://auth.example.com/token", true),
+            (closed, "http://registry.example.com/token", false),
+            (open, "https://auth.example.com/token", true),
+            (open, "http://registry.example.com:5001/token", true),
+            (open, "http://Registry.example.com/token", true),
+            (open, "http://auth.example.com/token", false),
+            (open, "http://registry.example.com@auth.example.com/token", false),
+            (open, "ftp://registry.example.com/token", false),
+            (open, "token", false),
+        ] {
+            assert_eq!(may_log_in(origin, realm), may, "{origin} {realm}");
+        }
+    }
 
     fn http(host: &str) -> Http {
         Http::new(host, &Access::default())

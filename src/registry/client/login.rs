@@ -157,7 +157,9 @@ impl Http {
             expires_in: Option<u64>,
         }
         if !self.may_log_in_at(realm) {
-            return Err(self.wrong("a login", "its server of tokens is not reached by https"));
+            return Err(
+                self.wrong("a login", "its server of tokens is on another host, and not reached by https")
+            );
         }
         let scope = format!("repository:{repository}:{}", rights.actions());
         let answer = match login {
