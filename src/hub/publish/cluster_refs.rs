@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster_ref_cache::{ClusterRefCache, Settled, Sound};
 use super::error::PublishError;
+use super::own_commits::claimed;
 use super::prune_permits;
-use super::rendered_state::{CurrentState, claimed};
+use super::rendered_state::CurrentState;
 use super::tree::write_folder;
 use berth_base::model::applier::BERTH;
 use berth_base::model::{Cluster, Map, Shared, Timestamp, path};

@@ -3,7 +3,7 @@
 //! Objects are written first and one ref moves last, by compare-and-swap. The same inputs give the
 //! same commit id on any machine.
 //!
-//! - [`rendered_state`]: the current state from the branch. [`commit`]: the next one onto it, with [`summary`] and [`trailers`].
+//! - [`rendered_state`]: the current state from the branch. [`own_commits`]: the commits on it that berth made. [`commit`]: the next one onto it, with [`summary`] and [`trailers`].
 //!   [`rollout_steps`], [`member_lines`]: the story of rollouts and of members' reports in its message.
 //! - [`import`]: a first commit that was found, not decided.
 //! - [`cluster_refs`]: each member's own ref. [`cluster_branches`]: a branch for programs that read no other refs.
@@ -22,10 +22,11 @@ mod error;
 mod foreign_files;
 pub mod import;
 mod member_lines;
+pub(crate) mod own_commits;
 mod owned;
 pub mod processed;
 pub(crate) mod prune_permits;
-pub(crate) mod rendered_state;
+mod rendered_state;
 pub mod report;
 pub mod rollback;
 pub mod rollout_steps;
@@ -42,10 +43,9 @@ pub use commit::{
 };
 pub use differing::{DifferingCache, differing};
 pub use error::PublishError;
+pub use own_commits::{claimed, is_unsigned, own_source};
 pub use processed::{Processed, read_processed, write_processed};
-pub use rendered_state::{
-    CurrentState, StateRead, claimed, is_unsigned, own_source, read_current, read_current_at, read_state,
-};
+pub use rendered_state::{CurrentState, StateRead, read_current, read_current_at, read_state};
 pub use report::{WrittenReport, write_report};
 pub use state_cache::{decode_current, encode_current};
 pub use summary::Summary;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::error::PublishError;
 use super::owned;
-use super::rendered_state::{LONGEST_WALK, claimed};
+use super::own_commits::{LONGEST_WALK, claimed};
 use super::trailers::Trailers;
 use berth_base::cache::Cache;
 use berth_base::model::path;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::error::PublishError;
 use super::foreign_files::{MOST_FOREIGN, foreign, undone};
+use super::own_commits::last_own;
 use super::owned;
 use super::trailers::Trailers;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
@@ -15,10 +16,7 @@ use berth_base::model::{ContentId, DecisionFormat, Folder, FolderEntry, Map, Pic
 use berth_base::source::budget::MOST_OF_A_STATE;
 use berth_base::text::shared_values::{SharedTexts, SharedValues};
 use berth_engine::state::{State, decision_file, layout, ledger_file, placement_decision, releases_file};
-use berth_git::{CommitId, CommitInfo, Entry, EntryKind, PathChange, Repo, TreeId};
-
-/// Commits of others in a row that are skipped. More of them are an attack.
-pub(crate) const LONGEST_WALK: usize = 100_000;
+use berth_git::{CommitId, Entry, EntryKind, PathChange, Repo, TreeId};
 
 /// Folders nest no deeper than source paths do.
 const DEEPEST: usize = 130;
@@ -102,37 +100,6 @@ fn check_marker(repo: &Repo, name: &str, root: TreeId) -> Result<(), PublishErro
         Some(_) => Ok(()),
         None => Err(unowned()),
     }
-}
-
-/// The nearest first-parent ancestor whose digest fits its tree.
-fn last_own(repo: &Repo, from: CommitId) -> Result<Option<(CommitId, Trailers)>, PublishError> {
-    for commit in repo.first_parents(from).take(LONGEST_WALK) {
-        if let Some(trailers) = claimed(repo, &commit)? {
-            return Ok(Some((commit.id, trailers)));
-        }
-    }
-    Ok(None)
-}
-
-/// The trailers of a commit that claims to be berth's own: its digest fits its tree. The digest has no key, so that
-/// anybody can make such a commit; the commits of a branch that a daemon goes on from are proven before.
-pub fn claimed(repo: &Repo, commit: &CommitInfo) -> Result<Option<Trailers>, PublishError> {
-    let Some(trailers) = Trailers::read(&commit.message) else { return Ok(None) };
-    let is_own = trailers.fit(owned::state_tree(&repo.tree(commit.tree)?)?);
-    Ok(is_own.then_some(trailers))
-}
-
-/// Reports whether the last publication has no signature, so that a machine with a key that knows nothing of the branch
-/// would refuse it.
-pub fn is_unsigned(repo: &Repo, current: Option<&CurrentState>) -> Result<bool, PublishError> {
-    let Some(current) = current else { return Ok(false) };
-    let last = last_own(repo, current.commit)?;
-    Ok(last.map(|(commit, _)| repo.claimed_key(commit)).transpose()?.is_some_and(|key| key.is_none()))
-}
-
-/// The source that a commit of berth's own was made from.
-pub fn own_source(repo: &Repo, commit: &CommitInfo) -> Result<Option<CommitId>, PublishError> {
-    Ok(claimed(repo, commit)?.and_then(|trailers| trailers.source))
 }
 
 /// Reads the state that one rendered commit holds.

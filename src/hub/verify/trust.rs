@@ -12,7 +12,7 @@ use super::bounds::{Expected, ExpectedLimits};
 use super::error::VerifyError;
 use super::proof::{Proof, Verdict, Verifier};
 use crate::inputs::moment::MOST_AHEAD_SECONDS;
-use crate::publish::rendered_state::LONGEST_WALK;
+use crate::publish::own_commits::LONGEST_WALK;
 use crate::publish::trusted_commits::{remember, remembered};
 use crate::publish::{self};
 use berth_base::model::Timestamp;
