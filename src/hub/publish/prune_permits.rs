@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::error::PublishError;
-use super::owned;
 use super::own_commits::{LONGEST_WALK, claimed};
+use super::owned;
 use super::trailers::Trailers;
 use berth_base::cache::Cache;
 use berth_base::model::path;
