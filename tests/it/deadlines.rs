@@ -110,8 +110,10 @@ fn a_deadline_below_the_limits_passes_and_passes_again_when_it_comes() {
     let repo = tainted(3);
     repo.write("apps/placement.yaml", tolerating(Some(3_600)));
     repo.commit("for an hour only");
-    let plan = run(&["plan", "--repo", repo.arg(), "--now", &minute(6).to_string()]).expect(0);
+    let plan = run(&["plan", "--repo", repo.arg(), "--diff", "--now", &minute(6).to_string()]).expect(0);
     assert!(plan.out.contains(&format!("at {}: ManifestWorkReplicaSet", minute(60))), "{}", plan.out);
+    let (_, diff) = plan.out.split_once("--- c00/shop/ConfigMap_web-0.yaml").expect("the removed object");
+    assert!(diff.contains(&format!("(3 clusters at {}, by a deadline)", minute(60))), "{}", plan.out);
     assert_eq!(held(&pass_at(&repo, minute(6))), 0);
     let ledger = &repo.files(RENDERED)["ledger/ledger.yaml"];
     assert!(ledger.contains(&format!("due: \"{}\"", minute(60))), "{ledger}");

@@ -130,7 +130,7 @@ pub(crate) fn deadlines_json(deadlines: &[Deadline]) -> Json {
             "kind": &*key.kind,
             "namespace": &*key.namespace,
             "name": &*key.name,
-            "clusters": deadline.clusters,
+            "clusters": deadline.clusters(),
         })
     };
     deadlines.iter().map(one).collect()

@@ -17,6 +17,8 @@ use super::together::combine;
 use super::ui::Ui;
 use berth_base::model::ContentId;
 use berth_base::text::counted;
+use berth_engine::gate::Deadline;
+use berth_engine::plan::ObjectChange;
 use berth_git::Repo;
 use berth_hub::inputs::LocatedState;
 
@@ -54,7 +56,7 @@ pub(crate) struct PlanArgs {
     /// separated by commas
     #[arg(long, value_name = "BRANCH", value_delimiter = ',', conflicts_with = "no_merge")]
     with: Vec<String>,
-    /// Show each object's difference in the end
+    /// Show each object's difference in the end, and the objects that deadlines of the change remove
     #[arg(long)]
     diff: bool,
     /// Fail where there is any of these, separated by commas
@@ -156,6 +158,24 @@ fn differences(planned: &Planned, repo: &Repo, ui: &Ui) -> Result<String, Comman
             if later > 0 {
                 let _ = writeln!(text, "({later} of {} later)", counted(all, "cluster"));
             }
+        }
+    }
+    text.push_str(&removals_by_deadlines(planned, repo, ui)?);
+    Ok(text)
+}
+
+/// The objects that deadlines of the change remove, and equal ones once.
+fn removals_by_deadlines(planned: &Planned, repo: &Repo, ui: &Ui) -> Result<String, CommandError> {
+    let mut text = String::new();
+    for Deadline { at, places, .. } in &planned.step.deadlines {
+        let mut clusters: BTreeMap<_, usize> = BTreeMap::new();
+        let removals: Vec<ObjectChange> = places.iter().filter_map(|place| ObjectChange::removal(&planned.end, place)).collect();
+        removals.iter().for_each(|removal| *clusters.entry((&removal.path, removal.before)).or_default() += 1);
+        for removal in &removals {
+            let Some(count) = clusters.remove(&(&removal.path, removal.before)) else { continue };
+            let before = removal.before.map(|id| repo.blob(id)).transpose()?;
+            text.push_str(&object_diff(removal, before, None, ui));
+            let _ = writeln!(text, "({} at {at}, by a deadline)", counted(count, "cluster"));
         }
     }
     Ok(text)

@@ -195,7 +195,7 @@ impl Asked {
 /// The effect of the change.
 pub(crate) struct Planned {
     /// The state that this leads to, with what is held, and all that changes until then.
-    end: State,
+    pub end: State,
     pub wanted: Plan,
     /// The part that comes about, but for what earlier edits lead to.
     published: Plan,

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::losses::{self, is_consumed, object_of};
-use crate::state::ledger::Place;
+use crate::state::ledger::{Place, Places};
 use crate::state::{Comparison, PlaceOwners};
 use berth_base::model::{Decision, Key, Map, Timestamp, path};
 
@@ -32,18 +32,23 @@ pub type Due = BTreeMap<Place, Timestamp>;
 pub struct Deadline {
     pub key: Key,
     pub at: Timestamp,
-    pub clusters: BTreeSet<String>,
+    /// The objects that go.
+    pub places: Places,
 }
 
 impl Deadline {
     /// The deadlines of one workload's losses.
     pub(super) fn of(key: &Key, due: &Due) -> Vec<Deadline> {
-        let mut by_moment: BTreeMap<Timestamp, BTreeSet<String>> = BTreeMap::new();
-        for ((cluster, _), at) in due {
-            by_moment.entry(*at).or_default().insert(cluster.clone());
+        let mut by_moment: BTreeMap<Timestamp, Places> = BTreeMap::new();
+        for (place, at) in due {
+            by_moment.entry(*at).or_default().insert(place.clone());
         }
-        let one = |(at, clusters)| Deadline { key: key.clone(), at, clusters };
+        let one = |(at, places)| Deadline { key: key.clone(), at, places };
         by_moment.into_iter().map(one).collect()
+    }
+
+    pub fn clusters(&self) -> BTreeSet<&str> {
+        self.places.iter().map(|(cluster, _)| cluster.as_str()).collect()
     }
 }
 

@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 pub use mentions::{Mention, mentions};
 
+use crate::state::ledger::Place;
 use crate::state::{Claim, Comparison, FileDifference, ObjectIndex, Owner, PlaceOwners, State};
 use berth_base::model::shared::ByAllocation;
-use berth_base::model::{ContentId, Decision, Key, ObjectId, Pick, PickCursor};
+use berth_base::model::{ContentId, Decision, Key, ObjectId, Pick, PickCursor, path};
 
 /// Everything that differs between two states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,6 +96,22 @@ impl Change {
             Change::Changed => "changed",
             Change::Added => "added",
         }
+    }
+}
+
+impl ObjectChange {
+    /// Returns the removal of an object that a cluster has.
+    pub fn removal(state: &State, (cluster, object): &Place) -> Option<ObjectChange> {
+        let path = path::of_object(object);
+        let (path, before) = state.folders.get(cluster)?.get_key_value(path.as_str())?;
+        let details = ChangeDetails {
+            change: Change::Removed,
+            path: path.clone(),
+            object: Some(object.clone().into()),
+            before: Some(*before),
+            after: None,
+        };
+        Some(ObjectChange { cluster: cluster.as_str().into(), details: details.into() })
     }
 }
 

@@ -90,7 +90,7 @@ pub(super) fn held_lines(held: &[Held]) -> Vec<Line> {
 /// The removals that come later by themselves.
 pub(super) fn deadline_lines(deadlines: &[Deadline], clusters: &ClusterWords<'_>) -> Vec<Line> {
     let told = deadlines.iter().map(|one| {
-        let clusters = clusters.describe(one.clusters.iter().map(String::as_str));
+        let clusters = clusters.describe(one.clusters().into_iter());
         line(Sign::Removed, 0, format!("at {}: {} leaves {clusters}", one.at, one.key))
     });
     told.collect()

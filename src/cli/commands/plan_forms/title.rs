@@ -93,7 +93,7 @@ fn decisions(report: &PlanReport<'_>) -> Option<String> {
 
 /// The removals by deadlines.
 fn later(report: &PlanReport<'_>) -> Option<String> {
-    let clusters: usize = report.deadlines.iter().map(|one| one.clusters.len()).sum();
+    let clusters: usize = report.deadlines.iter().map(|one| one.clusters().len()).sum();
     (clusters > 0).then(|| format!("{} later, by deadlines", counted(clusters, "removal")))
 }
 

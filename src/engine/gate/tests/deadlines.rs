@@ -87,7 +87,7 @@ fn a_deadline_below_the_limits_passes_and_is_written_down() {
     assert!(verdict.held.is_empty());
     assert_eq!(case.previous.folders, case.next.folders, "nothing goes yet");
     let [deadline] = verdict.deadlines.as_slice() else { panic!("{verdict:?}") };
-    assert_eq!((deadline.at, deadline.clusters.clone()), (day(3), BTreeSet::from(["d".to_owned()])));
+    assert_eq!((deadline.at, deadline.clusters()), (day(3), BTreeSet::from(["d"])));
     let losses: Vec<_> =
         case.previous.ledger.pending().map(|(_, loss)| (loss.stage.clone(), loss.due)).collect();
     assert_eq!(losses, [(Stage::Permitted, Some(day(3)))]);

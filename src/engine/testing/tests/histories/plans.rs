@@ -87,7 +87,7 @@ fn by_deadlines(end: &State, planned: &Verdict) -> BTreeSet<(String, String)> {
     let mut files = BTreeSet::new();
     for deadline in &planned.deadlines {
         let places = owners.places(&deadline.key, end).into_iter();
-        let places = places.filter(|(cluster, _)| deadline.clusters.contains(*cluster));
+        let places = places.filter(|(cluster, _)| deadline.clusters().contains(cluster));
         files.extend(
             places.map(|(cluster, object)| (cluster.to_owned(), path::of_object(object).to_string())),
         );
