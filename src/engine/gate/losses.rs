@@ -10,7 +10,7 @@ use berth_base::model::map::Change;
 use berth_base::model::{Decision, Key, Map, ObjectId, Timestamp, path};
 
 /// The losses of one workload. One of which nobody permitted the loss yet is held.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Losses(pub(super) BTreeMap<Place, Loss>);
 
 impl Losses {

@@ -55,21 +55,30 @@ pub fn judge<L: Lookup>(question: &Question<'_>, mut lookup: L) -> Result<Verdic
     let mut lost = losses::find(question, &mut lookup)?;
     let needs_permit =
         |lost: &ByWorkload| lost.values().any(|losses| losses.unpermitted_losses().next().is_some());
-    let mut reasons = Reasons::new();
-    let mut is_rollback = false;
-    if needs_permit(&lost) || !question.failing.is_empty() {
-        let window = window::look_up(question, &lost, &mut lookup)?;
-        reasons = limit_checks::reasons(question, &lost, &window);
+    let (mut reasons, mut is_rollback) = (Reasons::new(), false);
+    let window = match needs_permit(&lost) || !question.failing.is_empty() {
+        true => Some(window::look_up(question, &lost, &mut lookup)?),
+        false => None,
+    };
+    if let Some(window) = &window {
+        reasons = limit_checks::reasons(question, &lost, window);
         if may_go_back(question, &lost, &reasons) && lookup.is_rollback()? {
             is_rollback = true;
             let edited = lost.values_mut().flat_map(|losses| losses.0.values_mut());
             for loss in edited.filter(|loss| loss.stage == Stage::Held && loss.cause.is_edit()) {
                 (loss.stage, loss.exempt) = (Stage::Permitted, true);
             }
-            reasons = limit_checks::reasons(question, &lost, &window);
+            reasons = limit_checks::reasons(question, &lost, window);
         }
     }
-    let judged = Judged::of(question, &lost, &reasons);
+    let mut judged = Judged::of(question, &lost, &reasons);
+    // What is approved counts against nothing, so that others may be within the limits.
+    while let Some(window) = window.as_ref().filter(|_| judged.is_partly_approved()) {
+        let reasons = limit_checks::reasons(question, &judged.without_approved(), window);
+        if !judged.keep_held(&reasons) {
+            break;
+        }
+    }
     Ok(judged.verdict(is_rollback))
 }
 
@@ -149,6 +158,36 @@ impl<'j> Judged<'j> {
                 group.approved.get_or_insert_default().extend([all, group.digest]);
             }
         }
+    }
+
+    fn is_partly_approved(&self) -> bool {
+        let is_approved = |group: &Group| group.approved.is_some();
+        self.groups.iter().any(is_approved) && !self.groups.iter().all(is_approved)
+    }
+
+    /// Returns the losses as they are after the approvals.
+    fn without_approved(&self) -> ByWorkload {
+        let mut lost = self.lost.clone();
+        let approved = self.groups.iter().filter(|group| group.approved.is_some());
+        let places: BTreeSet<&Place> = approved.flat_map(|group| &group.places).collect();
+        let losses = lost.values_mut().flat_map(|losses| &mut losses.0);
+        for (_, loss) in losses.filter(|(place, _)| places.contains(place)) {
+            (loss.stage, loss.exempt) = (Stage::Permitted, true);
+        }
+        lost
+    }
+
+    /// Lets go what no edit takes and what has no reason to be held any more. Returns true if there was any.
+    fn keep_held(&mut self, reasons: &Reasons) -> bool {
+        let before = self.groups.len();
+        let edited = |key: &Key| {
+            let losses = self.lost.get(key).into_iter().flat_map(losses::Losses::unpermitted_losses);
+            losses.into_iter().any(|(_, loss)| loss.cause.is_edit())
+        };
+        let is_held = |group: &Group| group.keys.iter().any(|key| reasons.contains_key(key) || edited(key));
+        self.groups.retain(|group| group.approved.is_some() || is_held(group));
+        self.approve();
+        self.groups.len() < before
     }
 
     fn verdict(self, is_rollback: bool) -> Verdict {

@@ -45,6 +45,20 @@ fn evictions_of_many_passes_share_one_budget() {
 }
 
 #[test]
+fn an_approved_eviction_leaves_the_budget_to_others_at_once() {
+    const OTHER: &[(&str, u8)] = &[("ConfigMap db", 1)];
+    let fleet = |web: &[&str], db: &[&str]| state(&TEN, &[("db", OTHER, db), ("web", MAP, web)]);
+    let mut case = Case::of(fleet(&TEN, &TEN), fleet(&TEN[3..], &TEN[..8]));
+    by_itself(&mut case);
+    let held = case.judge().held;
+    assert_eq!(held.iter().map(|held| &*held.key.name).collect::<Vec<_>>(), ["db", "web"], "five of ten");
+    case.approvals.insert(held[1].digest);
+    let verdict = case.publish();
+    assert_eq!((verdict.held.len(), verdict.approved.len()), (0, 1), "two of ten are within the budget");
+    assert_eq!(case.publish().held.len(), 0);
+}
+
+#[test]
 fn a_cluster_that_comes_back_gives_its_share_back() {
     let states = shrinking(&[10, 5, 10, 5, 10, 5]);
     assert_eq!(first_held(&states, edited), None);
