@@ -164,6 +164,22 @@ fn a_taint_without_a_date_counts_from_when_it_was_first_seen() {
 }
 
 #[test]
+fn a_condition_in_a_file_is_a_taint_until_the_member_reports() {
+    let repo = three("{}", "{type: All}");
+    let condition =
+        "status:\n  conditions:\n  - {type: ManagedClusterConditionAvailable, status: \"False\"}\n";
+    repo.write("b.yaml", managed("b", "{}") + condition);
+    repo.commit("as the hub showed it");
+    repo.publish().expect(0);
+    assert_eq!(served(&repo), "ac");
+    let folder = tempfile::tempdir().expect("a folder");
+    repo.sync("b", folder.path(), &[]).expect(0);
+    repo.publish().expect(0);
+    assert_eq!(served(&repo), "abc");
+    verify_all(&repo);
+}
+
+#[test]
 fn a_work_of_one_cluster_comes_goes_and_stays_with_it() {
     let work = |cluster: &str, value: &str| {
         format!(

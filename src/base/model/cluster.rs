@@ -116,6 +116,8 @@ pub struct Report {
     pub ready: Option<bool>,
     /// The member's agent as it describes itself, for systems that have one.
     pub agent: Option<Agent>,
+    /// The taints that the cluster has because of this report.
+    pub taints: Vec<Taint>,
 }
 
 /// A member agent's account of itself.

@@ -83,7 +83,7 @@ coded!(struct AddOnScore { value, index, valid_until });
 coded!(struct WorkloadName { kind, namespace, name });
 coded!(struct WorkloadReport { capacity });
 coded!(enum Standing { 0 = Assumed, 1 = Reported(report) });
-coded!(struct Report { ready, agent });
+coded!(struct Report { ready, agent, taints });
 coded!(struct Agent { joined, healthy, heartbeat });
 coded!(struct Taint { key, value, effect, effect_word, since, frozen });
 coded!(struct Silence { since, frozen });

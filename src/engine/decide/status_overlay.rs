@@ -96,8 +96,10 @@ fn add(cluster: &mut Cluster, of_file: &Labels, status: &ClusterStatus) {
     cluster.properties.extend(newer(&status.properties));
     cluster.scores.extend(status.scores.clone());
     cluster.workloads.extend(status.workloads.clone());
-    if status.heard {
-        cluster.standing = Standing::Assumed;
+    if status.heard
+        && let Standing::Reported(file) = std::mem::replace(&mut cluster.standing, Standing::Assumed)
+    {
+        cluster.taints.retain(|taint| !file.taints.contains(taint));
     }
     if let Some(silence) = status.silence() {
         fall_silent(cluster, silence);
@@ -157,8 +159,7 @@ pub(super) fn facts(
                 Read::Taints if cluster.taints_of_silence.is_empty() => continue,
                 Read::Taints | Read::Ready | Read::Eligible(_) | Read::Replaced(_) => {
                     (fact.silent, fact.frozen) = (status.silent, status.frozen);
-                    let reads_standing = matches!(read, Read::Ready | Read::Eligible(_));
-                    fact.heard |= reads_standing && status.heard && cluster.standing != Standing::Assumed;
+                    fact.heard |= status.heard && reads_standing(read, &cluster.standing);
                     continue;
                 }
                 _ => continue,
@@ -172,4 +173,13 @@ pub(super) fn facts(
         }
     }
     facts
+}
+
+/// Reports whether a read looks at the report in a cluster's file.
+fn reads_standing(read: &Read<'_>, standing: &Standing) -> bool {
+    match (read, standing) {
+        (Read::Ready | Read::Eligible(_), Standing::Reported(_)) => true,
+        (Read::Taints, Standing::Reported(file)) => !file.taints.is_empty(),
+        _ => false,
+    }
 }

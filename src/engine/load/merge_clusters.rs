@@ -50,7 +50,8 @@ fn add(first: &mut Cluster, second: Cluster, found: &mut Diagnostics) {
     match (&mut first.standing, second.standing) {
         (_, Standing::Assumed) => {}
         (standing @ Standing::Assumed, reported) => *standing = reported,
-        (Standing::Reported(mine), Standing::Reported(Report { ready, agent })) => {
+        (Standing::Reported(mine), Standing::Reported(Report { ready, agent, taints })) => {
+            mine.taints.extend(taints);
             doubt.settle("readiness", &mut mine.ready, ready);
             doubt.settle("agent", &mut mine.agent, agent);
         }

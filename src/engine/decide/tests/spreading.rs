@@ -30,7 +30,7 @@ fn clusters() -> impl Strategy<Value = Vec<Cluster>> {
 }
 
 fn make_unfit(cluster: &mut Cluster) {
-    cluster.standing = Standing::Reported(Report { ready: Some(false), agent: None });
+    cluster.standing = Standing::Reported(Report { ready: Some(false), ..Report::default() });
 }
 
 fn is_fit(cluster: &Cluster) -> bool {

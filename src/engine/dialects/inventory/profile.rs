@@ -70,7 +70,7 @@ fn read_status(mut status: Fields<'_>, cluster: &mut Cluster) {
         }
     }
     if ready.is_some() {
-        cluster.standing = Standing::Reported(Report { ready, agent: None });
+        cluster.standing = Standing::Reported(Report { ready, ..Report::default() });
     }
     for mut property in status.each("properties") {
         property.accept(&["lastObservedTime"]);

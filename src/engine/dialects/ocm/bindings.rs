@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::fields::open_namespaced;
-use super::sets::Sets;
+use super::sets::{SET_LABEL, Sets};
 use crate::dialects::Document;
 use berth_base::diag::{Diagnostic, did_you_mean};
 use berth_base::yaml::Scope;
@@ -40,6 +40,16 @@ pub(super) fn read(scope: &Scope, document: &Document, sets: &Sets, bindings: &m
                 format!("there is no ManagedClusterSet `{set}`, so this binding has no effect"),
             );
             scope.report(warning.maybe_hint(did_you_mean(set, sets.names())));
+        } else if set.is_some_and(|set| sets.takes_all_others(set)) {
+            let at = scope.pos(spec.place_of("clusterSet"));
+            let message = format!(
+                "every cluster without the label {SET_LABEL} is in `default`: placements of `{}` pick it, also when \
+                 the label was forgotten",
+                metadata.namespace
+            );
+            scope.report(Diagnostic::warning(at, message).hint(
+                "bind a set of your own, or commit a ManagedClusterSet `default`, which says that it is meant",
+            ));
         }
         spec.finish();
     }

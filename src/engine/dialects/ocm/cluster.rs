@@ -1,4 +1,4 @@
-//! ManagedCluster → cluster. Only taints in the file count: conditions never become taints.
+//! ManagedCluster → cluster. As a hub's controllers do, the condition of a cluster that is not available gives it a taint.
 //!
 //! A cluster without a set label, or with an empty one, belongs to the set `default`.
 
@@ -11,6 +11,7 @@ use crate::dialects::{Document, applier};
 use berth_base::diag::Diagnostic;
 use berth_base::model::cluster::{Report, Standing};
 use berth_base::model::selector::Labels;
+use berth_base::model::status::TaintName;
 use berth_base::model::{Cluster, Effect, Quantity, Taint, Timestamp};
 use berth_base::yaml::node::Value;
 use berth_base::yaml::{Fields, Scope};
@@ -23,6 +24,8 @@ pub(super) const EFFECT_WORDS: [&str; 3] = [EFFECTS[0].0, EFFECTS[1].0, EFFECTS[
 
 const AVAILABLE: &str = "ManagedClusterConditionAvailable";
 
+/// The taint of a cluster whose agent finds that its API server does not answer.
+const UNAVAILABLE: &str = "cluster.open-cluster-management.io/unavailable";
 /// The taint of a cluster whose lease is overdue.
 const UNREACHABLE: &str = "cluster.open-cluster-management.io/unreachable";
 
@@ -115,16 +118,23 @@ fn read_status(mut status: Fields<'_>, cluster: &mut Cluster) {
     for key in ["version", "conditions", cel_view::CLAIMS] {
         cel_view::keep(cluster, "status", key, status.node(key));
     }
-    let mut ready = None;
     for mut condition in status.each("conditions") {
         let kind = condition.str("type");
-        let value = condition.str("status");
-        if kind == Some(AVAILABLE) {
-            ready = value.map(|value| value == "True");
+        let Some(value) = condition.str("status").filter(|_| kind == Some(AVAILABLE)) else { continue };
+        let since = moment(&mut condition, "lastTransitionTime");
+        let mut report = Report { ready: Some(value == "True"), ..Report::default() };
+        let keys = [("False", UNAVAILABLE), ("Unknown", UNREACHABLE)];
+        if let Some((_, key)) = keys.into_iter().find(|(word, _)| *word == value) {
+            report.taints.push(taint(key, "", EFFECTS[0], since));
         }
+        cluster.standing = Standing::Reported(report);
     }
-    if ready.is_some() {
-        cluster.standing = Standing::Reported(Report { ready, agent: None });
+    // One that the file has already counts since the moment in the file.
+    if let Standing::Reported(report) = &mut cluster.standing {
+        let known =
+            |taint: &Taint| cluster.taints.iter().any(|known| TaintName::of(known) == TaintName::of(taint));
+        report.taints.retain(|taint| !known(taint));
+        cluster.taints.extend(report.taints.iter().cloned());
     }
 }
 

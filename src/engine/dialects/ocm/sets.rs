@@ -25,13 +25,15 @@ const BY_SELECTOR: &str = "LabelSelector";
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sets {
     by_name: BTreeMap<String, ClusterSet>,
+    /// The sets that have a file.
+    in_files: BTreeSet<String>,
 }
 
 impl Default for Sets {
     fn default() -> Sets {
         let global = ClusterSet { name: GLOBAL_SET.to_owned(), members: Some(Selector::default()) };
         let by_name = [(DEFAULT_SET.to_owned(), exclusive(DEFAULT_SET)), (GLOBAL_SET.to_owned(), global)];
-        Sets { by_name: by_name.into() }
+        Sets { by_name: by_name.into(), in_files: BTreeSet::new() }
     }
 }
 
@@ -43,6 +45,11 @@ impl Sets {
     /// A set that is there by itself, as it must be.
     fn built_in(name: &str) -> Option<ClusterSet> {
         Sets::default().by_name.remove(name)
+    }
+
+    /// Reports whether this is the set of all clusters without a label, and no file says that it is meant.
+    pub(super) fn takes_all_others(&self, name: &str) -> bool {
+        name == DEFAULT_SET && !self.in_files.contains(DEFAULT_SET)
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
@@ -76,6 +83,7 @@ pub(super) fn read(scope: &Scope, document: &Document, sets: &mut Sets) {
         scope.report(Diagnostic::error(scope.pos(metadata.name_at), message).hint(hint));
     }
     if !scope.has_errors() {
+        sets.in_files.insert(metadata.name.clone());
         sets.by_name.insert(metadata.name, set);
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::dialects::Claim;
 use crate::load::{History, Loaded, load};
-use berth_base::model::Source;
 use berth_base::model::rollout::{Amount, Pace, Strategy};
+use berth_base::model::{Source, Taint};
 use berth_base::source::{SourceFile, SourceTree};
 
 const GROUP: &str = "cluster.open-cluster-management.io";
@@ -36,6 +36,41 @@ fn all_faults_of_a_placement_are_reported_at_their_places() {
         "a.yaml:11:16: error: spec.tolerations[0].operator is `Exist`, but must be one of Equal, Exists\n  hint: did you mean `Exists`?",
     ];
     assert_eq!(found, expected);
+}
+
+#[test]
+fn a_condition_that_says_unavailable_is_a_taint_unless_the_file_has_it() {
+    let read_one = |status: &str, taints: &str| {
+        let text = format!(
+            "apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {{name: oslo}}\n\
+             spec: {{hubAcceptsClient: true, taints: [{taints}]}}\nstatus:\n  conditions:\n  - {{type: \
+             ManagedClusterConditionAvailable, status: \"{status}\", lastTransitionTime: \"2026-01-02T03:04:05Z\"}}\n"
+        );
+        let fleet = read(&text).fleet;
+        let taints = fleet.clusters["oslo"].taints.iter();
+        let one = |taint: &Taint| format!("{} {:?}", taint.key, taint.since.map(|since| since.to_string()));
+        taints.map(one).collect::<Vec<_>>()
+    };
+    let of =
+        |name: &str, since: &str| vec![format!("cluster.open-cluster-management.io/{name} Some({since:?})")];
+    assert!(read_one("True", "").is_empty());
+    assert_eq!(read_one("False", ""), of("unavailable", "2026-01-02T03:04:05Z"));
+    assert_eq!(read_one("Unknown", ""), of("unreachable", "2026-01-02T03:04:05Z"));
+    let known = "{key: cluster.open-cluster-management.io/unavailable, effect: NoSelect, timeAdded: \"2026-01-01T00:00:00Z\"}";
+    assert_eq!(read_one("False", known), of("unavailable", "2026-01-01T00:00:00Z"));
+}
+
+#[test]
+fn a_binding_of_the_default_set_is_warned_of_unless_it_is_meant() {
+    let binding = "apiVersion: cluster.open-cluster-management.io/v1beta2\nkind: ManagedClusterSetBinding\n\
+                   metadata: {name: default, namespace: shop}\nspec: {clusterSet: default}\n";
+    let set = "---\napiVersion: cluster.open-cluster-management.io/v1beta2\nkind: ManagedClusterSet\n\
+               metadata: {name: default}\n";
+    let found = |text: &str| read(text).diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert!(
+        matches!(found(binding).as_slice(), [one] if one.contains("is in `default`: placements of `shop` pick it"))
+    );
+    assert!(found(&format!("{binding}{set}")).is_empty());
 }
 
 #[test]
