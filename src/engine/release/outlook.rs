@@ -214,8 +214,11 @@ fn by_stage(stages: &[Stage], labels: &ClusterLabels<'_>, picks: &[&Pick]) -> Ou
         if clusters.is_empty() {
             outlook.empty.push(format!("`{}`", stage.name));
         }
-        outlook.waves += clusters.len().div_ceil(stage.at_a_time.at_a_time_of(clusters.len()));
-        words.push(format!("stage `{}` ({})", stage.name, counted(clusters.len(), "cluster")));
+        let at_a_time = stage.at_a_time.at_a_time_of(clusters.len());
+        outlook.waves += clusters.len().div_ceil(at_a_time);
+        let pace =
+            if at_a_time < clusters.len() { format!(", {at_a_time} at a time") } else { String::new() };
+        words.push(format!("stage `{}` ({}{pace})", stage.name, counted(clusters.len(), "cluster")));
     }
     outlook.pace = words.join(", then ");
     if !left.is_empty() {
@@ -333,7 +336,7 @@ mod tests {
         assert_eq!(
             by_stage(&stages, &ClusterLabels::of(&fleet, &Map::new()), &picks.iter().collect::<Vec<_>>())
                 .words(),
-            "stage `canary` (1 cluster), then stage `eu` (2 clusters); about 60 minutes if all goes well; \
+            "stage `canary` (1 cluster), then stage `eu` (2 clusters, 1 at a time); about 60 minutes if all goes well; \
              waits for 1 approval; 1 cluster in no stage: d"
         );
     }
