@@ -107,7 +107,7 @@ fn an_edited_policy_shows_whom_it_concerns_and_which_stage_is_empty() {
     let words = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.starts_with("no changes"), "{}", ran.out);
     let concerned = "workloads whose next rollout this change orders otherwise ! FederatedConfigMap shop/web: \
-                     stage `canary` (1 cluster), then stage `rest` (5 clusters), then stage `none` (0 clusters)";
+                     stage `canary` (1 cluster), then stage `rest` (5 clusters, 2 at a time), then stage `none` (0 clusters)";
     assert!(words.contains(concerned), "{}", ran.out);
     assert!(words.contains("no cluster is in stage `none`"), "{}", ran.out);
 }
@@ -146,4 +146,22 @@ fn decisions_that_others_read_are_changes() {
     let rollouts = Rollouts::of(repo);
     let ran = planned(&rollouts, ("readers.yaml", &placement(3)), &["--fail-on", "removals"]).expect(3);
     assert!(ran.out.starts_with("a placement leaves 1 cluster\n"), "{}", ran.out);
+}
+
+#[test]
+fn a_cluster_that_leaves_without_objects_is_a_change() {
+    let repo = Repo::new();
+    for name in NAMES {
+        repo.write(&format!("clusters/{name}.yaml"), crate::support::removals::managed(name, ""));
+    }
+    repo.commit("start");
+    let rollouts = Rollouts::of(repo);
+    let renamed = crate::support::removals::managed("c9", "");
+    let changed = ("clusters/c5.yaml", renamed.as_str());
+    let ran = planned(&rollouts, changed, &["--fail-on", "removals", "-o", "json"]).expect(3);
+    let json = ran.json();
+    assert_eq!(json["title"], "c5 leaves the fleet and c9 joins the fleet");
+    assert_eq!(json["fleet"], serde_json::json!({"joined": ["c9"], "left": ["c5"]}));
+    let ran = plan(&rollouts, &["-o", "markdown"]).expect(0);
+    assert!(ran.out.contains("```diff\n- c5 leaves\n+ c9 joins\n```"), "{}", ran.out);
 }

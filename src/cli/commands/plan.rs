@@ -169,8 +169,11 @@ fn removals_by_deadlines(planned: &Planned, repo: &Repo, ui: &Ui) -> Result<Stri
     let mut text = String::new();
     for Deadline { at, places, .. } in &planned.step.deadlines {
         let mut clusters: BTreeMap<_, usize> = BTreeMap::new();
-        let removals: Vec<ObjectChange> = places.iter().filter_map(|place| ObjectChange::removal(&planned.end, place)).collect();
-        removals.iter().for_each(|removal| *clusters.entry((&removal.path, removal.before)).or_default() += 1);
+        let removals: Vec<ObjectChange> =
+            places.iter().filter_map(|place| ObjectChange::removal(&planned.end, place)).collect();
+        removals
+            .iter()
+            .for_each(|removal| *clusters.entry((&removal.path, removal.before)).or_default() += 1);
         for removal in &removals {
             let Some(count) = clusters.remove(&(&removal.path, removal.before)) else { continue };
             let before = removal.before.map(|id| repo.blob(id)).transpose()?;

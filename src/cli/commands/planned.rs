@@ -358,6 +358,8 @@ impl Planned {
         let has_warnings = all().any(|one| one.severity == Severity::Warning);
         // A cluster that a decision no longer names is one in which its readers remove what they have.
         let loses = placements.values().any(|change| !change.lost.is_empty());
+        let fleet = self.causes.of_fleet(&self.step.built.fleet);
+        let loses = loses || !fleet.lost.is_empty();
         let removes = counts.removed > 0 || loses || !self.step.deadlines.is_empty();
         let fails = |what: &FailOn| match what {
             FailOn::Errors => None,
@@ -365,7 +367,8 @@ impl Planned {
             FailOn::Held => (is_held || !self.refused.is_empty()).then_some(Exit::Held),
             FailOn::Removals => (removes || is_held).then_some(Exit::Different),
             FailOn::Changes => {
-                let changes = removes || counts.added + counts.changed > 0 || !placements.is_empty();
+                let joins = !fleet.gained.is_empty() || !placements.is_empty();
+                let changes = removes || counts.added + counts.changed > 0 || joins;
                 (changes || is_held).then_some(Exit::Different)
             }
         };

@@ -20,8 +20,9 @@ pub use edits::Edits;
 pub use effects::Effects;
 pub use tracing::{Seen, Traced, Trials, trace};
 
+use crate::plan::ClusterChange;
 use berth_base::diag::Pos;
-use berth_base::model::Key;
+use berth_base::model::{Fleet, Key};
 
 /// A change of one input: an edit of the source, a member's report, or time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +83,8 @@ pub enum How {
 pub struct Causes {
     pub inputs: Vec<InputChange>,
     pub by_effect: BTreeMap<Effect, Blame>,
+    /// The clusters whose documents come and go.
+    pub clusters: ClusterChange,
     /// The number of times the step was computed again.
     pub asked: usize,
 }
@@ -91,5 +94,13 @@ impl Causes {
     pub fn is_earlier(&self, key: &Key, cluster: &str) -> bool {
         let effect = Effect { key: key.clone(), cluster: cluster.to_owned() };
         self.by_effect.get(&effect).is_some_and(|blame| blame.how == How::Earlier)
+    }
+
+    /// Returns the clusters that leave and join the fleet. Another document may still describe one.
+    pub fn of_fleet(&self, fleet: &Fleet) -> ClusterChange {
+        let mut change = self.clusters.clone();
+        change.lost.retain(|cluster| !fleet.clusters.contains_key(&**cluster));
+        change.gained.retain(|cluster| fleet.clusters.contains_key(&**cluster));
+        change
     }
 }

@@ -107,6 +107,12 @@ pub fn cluster_kinds() -> impl Iterator<Item = &'static ClusterKind> {
     DIALECTS.iter().filter_map(|dialect| dialect.cluster_kind)
 }
 
+/// Reports whether a document of this key describes a cluster.
+pub fn describes_cluster(key: &Key) -> bool {
+    let kinds = cluster_kinds().map(|kind| (kind.group, kind.kind));
+    kinds.chain([(inventory::GROUP, inventory::KIND)]).any(|kind| kind == (&*key.group, &*key.kind))
+}
+
 /// One system: its parser, and what else is known about its kinds. [`Dialect::BLANK`] fills in the fields that
 /// a dialect does not need.
 #[derive(Debug)]

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use super::error::InputError;
 use super::last_good::GoodForms;
 use super::{PassInputs, earlier_edits, last_good};
-use berth_base::model::{ClusterStatus, Map, Pick, Shared, Timestamp};
+use berth_base::model::{ClusterStatus, Key, Map, Pick, Shared, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::causes::{
     Blame, Causes, Edits, Effects, How, InputChange, InputKind, Seen, Trials, reports, trace,
 };
+use berth_engine::dialects::describes_cluster;
 use berth_engine::load::{self, FileCache, History};
 use berth_engine::pipeline::{self, Built, Inputs, PipelineCache};
+use berth_engine::plan::ClusterChange;
 use berth_engine::state::State;
 use berth_git::{self as git, BlobIds, Repo};
 
@@ -89,6 +91,15 @@ struct Step<'i> {
     last: Option<(BTreeSet<usize>, Vec<Seen>)>,
 }
 
+/// Returns the clusters whose documents come and go.
+fn clusters(edits: &Edits) -> ClusterChange {
+    let names = |keys: &[Key]| {
+        let clusters = keys.iter().filter(|key| describes_cluster(key));
+        clusters.map(|key| key.name.as_ref().into()).collect()
+    };
+    ClusterChange { lost: names(&edits.gone), gained: names(&edits.came) }
+}
+
 impl Step<'_> {
     fn causes(
         &mut self,
@@ -97,8 +108,9 @@ impl Step<'_> {
     ) -> Result<Causes, InputError> {
         let mut inputs = mem::take(&mut self.edits.inputs);
         let mut documents = mem::take(&mut self.edits.documents);
+        let clusters = clusters(&self.edits);
         if self.effects.is_empty() {
-            return Ok(Causes { inputs, ..Causes::default() });
+            return Ok(Causes { inputs, clusters, ..Causes::default() });
         }
         if *facts != self.inputs.current.facts {
             self.find_reports(&mut inputs)?;
@@ -119,7 +131,7 @@ impl Step<'_> {
             earlier.for_each(|(blame, _)| *blame = Blame { changes: Vec::new(), how: How::Earlier });
         }
         let effects = mem::take(&mut self.effects);
-        Ok(Causes { inputs, by_effect: effects.each_with(traced.blames), asked: traced.asked })
+        Ok(Causes { inputs, by_effect: effects.each_with(traced.blames), clusters, asked: traced.asked })
     }
 
     /// Finds the reports of which the source of the current state would read something else now.

@@ -35,6 +35,8 @@ pub(crate) fn report_json(report: &PlanReport<'_>, reasons: &Reasons) -> Json {
     form["title"] = json!(report.title());
     form["causes"] = report.causes.inputs.iter().enumerate().map(|(id, input)| cause(id, input)).collect();
     form["sections"] = report.folded.sections.iter().map(section_json).collect();
+    let clusters = report.causes.of_fleet(report.fleet);
+    form["fleet"] = json!({"joined": clusters.gained, "left": clusters.lost});
     form["held"] = held_json(report.held);
     form["policyTests"] = policy_json(report.policy);
     form["together"] = report.together.map_or(Json::Null, together_json);

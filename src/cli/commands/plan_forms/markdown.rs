@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use super::outline::{Line, Part};
-use super::{LATER, PlanReport, outline, policy, rollouts, together};
+use super::{FLEET, LATER, PlanReport, outline, policy, rollouts, together};
 use crate::commands::exit::CommandError;
 use crate::commands::gate::{MOST_ALONE, approvals_text};
 use berth_base::diag::{Diagnostic, Severity, harmless_line, harmless_lines};
@@ -126,6 +126,10 @@ fn diff_lines(lines: &[Line], most: usize) -> String {
 
 fn tail(report: &PlanReport<'_>) -> String {
     let mut text = String::new();
+    let clusters = report.cluster_lines();
+    if !clusters.is_empty() {
+        let _ = write!(text, "\n**{FLEET}**\n\n{}", block("diff", &diff_lines(&clusters, LISTED)));
+    }
     if let Some(title) = policy::title(report.policy) {
         let _ = write!(text, "\n**{title}**\n");
         let lines = diff_lines(&policy::lines(report.policy), 2 * LISTED);

@@ -32,6 +32,8 @@ use berth_hub::inputs::PolicyReport;
 pub(crate) use markdown::failure as failure_markdown;
 use outline::{Line, Part, Sign};
 
+/// The heading of clusters that leave and join.
+const FLEET: &str = "clusters that leave or join the fleet, as their ClusterProfiles in a hub cluster do";
 /// The heading of deadlines.
 const LATER: &str = "later, by deadlines of this change";
 
@@ -70,6 +72,10 @@ pub(crate) struct PlanReport<'a> {
 impl PlanReport<'_> {
     fn parts(&self, all_fields: bool) -> Vec<Part> {
         outline::parts(self.folded, &ClusterWords::of(self.fleet), all_fields)
+    }
+
+    fn cluster_lines(&self) -> Vec<Line> {
+        outline::cluster_lines(&self.causes.of_fleet(self.fleet))
     }
 
     fn deadline_lines(&self) -> Vec<Line> {
@@ -115,6 +121,11 @@ impl PlanReport<'_> {
                 change.cluster,
                 harmless_line(&change.path)
             );
+        }
+        let clusters = self.cluster_lines();
+        if !clusters.is_empty() {
+            let _ = writeln!(shown, "\n{}", ui.tint(&text::wrapped(FLEET, 0), Tone::Strong));
+            clusters.iter().for_each(|line| shown.push_str(&text::line_text(line, ui)));
         }
         if let Some(title) = policy::title(self.policy) {
             let _ = writeln!(shown, "\n{}", ui.tint(&text::wrapped(&title, 0), Tone::Strong));

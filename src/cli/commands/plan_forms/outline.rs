@@ -15,10 +15,11 @@ use berth_engine::consequences::folded::{
 };
 use berth_engine::consequences::risks::Risk;
 use berth_engine::gate::{Deadline, Held, Why};
-use berth_engine::plan::Change;
+use berth_engine::plan::{Change, ClusterChange};
 
 /// The most names, places, fields and reasons of one line, and the longest value.
 const NAMES: usize = 5;
+const CLUSTERS: usize = 20;
 const PLACES: usize = 3;
 const FIELDS: usize = 8;
 const REASONS: usize = 2;
@@ -83,6 +84,17 @@ pub(super) fn held_lines(held: &[Held]) -> Vec<Line> {
     let told = by_reason.into_iter().map(|(reason, keys)| {
         let who = if keys.len() > NAMES { workloads(&keys) } else { names(keys.iter().copied()) };
         line(Sign::Held, 0, format!("{who}: {reason}"))
+    });
+    told.collect()
+}
+
+/// The clusters that leave and join the fleet.
+pub(super) fn cluster_lines(change: &ClusterChange) -> Vec<Line> {
+    let sides = [(Sign::Removed, "leave", &change.lost), (Sign::Added, "join", &change.gained)];
+    let told = sides.into_iter().filter(|(_, _, clusters)| !clusters.is_empty());
+    let told = told.map(|(sign, verb, clusters)| {
+        let verb = if clusters.len() == 1 { format!("{verb}s") } else { verb.to_owned() };
+        line(sign, 0, format!("{} {verb}", some_of(clusters.iter(), CLUSTERS)))
     });
     told.collect()
 }

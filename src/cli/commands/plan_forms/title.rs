@@ -15,7 +15,7 @@ pub(super) fn title(report: &PlanReport<'_>) -> String {
     let held = report.held.len();
     let held = (held > 0).then(|| format!("{} held", counted(held, "workload")));
     let effects: Vec<String> =
-        [changes(report), decisions(report), later(report)].into_iter().flatten().collect();
+        [changes(report), decisions(report), clusters(report), later(report)].into_iter().flatten().collect();
     let effects = if effects.is_empty() { vec!["no changes".to_owned()] } else { effects };
     let parts: Vec<String> =
         faults(report).into_iter().chain(held).chain(effects).chain(earlier(report.earlier)).collect();
@@ -63,15 +63,19 @@ fn pace(report: &PlanReport<'_>, end: Counts, now: Counts) -> String {
     let steps = if steps > 1 { format!("in {steps} steps") } else { "step by step".to_owned() };
     match now.clusters {
         0 => format!(", {steps}, none now"),
+        all if all == end.clusters => {
+            format!(", {steps}, {} of them now", now.removed + now.changed + now.added)
+        }
         some => format!(", {steps}, now in {some}"),
     }
 }
 
 /// The decisions without workloads, which others read.
 fn decisions(report: &PlanReport<'_>) -> Option<String> {
-    let (placements, followed) = (report.published.placements.iter(), report.fleet.followed());
-    let read = placements
-        .filter(|(key, _)| !report.published.workloads.contains_key(*key) && !followed.contains(key));
+    let PlanReport { published, fleet, .. } = report;
+    let followed = fleet.followed();
+    let is_workload = |key: &Key| published.workloads.contains_key(key) || fleet.workloads.contains_key(key);
+    let read = published.placements.iter().filter(|(key, _)| !is_workload(key) && !followed.contains(key));
     let (mut decisions, mut lost, mut gained) = (0, 0, 0);
     for (_, change) in read {
         decisions += 1;
@@ -89,6 +93,19 @@ fn decisions(report: &PlanReport<'_>) -> Option<String> {
         1 => Some(format!("a placement {}", moves.join(" and "))),
         several => Some(format!("{several} placements change: {lost} clusters lost, {gained} gained")),
     }
+}
+
+/// The clusters that leave and join the fleet.
+fn clusters(report: &PlanReport<'_>) -> Option<String> {
+    let change = report.causes.of_fleet(report.fleet);
+    let told =
+        [(&change.lost, "leave"), (&change.gained, "join")].map(|(names, verb)| match names.as_slice() {
+            [] => None,
+            [one] => Some(format!("{one} {verb}s the fleet")),
+            several => Some(format!("{} {verb} the fleet", counted(several.len(), "cluster"))),
+        });
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    (!told.is_empty()).then(|| listed(&told))
 }
 
 /// The removals by deadlines.

@@ -25,6 +25,9 @@ pub struct Edits {
     pub(in crate::causes) changed: Vec<ChangedDocument>,
     /// The files that each input concerns.
     pub(in crate::causes) concerned: Vec<BTreeSet<Arc<str>>>,
+    /// The documents that only one tree has.
+    pub gone: Vec<Key>,
+    pub came: Vec<Key>,
 }
 
 /// A file that is not the same in both trees.
@@ -134,10 +137,12 @@ impl Edits {
         let (mut whole, mut fields) = (None, None);
         match (&before, &after) {
             (None, Some(new)) => {
+                self.came.push(key.clone());
                 let words = format!("document added: {name}");
                 whole = Some(self.add(new.at(new.root.at), words, concerned));
             }
             (Some(old), None) => {
+                self.gone.push(key.clone());
                 let words = format!("document removed: {name}");
                 whole = Some(self.add(old.at(old.root.at), words, concerned));
             }

@@ -82,7 +82,7 @@ fn read_status(mut status: Fields<'_>) -> Standing {
         let value = condition.choice("status", &["True", "False", "Unknown"]);
         ready |= kind == Some("Ready") && value == Some("True");
     }
-    Standing::Reported(Report { ready: Some(ready), agent: None })
+    Standing::Reported(Report { ready: Some(ready), ..Report::default() })
 }
 
 fn is_base64(text: &str) -> bool {

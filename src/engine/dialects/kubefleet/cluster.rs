@@ -96,7 +96,7 @@ fn read_status(status: &mut Fields<'_>, cluster: &mut Cluster) {
     let says_health = status.node("conditions").is_some() || status.node("agentStatus").is_some();
     if says_health {
         let agent = Some(member_agent(status).unwrap_or_default());
-        cluster.standing = Standing::Reported(Report { ready: None, agent });
+        cluster.standing = Standing::Reported(Report { agent, ..Report::default() });
     }
     for (name, mut property) in status.fields("properties").map(each_entry).unwrap_or_default() {
         if let Some(value) = property.str("value") {
