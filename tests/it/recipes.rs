@@ -212,7 +212,10 @@ fn stages_and_pins_see_the_labels_that_members_may_report() {
     rollouts.repo.commit("three");
     let plan = run(&["plan", "--repo", rollouts.repo.arg(), "--member-labels", "ring,hold"]).expect(0);
     let plan = plan.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(plan.contains("stage `canary` (2 clusters, 1 at a time), then stage `rest` (1 cluster)"), "{plan}");
+    assert!(
+        plan.contains("stage `canary` (2 clusters, 1 at a time), then stage `rest` (1 cluster)"),
+        "{plan}"
+    );
     assert!(plan.contains("c is pinned"), "{plan}");
 }
 

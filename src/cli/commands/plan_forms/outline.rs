@@ -102,7 +102,7 @@ pub(super) fn cluster_lines(change: &ClusterChange) -> Vec<Line> {
 /// The removals that come later by themselves.
 pub(super) fn deadline_lines(deadlines: &[Deadline], clusters: &ClusterWords<'_>) -> Vec<Line> {
     let told = deadlines.iter().map(|one| {
-        let clusters = clusters.describe(one.clusters().into_iter());
+        let clusters = clusters.describe(one.clusters());
         line(Sign::Removed, 0, format!("at {}: {} leaves {clusters}", one.at, one.key))
     });
     told.collect()
