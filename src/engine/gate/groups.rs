@@ -56,16 +56,16 @@ fn along(question: &Question<'_>, key: &Key) -> Vec<Key> {
     of_policy.chain(followed).cloned().collect()
 }
 
-/// Finds the workloads that lose the same place: one that gives it away, and its heir.
+/// Finds the workloads that lose the same place: one that gives it away, and its heir. A place may have been the other's when
+/// its loss was held.
 fn sharing(lost: &ByWorkload) -> BTreeSet<(&Key, &Key)> {
     let mut first: BTreeMap<&Place, &Key> = BTreeMap::new();
     let mut sharing = BTreeSet::new();
     for (key, losses) in lost {
-        for place in losses.0.keys() {
+        for (place, loss) in &losses.0 {
             let one = *first.entry(place).or_insert(key);
-            if one != key {
-                sharing.insert((one, key));
-            }
+            let others = [one, &loss.owner].into_iter().filter(|other| *other != key);
+            sharing.extend(others.map(|other| (other, key)));
         }
     }
     sharing

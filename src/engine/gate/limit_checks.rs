@@ -124,11 +124,10 @@ fn objects(case: &Case<'_>, reasons: &mut Reasons) {
     let Case { question, lost, .. } = *case;
     let current = question.states.current;
     let mut by_cluster: BTreeMap<&str, BTreeSet<&ObjectId>> = BTreeMap::new();
-    for ((cluster, object), _) in lost.values().flat_map(Losses::counting) {
-        let folder = current.folders.get(cluster);
-        if folder.is_some_and(|folder| folder.contains_key(path::of_object(object).as_str())) {
-            by_cluster.entry(cluster).or_default().insert(object);
-        }
+    // A decision that its readers lose is no object of the cluster.
+    let is_object = |place: &Place| losses::has_copy(current, place);
+    for (place, _) in lost.values().flat_map(Losses::counting).filter(|(place, _)| is_object(place)) {
+        by_cluster.entry(&place.0).or_default().insert(&place.1);
     }
     let of = |cluster: &str| current.folders.get(cluster).map_or(0, |folder| folder.len());
     let now: BTreeMap<&str, Share> =
@@ -144,8 +143,8 @@ fn objects(case: &Case<'_>, reasons: &mut Reasons) {
         }
     }
     for (key, losses) in lost {
-        let takes: BTreeSet<&str> =
-            losses.unpermitted_losses().map(|((cluster, _), _)| cluster.as_str()).collect();
+        let takes = losses.unpermitted_losses().filter(|(place, _)| is_object(place));
+        let takes: BTreeSet<&str> = takes.map(|((cluster, _), _)| cluster.as_str()).collect();
         let worst =
             takes.into_iter().filter_map(|cluster| full.get_key_value(cluster)).max_by_key(|one| one.1.0);
         if let Some((cluster, (lost, of))) = worst {
@@ -178,24 +177,33 @@ fn still(question: &Question<'_>, lost: &ByWorkload, reasons: &mut Reasons) {
     if !question.limits_stay {
         return;
     }
-    let is_held_edit = |loss: &Loss| loss.stage == Stage::Held && loss.cause.is_edit();
     let mut before: BTreeMap<&Key, BTreeSet<&Place>> = BTreeMap::new();
     for (place, loss) in question.ledger().pending().filter(|(_, loss)| is_held_edit(loss)) {
         before.entry(&loss.owner).or_default().insert(place);
     }
     let was_held =
         |place: &&Place| question.ledger().losses.get(*place).is_some_and(|loss| loss.stage == Stage::Held);
+    let all: BTreeSet<&Place> = lost.values().flat_map(held_edits).map(|(place, _)| place).collect();
     for (key, losses) in lost {
-        let now: BTreeSet<&Place> =
-            losses.0.iter().filter(|(_, loss)| is_held_edit(loss)).map(|(place, _)| place).collect();
-        let is_same = || now.iter().all(was_held) && before.get(key).is_some_and(|one| one.is_subset(&now));
-        if !now.is_empty() && is_same() {
+        let now: BTreeSet<&Place> = held_edits(losses).map(|(place, _)| place).collect();
+        // A place may have been another workload's when it was held, which gave it back since.
+        let mut owners = held_edits(losses).map(|(_, loss)| &loss.owner);
+        let is_whole = |owner: &Key| before.get(owner).is_some_and(|one| one.is_subset(&all));
+        if !now.is_empty() && now.iter().all(was_held) && owners.all(is_whole) {
             let why = reasons.entry(key.clone()).or_default();
             if why.is_empty() {
                 why.push(Why::Still);
             }
         }
     }
+}
+
+fn held_edits(losses: &Losses) -> impl Iterator<Item = (&Place, &Loss)> {
+    losses.0.iter().filter(|(_, loss)| is_held_edit(loss))
+}
+
+fn is_held_edit(loss: &Loss) -> bool {
+    loss.stage == Stage::Held && loss.cause.is_edit()
 }
 
 /// Checks the budget of losses without an edit: beyond it, none of them happens.

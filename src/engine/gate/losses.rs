@@ -161,18 +161,21 @@ fn key_of(object: &ObjectId) -> Key {
 }
 
 /// Reports whether a state has a place.
-pub(super) fn has(state: &State, (cluster, object): &Place) -> bool {
-    let has_copy = || {
-        let folder = state.folders.get(cluster);
-        folder.is_some_and(|folder| folder.contains_key(path::of_object(object).as_str()))
-    };
+pub(super) fn has(state: &State, place: &Place) -> bool {
+    let (cluster, object) = place;
     let is_named = || {
         state
             .decisions
             .get(&key_of(object))
             .is_some_and(|decision| is_consumed(decision) && decision.has(cluster))
     };
-    has_copy() || is_named()
+    has_copy(state, place) || is_named()
+}
+
+/// Reports whether a cluster's folder has an object.
+pub(super) fn has_copy(state: &State, (cluster, object): &Place) -> bool {
+    let folder = state.folders.get(cluster);
+    folder.is_some_and(|folder| folder.contains_key(path::of_object(object).as_str()))
 }
 
 /// Returns the places of a workload, with those that wait for it, or of a decision's consumers.

@@ -68,6 +68,23 @@ fn a_cluster_that_would_lose_most_of_its_objects_holds_all_who_take_some() {
 }
 
 #[test]
+fn a_decision_is_no_object_of_a_cluster_that_would_lose_most_of_its_objects() {
+    let names: Vec<String> = (0..12).map(|n| format!("ConfigMap m{n:02}")).collect();
+    let objects: Vec<(&str, u8)> = names.iter().map(|name| (name.as_str(), 1)).collect();
+    let with_readers = |clusters: &[&str], of_readers: &[&str]| {
+        let mut state = state(&FOUR, &[("many", &objects, clusters)]);
+        let key = Key::new("cluster.open-cluster-management.io", "Placement", "shop", "readers");
+        let picks = of_readers.iter().map(|cluster| Pick::of(*cluster)).collect();
+        let decision = Decision { picks, ..Decision::new(key.clone(), "readers.yaml") };
+        state.decisions.insert(key, decision);
+        state
+    };
+    let case = Case::of(with_readers(&FOUR, &FOUR), with_readers(&["b", "c", "d"], &["b", "c", "d"]));
+    let held = case.held();
+    assert_eq!(held.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["many"]);
+}
+
+#[test]
 fn what_was_held_together_does_not_slip_through_one_by_one() {
     let names: Vec<String> = (0..24).map(|n| format!("ConfigMap m{n:02}")).collect();
     let objects: Vec<(&str, u8)> = names.iter().map(|name| (name.as_str(), 1)).collect();

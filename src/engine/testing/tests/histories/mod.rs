@@ -396,3 +396,8 @@ fn number(variable: &str) -> Option<u64> {
 fn no_history_loses_a_place_that_nobody_permitted() {
     run_many(number("BERTH_HISTORY").unwrap_or(1), number("BERTH_HISTORIES").unwrap_or(60));
 }
+
+#[test]
+fn histories_that_broke_once_hold() {
+    [40_295, 52_214, 54_234, 73_779, 77_513].into_iter().for_each(|seed| run_many(seed, 1));
+}
