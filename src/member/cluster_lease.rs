@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kube::Client;
 use kube::api::PostParams;
-use kube::core::Request;
+use kube::core::{Request, Status};
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
 
@@ -55,7 +55,7 @@ impl ClusterLease {
     /// Finishes an exchange within its time, and keeps the object.
     fn exchange(
         &mut self,
-        work: impl AsyncFnOnce(&ClusterLease) -> Result<Option<Json>, String>,
+        work: impl AsyncFnOnce(&ClusterLease) -> Result<Option<Json>, LeaseError>,
     ) -> Result<Option<LeaseSpec>, String> {
         if std::mem::take(&mut self.is_refused)
             && let Ok((client, _)) = self.runtime.block_on(crate::live::access::connect_member(&self.access))
@@ -63,11 +63,11 @@ impl ClusterLease {
             self.client = client;
         }
         let limited = async { tokio::time::timeout(self.access.patience, work(self)).await };
-        let ended = self.runtime.block_on(limited).unwrap_or_else(|_| Err("no answer in time".to_owned()));
-        self.is_refused = matches!(&ended, Err(why) if why.ends_with("(401)"));
+        let ended = self.runtime.block_on(limited).unwrap_or(Err(LeaseError::Late));
+        self.is_refused = matches!(&ended, Err(LeaseError::Refused(status)) if status.code == 401);
         let object = match ended {
-            Err(why) if why == LOST_RACE => None,
-            ended => ended?,
+            Err(LeaseError::LostRace) => None,
+            ended => ended.map_err(|error| error.to_string())?,
         };
         self.object = object;
         let version =
@@ -79,7 +79,7 @@ impl ClusterLease {
         format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
     }
 
-    async fn create(&self, spec: Json) -> Result<Option<Json>, String> {
+    async fn create(&self, spec: Json) -> Result<Option<Json>, LeaseError> {
         let metadata = json!({"name": self.name, "namespace": self.namespace});
         let object = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec});
         let lease = LeaseRequest::Create { path: self.path(), object };
@@ -93,7 +93,7 @@ impl ClusterLease {
     }
 
     /// Sends a request. `None` if the server answers with the code `passed_over`.
-    async fn send(&self, ask: &LeaseRequest, passed_over: u16) -> Result<Option<Json>, String> {
+    async fn send(&self, ask: &LeaseRequest, passed_over: u16) -> Result<Option<Json>, LeaseError> {
         let params = PostParams { field_manager: Some("berth".to_owned()), ..PostParams::default() };
         let bytes = |object: &Json| object.to_string().into_bytes();
         let request = match ask {
@@ -103,13 +103,13 @@ impl ClusterLease {
                 Request::new(self.path()).replace(&self.name, &params, bytes(object))
             }
         };
-        let request = request.map_err(|error| innermost(&error))?;
+        let request = request.map_err(|error| LeaseError::Unsendable(innermost(&error)))?;
         match self.client.request::<Json>(request).await {
             Ok(object) => Ok(Some(object)),
             Err(kube::Error::Api(status)) if status.code == passed_over => Ok(None),
-            Err(kube::Error::Api(status)) if status.code == 409 => Err(LOST_RACE.to_owned()),
-            Err(kube::Error::Api(status)) => Err(format!("{} ({})", status.message, status.code)),
-            Err(error) => Err(format!("the API server cannot be reached: {}", innermost(&error))),
+            Err(kube::Error::Api(status)) if status.code == 409 => Err(LeaseError::LostRace),
+            Err(kube::Error::Api(status)) => Err(LeaseError::Refused(status)),
+            Err(error) => Err(LeaseError::Unreachable(innermost(&error))),
         }
     }
 }
@@ -142,4 +142,17 @@ enum LeaseRequest {
     Replace { object: Json },
 }
 
-const LOST_RACE: &str = "another process was first";
+/// The reasons why an exchange with the API server failed.
+#[derive(Debug, thiserror::Error)]
+enum LeaseError {
+    #[error("no answer in time")]
+    Late,
+    #[error("another process was first")]
+    LostRace,
+    #[error("{} ({})", .0.message, .0.code)]
+    Refused(Box<Status>),
+    #[error("the API server cannot be reached: {0}")]
+    Unreachable(String),
+    #[error("{0}")]
+    Unsendable(String),
+}

@@ -192,6 +192,9 @@ pub struct Condition {
 pub struct Failure {
     pub cluster: String,
     pub object: ObjectId,
+    /// An override is at fault, and not the template.
+    pub of_override: bool,
+    /// Words for people.
     pub reason: String,
 }
 

@@ -203,5 +203,62 @@ impl std::fmt::Display for Suspension {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
     pub object: ObjectId,
+    pub kind: ProblemKind,
+    /// The fields in which it differs, as JSON pointers.
+    pub paths: Vec<String>,
+    /// Words for people. No decision and no condition depends on them.
     pub message: String,
+}
+
+/// The kinds of problems, from which hubs' conditions are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProblemKind {
+    /// A write, a removal or a check failed.
+    #[default]
+    Failed,
+    /// It exists, and berth did not make it.
+    Foreign,
+    /// It exists, berth did not make it, and does not take it over as it is.
+    TakeOverRefused,
+    /// It was changed in the cluster.
+    Drifted,
+    /// It is only compared, and differs.
+    Different,
+    /// It is only compared, and could not be.
+    NotCompared,
+    /// It is no longer wanted, and kept.
+    Kept,
+}
+
+impl ProblemKind {
+    const WORDS: [(ProblemKind, &'static str); 7] = [
+        (ProblemKind::Failed, "failed"),
+        (ProblemKind::Foreign, "foreign"),
+        (ProblemKind::TakeOverRefused, "takeOverRefused"),
+        (ProblemKind::Drifted, "drifted"),
+        (ProblemKind::Different, "different"),
+        (ProblemKind::NotCompared, "notCompared"),
+        (ProblemKind::Kept, "kept"),
+    ];
+
+    /// Returns the word that a status has for it.
+    pub fn word(self) -> &'static str {
+        ProblemKind::WORDS.iter().find(|(kind, _)| *kind == self).map_or("failed", |(_, word)| word)
+    }
+
+    /// Returns the kind of a word. A newer member's word is a failure.
+    pub fn of_word(word: &str) -> ProblemKind {
+        ProblemKind::WORDS.iter().find(|(_, known)| *known == word).map(|(kind, _)| *kind).unwrap_or_default()
+    }
+}
+
+impl Problem {
+    /// Makes a problem of the plain kind.
+    pub fn failed(object: ObjectId, message: impl Into<String>) -> Problem {
+        Problem::of(ProblemKind::Failed, object, message)
+    }
+
+    pub fn of(kind: ProblemKind, object: ObjectId, message: impl Into<String>) -> Problem {
+        Problem { object, kind, paths: Vec::new(), message: message.into() }
+    }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::model::cluster::{AddOnScore, WorkloadName, WorkloadReport};
 use crate::model::release::{CopyReport, Health};
 use crate::model::selector::Labels;
-use crate::model::status::{Applied, ClusterStatus, Failing, Problem, Suspension, TaintName};
+use crate::model::status::{Applied, ClusterStatus, Failing, Problem, ProblemKind, Suspension, TaintName};
 use crate::model::{API_VERSION, ObjectId, Timestamp};
 use crate::yaml::{Fields, Node, Scope};
 
@@ -154,6 +154,12 @@ fn taint_to_json((name, since): (&TaintName, &Timestamp)) -> Json {
 
 fn problem_to_json(problem: &Problem) -> Json {
     let mut form = object_to_json(&problem.object);
+    if problem.kind != ProblemKind::default() {
+        form.insert("problem".to_owned(), json!(problem.kind.word()));
+    }
+    if !problem.paths.is_empty() {
+        form.insert("paths".to_owned(), json!(problem.paths));
+    }
     if !problem.message.is_empty() {
         form.insert("message".to_owned(), json!(problem.message));
     }
@@ -298,7 +304,9 @@ fn taint(mut fields: Fields<'_>) -> Option<(TaintName, Timestamp)> {
 
 fn problem(mut fields: Fields<'_>) -> Option<Problem> {
     let message = fields.str("message").unwrap_or_default().to_owned();
-    Some(Problem { object: object(fields)?, message })
+    let kind = fields.str("problem").map(ProblemKind::of_word).unwrap_or_default();
+    let paths = fields.strings("paths").unwrap_or_default().into_iter().map(str::to_owned).collect();
+    Some(Problem { object: object(fields)?, kind, paths, message })
 }
 
 fn object(mut fields: Fields<'_>) -> Option<ObjectId> {

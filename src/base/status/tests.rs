@@ -6,7 +6,7 @@ use super::form::to_json;
 use super::*;
 use crate::meta::testing::node;
 use crate::model::cluster::{WorkloadName, WorkloadReport};
-use crate::model::status::{Applied, Problem};
+use crate::model::status::{Applied, Problem, ProblemKind};
 use crate::model::{API_VERSION, ObjectId, Timestamp};
 
 fn at(seconds: i64) -> Timestamp {
@@ -15,9 +15,10 @@ fn at(seconds: i64) -> Timestamp {
 
 #[test]
 fn what_is_written_is_read_back() {
+    let web = ObjectId::new("apps", "Deployment", "shop", "web");
     let problem = Problem {
-        object: ObjectId::new("apps", "Deployment", "shop", "web"),
-        message: "a foreign file is in the way".to_owned(),
+        paths: vec!["/spec/replicas".to_owned()],
+        ..Problem::of(ProblemKind::Drifted, web, "somebody changed it")
     };
     let (tree, problems) = ("abc".to_owned(), vec![problem]);
     let mut written = ClusterStatus {

@@ -85,9 +85,8 @@ mod tests {
 
     #[test]
     fn a_wait_is_told_again_where_its_state_changes() {
-        let problem = |name: &str, message: &str| Problem {
-            object: ObjectId::new("apps", "Deployment", "shop", name),
-            message: message.to_owned(),
+        let problem = |name: &str, message: &str| {
+            Problem::failed(ObjectId::new("apps", "Deployment", "shop", name), message)
         };
         let waiting = [
             problem("api", "waits for Deployment.apps shop/web"),

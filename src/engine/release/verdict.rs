@@ -92,7 +92,7 @@ mod tests {
     }
 
     fn problem(name: &str, message: &str) -> Problem {
-        Problem { object: object(name), message: message.to_owned() }
+        Problem::failed(object(name), message)
     }
 
     /// The verdict on the Deployments `web` and `cart`, which have the contents 1 and 2.

@@ -91,5 +91,5 @@ fn conflict(winner: &Claim<'_>, loser: &Claim<'_>) -> Fault {
         format!("{other} ({at}) puts {} there, whose name differs only by case", winner.id)
     };
     let hint = Some("place the object from only one of them, or make both equal".to_owned());
-    Fault { at: loser.template.object.origin.clone(), message, hint }
+    Fault { at: loser.template.object.origin.clone(), message, hint, of_override: false }
 }

@@ -26,6 +26,8 @@ pub(super) struct Fault {
     pub(super) at: Pos,
     pub(super) message: String,
     pub(super) hint: Option<String>,
+    /// An override is at fault, and not the template.
+    pub(super) of_override: bool,
 }
 
 /// The result of making one cluster's copy.
@@ -195,10 +197,11 @@ impl<'a> Copies<'a> {
         let retain = replicas::retain(template, target.cluster, &overrides);
         let at = || overrides.last().map_or(&template.object.origin, |one| &one.origin).clone();
         let fault = |message: String, hint: Option<&str>| {
-            Made::Failed(Fault { at: at(), message, hint: hint.map(str::to_owned) })
+            Made::Failed(Fault { at: at(), message, hint: hint.map(str::to_owned), of_override: false })
         };
         if ObjectId::of(&object).as_ref() != Some(&*self.claim.id) {
-            return fault(format!("the overrides do not leave it {}", self.claim.id), None);
+            let message = format!("the overrides do not leave it {}", self.claim.id);
+            return Made::Failed(Fault { at: at(), message, hint: None, of_override: true });
         }
         if let Some(refusal) = final_fields::refusal(&object, self.fleet, applier) {
             return fault(refusal.message, Some(refusal.hint));
@@ -222,6 +225,7 @@ impl<'a> Copies<'a> {
             at: error.at,
             message: error.message,
             hint: error.hint,
+            of_override: true,
         })?;
         for warning in after.warnings {
             if let Some(at) = &warning.at
@@ -236,7 +240,7 @@ impl<'a> Copies<'a> {
         if !is_same(&self.claim.id) && !is_same(&self.claim.template.object.id) {
             let message = "the override changes which object it is (kind, namespace or name)".to_owned();
             let hint = Some(format!("it must stay {}", self.claim.id));
-            return Err(Fault { at: one.origin.clone(), message, hint });
+            return Err(Fault { at: one.origin.clone(), message, hint, of_override: true });
         }
         Ok(Some(after.object))
     }

@@ -27,8 +27,12 @@ struct Told {
 impl Problems {
     pub(super) fn add(&mut self, claim: &Claim<'_>, cluster: &str, fault: Fault) {
         let (key, object) = (&claim.workload.key, &*claim.id);
-        let failure =
-            Failure { cluster: cluster.to_owned(), object: object.clone(), reason: fault.message.clone() };
+        let failure = Failure {
+            cluster: cluster.to_owned(),
+            object: object.clone(),
+            of_override: fault.of_override,
+            reason: fault.message.clone(),
+        };
         self.failures.entry(key.clone()).or_default().push(failure);
         let about = if claim.workload.templates.len() > 1 { format!("{object}: ") } else { String::new() };
         let message = format!("{about}{}", fault.message);

@@ -145,6 +145,7 @@ fn put_all_but_picks(encoder: &mut Encoder, decision: &Decision) {
     encoder.list(decision.failures.iter(), |encoder, failure| {
         encoder.text(&failure.cluster);
         failure.object.put(encoder);
+        failure.of_override.put(encoder);
         encoder.text(&failure.reason);
     });
 }
@@ -167,7 +168,8 @@ fn all_but_picks(decoder: &mut Decoder<'_>, picks: Shared<Vec<Pick>>) -> Option<
         objects: Coded::get(decoder)?,
         failures: decoder.list(|decoder| {
             let cluster = decoder.string()?;
-            Some(Failure { cluster, object: Coded::get(decoder)?, reason: decoder.string()? })
+            let (object, of_override) = Coded::get(decoder)?;
+            Some(Failure { cluster, object, of_override, reason: decoder.string()? })
         })?,
     })
 }

@@ -146,6 +146,8 @@ struct RefusedForm {
 struct FailureForm {
     cluster: String,
     object: NameForm,
+    #[serde(default, rename = "override", skip_serializing_if = "std::ops::Not::not")]
+    of_override: bool,
     reason: String,
 }
 
@@ -196,6 +198,7 @@ pub(super) fn fields(decision: &Decision) -> serde_json::Map<String, Json> {
             .map(|failure| FailureForm {
                 cluster: failure.cluster.clone(),
                 object: NameForm::of(&failure.object),
+                of_override: failure.of_override,
                 reason: failure.reason.clone(),
             })
             .collect(),
@@ -233,6 +236,7 @@ pub(crate) fn from_json(value: &Json) -> Result<Decision, String> {
             .map(|failure| Failure {
                 object: failure.object.id(),
                 cluster: failure.cluster,
+                of_override: failure.of_override,
                 reason: failure.reason,
             })
             .collect(),

@@ -99,7 +99,12 @@ prop_compose! {
             objects,
             failures: failures
                 .into_iter()
-                .map(|(cluster, object, reason)| Failure { cluster, object, reason })
+                .map(|(cluster, object, reason)| Failure {
+                    of_override: reason.len() % 2 == 0,
+                    cluster,
+                    object,
+                    reason,
+                })
                 .collect(),
         }
     }

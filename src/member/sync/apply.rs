@@ -38,10 +38,7 @@ pub fn apply(
         now.iter().filter(|prune| prune.seen.is_some()).map(|prune| prune.workload.as_str()).collect();
     let unhealthy = unhealthy(&leaving, &unfinished, desired, backend);
     let (now, held) = plan::hold(now, HoldReason::NotHealthy, |workload| unhealthy.contains(workload));
-    done.waiting.extend(held.iter().map(|held| Problem {
-        object: held.id.clone(),
-        message: format!("no longer wanted, but kept: {}", held.why.words()),
-    }));
+    done.waiting.extend(held.iter().map(HeldRemoval::problem));
     done.held.extend(held);
     delete(backend, &now, &mut done);
     backend.finish()?;
@@ -63,9 +60,7 @@ fn write_all(
     let order = ApplyOrder::of(planned.desired);
     left.retain(|item| {
         let fault = order.faults.get(&item.desired.id);
-        done.problems.extend(
-            fault.map(|message| Problem { object: item.desired.id.clone(), message: message.clone() }),
-        );
+        done.problems.extend(fault.map(|message| Problem::failed(item.desired.id.clone(), message.clone())));
         fault.is_none()
     });
     loop {
@@ -108,8 +103,7 @@ fn write_all(
 /// Reports the removals that wait for blockers.
 fn hold_behind(behind: Vec<(Prune, Blocker)>, done: &mut PlanResult) {
     for (prune, blocker) in behind {
-        let message = format!("no longer wanted, but kept: {}", blocker.words());
-        let problem = Problem { object: prune.id.clone(), message };
+        let problem = plan::kept(prune.id.clone(), blocker.words());
         done.waiting.extend(blocker.has_time.then(|| problem.clone()));
         done.problems.push(problem);
         done.held.push(HeldRemoval { id: prune.id, why: HoldReason::WorkloadFailed });
@@ -134,8 +128,7 @@ fn report_waiting(
         done.roots.insert(id.clone(), root.clone());
         let observed = backend.object_health(root);
         let may_come = matches!(observed.health, Health::Progressing(_)) && !observed.overdue;
-        let message = format!("waits for {what}");
-        let problem = Problem { object: id.clone(), message };
+        let problem = Problem::failed(id.clone(), format!("waits for {what}"));
         if may_come && !failed.contains(root) {
             done.waiting.push(problem);
         } else {
@@ -149,7 +142,7 @@ fn write(backend: &mut dyn Backend, batch: &[Apply<'_>], done: &mut PlanResult) 
         match result {
             Ok(()) => drop(done.written.insert(item.desired.id.clone())),
             Err(error) => {
-                done.problems.push(Problem { object: item.desired.id.clone(), message: error.0 });
+                done.problems.push(Problem::failed(item.desired.id.clone(), error.to_string()));
             }
         }
     }
@@ -163,10 +156,10 @@ fn delete(backend: &mut dyn Backend, prunes: &[Prune], done: &mut PlanResult) {
     for (prune, result) in batch.iter().zip(backend.delete(&batch)) {
         match result {
             Ok(()) => drop(done.pruned.insert(prune.id.clone())),
-            Err(error) => done.problems.push(Problem {
-                object: prune.id.clone(),
-                message: format!("cannot be removed: {}", error.0),
-            }),
+            Err(error) => {
+                let message = format!("cannot be removed: {error}");
+                done.problems.push(Problem::failed(prune.id.clone(), message));
+            }
         }
     }
 }

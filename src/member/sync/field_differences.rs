@@ -219,6 +219,11 @@ pub fn is_below(difference: &Difference, paths: &[Vec<String>]) -> bool {
     paths.iter().any(fits)
 }
 
+/// The differences that people are shown.
+pub fn listed(differences: &[Difference]) -> impl Iterator<Item = &Difference> {
+    differences.iter().take(MOST)
+}
+
 /// Describes the differences. Of a Secret only the names of fields are shown.
 pub fn words(differences: &[Difference], is_secret: bool) -> String {
     let one = |it: &Difference| match (&it.here, &it.wanted) {
@@ -230,7 +235,7 @@ pub fn words(differences: &[Difference], is_secret: bool) -> String {
         (None, Some(wanted)) => format!("`{}` is missing in the cluster and {wanted} in the folder", it.path),
         (None, None) => format!("`{}`", it.path),
     };
-    let mut parts: Vec<String> = differences.iter().take(MOST).map(one).collect();
+    let mut parts: Vec<String> = listed(differences).map(one).collect();
     if differences.len() > MOST {
         parts.push(format!("and {} more", differences.len() - MOST));
     }

@@ -7,7 +7,7 @@ use super::plan::{Form, Live, Prune, SyncPlan};
 use super::strategy::{Effect, Finding, Strategy, WriteLimit};
 use berth_base::model::ObjectId;
 use berth_base::model::annotation::WORKLOAD;
-use berth_base::model::status::Problem;
+use berth_base::model::status::{Problem, ProblemKind};
 
 /// The number of differences in a report.
 const MOST_DIFFERENCES: usize = 100;
@@ -29,7 +29,7 @@ pub fn apply(
                     Some(Form::There { same: false, .. }) => "FoundDiff: it differs from the folder",
                     _ => continue,
                 };
-                let reported = || Finding { effect: Effect::Reported, message: message.to_owned() };
+                let reported = || Finding::reported(ProblemKind::Different, &[], message.to_owned());
                 findings.entry(id.clone()).or_insert_with(reported);
             }
             WriteLimit::ReadOnly => {
@@ -50,7 +50,8 @@ pub fn apply(
         }
     }
     for (object, finding) in findings.into_iter().filter(|(id, _)| desired.objects.contains_key(id)) {
-        let problem = Problem { object: object.clone(), message: finding.message };
+        let Finding { kind, paths, message, .. } = finding;
+        let problem = Problem { object: object.clone(), kind, paths, message };
         match finding.effect {
             Effect::Reported if plan.differences.len() < MOST_DIFFERENCES => plan.differences.push(problem),
             Effect::Reported => {}

@@ -138,7 +138,7 @@ pub fn apply(local: &LocalOverrides, cluster: &str, set: &mut DesiredSet) -> Vec
         }
         let result = patched(&own, cluster, desired);
         if result.is_ok() {
-            touched.extend(own.iter().map(|own| Problem { object: id.clone(), message: own.words() }));
+            touched.extend(own.iter().map(|own| Problem::failed(id.clone(), own.words())));
         }
         changed.insert(id.clone(), result);
     }

@@ -229,7 +229,7 @@ fn judge(outcome: &mut SyncOutcome, desired: &DesiredSet, backend: &mut dyn Back
         .filter(|(_, observed)| observed.overdue || matches!(observed.health, Health::Failed(_)));
     let reasons = backend.reasons(&stuck.map(|(id, _)| *id).collect::<Vec<_>>());
     for (id, observed) in observed {
-        let problem = |message: String| Problem { object: id.clone(), message };
+        let problem = |message: String| Problem::failed(id.clone(), message);
         outcome.applied.problems.extend(observed.remark.map(problem));
         let reason = reasons.get(id).map(|reason| format!("; {reason}")).unwrap_or_default();
         match observed.health {
@@ -286,10 +286,8 @@ fn outcome(plan: SyncPlan, done: PlanResult, record: Record) -> SyncOutcome {
     let mut problems: Vec<Problem> = plan.problems.iter().chain(&done.problems).cloned().collect();
     let held: Vec<HeldRemoval> = plan.held.iter().chain(&done.held).cloned().collect();
     // Removals that wait for an approval are problems, for people to see; the other reasons explain themselves.
-    problems.extend(held.iter().filter(|held| held.why == HoldReason::NeedsApproval).map(|held| Problem {
-        object: held.id.clone(),
-        message: format!("no longer wanted, but kept: {}", held.why.words()),
-    }));
+    problems
+        .extend(held.iter().filter(|held| held.why == HoldReason::NeedsApproval).map(HeldRemoval::problem));
     problems.sort();
     problems.dedup();
     let objects = plan.unchanged.len() + done.written.len();

@@ -127,7 +127,7 @@ impl LastGoodOverrides {
                     Some(_) => "its last good overrides stay in effect",
                     None => "none of its overrides is in effect",
                 };
-                into.problems.push(Problem { object: id.clone(), message: format!("{message}; {rest}") });
+                into.problems.push(Problem::failed(id.clone(), format!("{message}; {rest}")));
                 if let Some(last) = last {
                     into.overrides = into.overrides.followed_by(last);
                 }

@@ -5,6 +5,7 @@
 //! and CRDs are written first and removed last.
 
 use std::cmp::Reverse;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -12,7 +13,7 @@ use super::desired::{Annotations, Desired, DesiredSet};
 use super::strategy::{Strategy, WriteLimit};
 use berth_base::model::ObjectId;
 use berth_base::model::annotation::{DELETE_OPTIONS, ORPHAN, PRUNE, TAKE_OVER, WORKLOAD};
-use berth_base::model::status::Problem;
+use berth_base::model::status::{Problem, ProblemKind};
 
 /// The name that stands for every object of a kind, which no object can have.
 pub(crate) const ALL_OF_KIND: &str = "*";
@@ -167,6 +168,18 @@ impl HoldReason {
     }
 }
 
+impl HeldRemoval {
+    /// Returns the problem that people see.
+    pub(crate) fn problem(&self) -> Problem {
+        kept(self.id.clone(), self.why.words())
+    }
+}
+
+/// Returns the problem of an object that is no longer wanted and stays for now.
+pub(crate) fn kept(object: ObjectId, why: impl fmt::Display) -> Problem {
+    Problem::of(ProblemKind::Kept, object, format!("no longer wanted, but kept: {why}"))
+}
+
 impl SyncPlan {
     /// Reports whether the plan changes nothing.
     pub(crate) fn is_quiet(&self) -> bool {
@@ -192,7 +205,7 @@ pub fn plan(
 ) -> SyncPlan {
     let mut plan = SyncPlan::default();
     for blocked in desired.blocked.values() {
-        plan.problems.push(Problem { object: blocked.id.clone(), message: blocked.message.clone() });
+        plan.problems.push(Problem::failed(blocked.id.clone(), blocked.message.clone()));
     }
     for (id, wanted) in &desired.objects {
         match action(wanted, live.get(id)) {
@@ -201,7 +214,7 @@ pub fn plan(
                 plan.writes.push(Write { id: id.clone(), action, seen });
             }
             Ok(None) => plan.unchanged.push(id.clone()),
-            Err(message) => plan.problems.push(Problem { object: id.clone(), message }),
+            Err((kind, message)) => plan.problems.push(Problem::of(kind, id.clone(), message)),
         }
     }
     let unwanted = live
@@ -215,26 +228,34 @@ pub fn plan(
     plan
 }
 
+/// The reason why an object is not written.
+type Refusal = (ProblemKind, String);
+
 /// Decides the write of a wanted object. `None` if it is in place already.
-fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<Action>, String> {
+fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<Action>, Refusal> {
     if let Some(settled) = decide_by_limit(wanted, live) {
         return settled;
     }
     let Some(live) = live else { return Ok(Some(Action::Create)) };
     match &live.form {
-        Form::Faulty(message) | Form::Refused(message) => Err(message.clone()),
+        Form::Faulty(message) | Form::Refused(message) => Err((ProblemKind::Failed, message.clone())),
         Form::Absent => Ok(Some(Action::Create)),
         Form::There { same, .. } if live.owned => Ok((!same).then_some(Action::Update)),
         Form::There { same, .. } => match wanted.annotation(TAKE_OVER) {
             Some("true") => Ok(Some(Action::TakeOver)),
             Some("if-no-diff") if *same => Ok(Some(Action::TakeOver)),
-            Some("if-no-diff") => {
-                Err("it exists, was not made by berth, and differs from the folder".to_owned())
+            take_over => {
+                let message = match take_over {
+                    Some("if-no-diff") => {
+                        "it exists, was not made by berth, and differs from the folder".to_owned()
+                    }
+                    Some("never") => "NotTakenOver: it exists and was not made by berth".to_owned(),
+                    _ => format!(
+                        "it exists and was not made by berth; annotate it `{TAKE_OVER}: \"true\"` to take it over"
+                    ),
+                };
+                Err((ProblemKind::Foreign, message))
             }
-            Some("never") => Err("NotTakenOver: it exists and was not made by berth".to_owned()),
-            _ => Err(format!(
-                "it exists and was not made by berth; annotate it `{TAKE_OVER}: \"true\"` to take it over"
-            )),
         },
     }
 }
@@ -243,12 +264,12 @@ fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<Action>, Strin
 pub(super) fn decide_by_limit(
     wanted: &Desired,
     live: Option<&Live>,
-) -> Option<Result<Option<Action>, String>> {
+) -> Option<Result<Option<Action>, Refusal>> {
     let form = live.map(|live| &live.form);
     match (Strategy::of(wanted).way, form) {
         (WriteLimit::Write, _) => None,
         (WriteLimit::ReportDiff, Some(Form::Faulty(message) | Form::Refused(message))) => {
-            Some(Err(format!("FailedToReportDiff: {message}")))
+            Some(Err((ProblemKind::NotCompared, format!("FailedToReportDiff: {message}"))))
         }
         (_, Some(Form::Faulty(_) | Form::Refused(_))) => None,
         (WriteLimit::CreateOnly, Some(Form::There { .. })) => Some(Ok(None)),
@@ -263,7 +284,7 @@ fn remove(plan: &mut SyncPlan, id: &ObjectId, live: &Live, is_approved: bool) {
     let orphan = annotation(ORPHAN) == Some("true");
     match &live.form {
         Form::Faulty(message) | Form::Refused(message) => {
-            plan.problems.push(Problem { object: id.clone(), message: message.clone() });
+            plan.problems.push(Problem::failed(id.clone(), message.clone()));
         }
         Form::There { .. } if annotation(PRUNE) == Some("disabled") => {
             plan.held.push(held(HoldReason::Disabled));

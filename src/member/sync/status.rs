@@ -88,7 +88,7 @@ pub(crate) fn with_fault(applied: Option<Applied>, cluster: &str, message: &str)
     let mut applied = applied.unwrap_or_default();
     let object = ObjectId::new("berth.dev", "Cluster", "", cluster);
     applied.problems.retain(|problem| problem.object != object);
-    applied.problems.push(Problem { object, message: message.to_owned() });
+    applied.problems.push(Problem::failed(object, message));
     applied.problems.sort();
     applied
 }

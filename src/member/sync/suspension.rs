@@ -68,13 +68,7 @@ pub(crate) fn hold_all(plan: &mut SyncPlan, suspension: &Suspension) {
 }
 
 fn differs(id: &ObjectId, suspension: &Suspension) -> Problem {
-    Problem {
-        object: id.clone(),
-        message: format!(
-            "it differs from the folder and is left unchanged: \
-                {suspension}"
-        ),
-    }
+    Problem::failed(id.clone(), format!("it differs from the folder and is left unchanged: {suspension}"))
 }
 
 #[cfg(test)]

@@ -55,10 +55,11 @@ pub fn notes(outcome: &SyncOutcome) -> Vec<Problem> {
     let failed = |id: &ObjectId| outcome.applied.problems.iter().any(|problem| problem.object == *id);
     let noted = |id: &ObjectId| outcome.notes.iter().any(|note| note.object == *id);
     let taken = outcome.plan.writes.iter().filter(|write| write.action == Action::TakeOver);
-    notes.extend(taken.filter(|write| !failed(&write.id) && !noted(&write.id)).map(|write| Problem {
-        object: write.id.clone(),
-        message: "it was not made by berth, and berth owns it now".to_owned(),
-    }));
+    notes.extend(
+        taken.filter(|write| !failed(&write.id) && !noted(&write.id)).map(|write| {
+            Problem::failed(write.id.clone(), "it was not made by berth, and berth owns it now")
+        }),
+    );
     notes.sort();
     notes
 }

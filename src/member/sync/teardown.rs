@@ -137,8 +137,8 @@ impl Teardown {
                 Ok(()) if prune.orphan => ended.let_go += 1,
                 Ok(()) if prune.seen.is_none() => {}
                 Ok(()) => drop(going.insert(&prune.id, format!("{BEING_REMOVED}, and still there"))),
-                Err(error) if error.0.starts_with(BEING_REMOVED) => drop(going.insert(&prune.id, error.0)),
-                Err(error) => ended.problems.push(Problem { object: prune.id.clone(), message: error.0 }),
+                Err(BackendError::Leaving(why)) => drop(going.insert(&prune.id, why)),
+                Err(BackendError::Failed(why)) => ended.problems.push(Problem::failed(prune.id.clone(), why)),
             }
         }
         let deadline = Instant::now() + self.patience;
@@ -152,7 +152,7 @@ impl Teardown {
             }
             std::thread::sleep(LOOK);
         }
-        let left = going.into_iter().map(|(id, message)| Problem { object: id.clone(), message });
+        let left = going.into_iter().map(|(id, message)| Problem::failed(id.clone(), message));
         ended.problems.extend(left);
         Ok(())
     }

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use super::kinds::TYPES;
 use crate::dialects::{Detail, Placed, Reported};
-use berth_base::model::status::Problem;
+use berth_base::model::status::{Problem, ProblemKind};
 use berth_base::model::{Decision, Failure, Key, MemberView};
 
 /// The maximal number of clusters listed with each word in the brief form. The counts are of all.
@@ -81,7 +81,7 @@ fn status<'a>(reported: &Reported<'a>) -> Propagation<'a> {
         words.extend(word.map(|word| (*cluster, word)));
     }
     let in_sync = placed.len() - words.len();
-    let kept = |problem: &Problem| problem.message.contains("no longer wanted");
+    let kept = |problem: &Problem| problem.kind == ProblemKind::Kept;
     let leaving = elsewhere.iter().filter(|one| one.problem_of(&decision.objects).is_some_and(kept));
     words.extend(leaving.map(|member| (member.name, Word::WaitingForRemoval)));
     words.sort_unstable();
@@ -121,15 +121,15 @@ fn word(decision: &Decision, failure: Option<&&Failure>, member: Option<&MemberV
         return Some(Word::ClusterNotReady);
     };
     match member.problem_of(&decision.objects) {
-        Some(problem) if problem.message.contains("not made by berth") => Some(Word::AlreadyExists),
-        Some(_) => Some(Word::UpdateFailed),
+        Some(problem) => Some(match problem.kind {
+            ProblemKind::Foreign | ProblemKind::TakeOverRefused => Word::AlreadyExists,
+            _ => Word::UpdateFailed,
+        }),
         // Published, and not applied yet: KubeFed says so of what is not confirmed in time.
         None => (!member.has(&decision.objects)).then_some(Word::UpdateTimedOut),
     }
 }
 
-/// A patch that fails names its operation first.
 fn unrendered(failure: &Failure) -> Word {
-    let of_patch = failure.reason.starts_with('`') || failure.reason.starts_with("the override");
-    if of_patch { Word::ApplyOverridesFailed } else { Word::ComputeResourceFailed }
+    if failure.of_override { Word::ApplyOverridesFailed } else { Word::ComputeResourceFailed }
 }

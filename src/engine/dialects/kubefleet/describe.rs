@@ -14,7 +14,7 @@ use berth_base::model::annotation::APPLY;
 use berth_base::model::object::version_of;
 use berth_base::model::placement::Selection;
 use berth_base::model::release::Health;
-use berth_base::model::status::Problem;
+use berth_base::model::status::{Problem, ProblemKind};
 use berth_base::model::{Applies, Key, Member, MemberState, ObjectId, Override, Pick, Workload};
 
 /// The conditions after Scheduled, with the placement's own reasons for True, False and Unknown.
@@ -198,12 +198,12 @@ impl View<'_> {
         if !failed.is_empty() {
             status["failedPlacements"] = json!(failed);
         }
-        for (field, observed, words) in [
-            ("driftedPlacements", "observedDrifts", &["FoundDrifts"][..]),
-            ("diffedPlacements", "observedDiffs", &["FoundDiff", "FailedToTakeOver"][..]),
+        for (field, observed, kinds) in [
+            ("driftedPlacements", "observedDrifts", &[ProblemKind::Drifted][..]),
+            ("diffedPlacements", "observedDiffs", &[ProblemKind::Different, ProblemKind::TakeOverRefused]),
         ] {
             let found = self.problems().chain(self.differences());
-            let found = found.filter(|one| said(one).is_some_and(|word| words.contains(&word)));
+            let found = found.filter(|one| kinds.contains(&one.kind));
             let entries: Vec<Json> = found.map(|one| self.observed(one, observed)).collect();
             if !entries.is_empty() {
                 status[field] = json!(entries);
@@ -219,8 +219,7 @@ impl View<'_> {
     /// An object with the fields in which it differs.
     fn observed(&self, problem: &Problem, field: &str) -> Json {
         let mut entry = resource(&problem.object, self.workload);
-        let paths = problem.message.split('`').filter(|part| part.starts_with('/'));
-        entry[field] = paths.map(|path| json!({ "path": path })).collect();
+        entry[field] = problem.paths.iter().map(|path| json!({ "path": path })).collect();
         entry["message"] = json!(problem.message);
         entry
     }
@@ -334,8 +333,7 @@ impl View<'_> {
     }
 
     fn failed(&self, problem: &Problem) -> Json {
-        let foreign = problem.message.contains("not made by berth");
-        let reason = said(problem).unwrap_or(if foreign { "NotTakenOver" } else { "ManifestApplyFailed" });
+        let reason = reason(problem.kind);
         let kind = if self.is_only_compared() { "DiffReported" } else { "Applied" };
         let mut entry = resource(&problem.object, self.workload);
         entry["condition"] =
@@ -364,18 +362,16 @@ impl View<'_> {
     }
 }
 
-/// KubeFleet's reason that a report starts with, if it does.
-fn said(problem: &Problem) -> Option<&'static str> {
-    let words = [
-        "FailedToReportDiff",
-        "FailedToTakeOver",
-        "FoundDiff",
-        "FoundDrifts",
-        "ManifestApplyFailed",
-        "NotTakenOver",
-    ];
-    let (word, _) = problem.message.split_once(": ")?;
-    words.into_iter().find(|one| *one == word)
+/// KubeFleet's reason for a problem.
+fn reason(kind: ProblemKind) -> &'static str {
+    match kind {
+        ProblemKind::Failed | ProblemKind::Kept => "ManifestApplyFailed",
+        ProblemKind::Foreign => "NotTakenOver",
+        ProblemKind::TakeOverRefused => "FailedToTakeOver",
+        ProblemKind::Drifted => "FoundDrifts",
+        ProblemKind::Different => "FoundDiff",
+        ProblemKind::NotCompared => "FailedToReportDiff",
+    }
 }
 
 /// Reports whether members write nothing of a workload and only report differences.

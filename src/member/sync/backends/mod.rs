@@ -40,10 +40,15 @@ pub struct Record {
 
 /// A failure of a backend, or of one object in it. Holds nothing of an object's content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct BackendError(pub String);
+pub enum BackendError {
+    #[error("{0}")]
+    Failed(String),
+    /// The removal of an object is under way.
+    #[error("{0}")]
+    Leaving(String),
+}
 
-/// The start of the message about an object whose removal is under way.
+/// The message about an object whose removal is under way.
 pub(crate) const BEING_REMOVED: &str = "it is being removed";
 
 /// The reason why this process may not change a backend now.

@@ -1,13 +1,14 @@
 //! The strategy of one object: its `berth.dev/` annotations, and their verdict on its live form.
 //!
-//! Pure. Findings start with the words of the systems (`FoundDrifts`, `FailedToTakeOver` …), so that people and
-//! `berth describe` find them again.
+//! Pure. The messages of findings begin with the words of the systems (`FoundDrifts`, `FailedToTakeOver` …), which people
+//! know. Their kind is what programs go by.
 
 use serde_json::Value as Json;
 
 use super::desired::Desired;
 use super::field_differences::{self, Difference};
 use berth_base::model::annotation::{APPLY, APPLY_WHEN, CO_OWNERS, COMPARE, TAKE_OVER, TOLERATE};
+use berth_base::model::status::ProblemKind;
 
 /// The limit of writes to an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,7 +91,22 @@ pub struct ObservedObject<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub effect: Effect,
+    pub kind: ProblemKind,
+    /// The fields that differ.
+    pub paths: Vec<String>,
     pub message: String,
+}
+
+impl Finding {
+    /// Makes a remark about differences.
+    pub fn reported(kind: ProblemKind, differences: &[Difference], message: String) -> Finding {
+        let paths = field_differences::listed(differences).map(|one| one.path.clone()).collect();
+        Finding { effect: Effect::Reported, kind, paths, message }
+    }
+
+    fn refused(kind: ProblemKind, differences: &[Difference], message: String) -> Finding {
+        Finding { effect: Effect::Refused, ..Finding::reported(kind, differences, message) }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,33 +125,35 @@ pub fn judge(strategy: &Strategy, found: &ObservedObject<'_>) -> Option<Finding>
     let new = beside.into_iter().filter(|one| !found.changes.iter().any(|other| other.path == one.path));
     all.extend(new);
     let words = || field_differences::words(&all, found.is_secret);
-    let finding = |effect, message| Some(Finding { effect, message });
     let differs = !all.is_empty();
     match strategy.way {
         WriteLimit::CreateOnly | WriteLimit::ReadOnly => None,
-        WriteLimit::ReportDiff if differs => finding(Effect::Reported, format!("FoundDiff: {}", words())),
-        WriteLimit::ReportDiff => None,
+        WriteLimit::ReportDiff => differs
+            .then(|| Finding::reported(ProblemKind::Different, &all, format!("FoundDiff: {}", words()))),
         WriteLimit::Write => {
             let owners = if strategy.alone { other_owners(found.live, found.wanted) } else { Vec::new() };
             if !owners.is_empty() {
-                let word = if found.owned { "ManifestApplyFailed" } else { "FailedToTakeOver" };
+                let (kind, word) = match found.owned {
+                    true => (ProblemKind::Failed, "ManifestApplyFailed"),
+                    false => (ProblemKind::TakeOverRefused, "FailedToTakeOver"),
+                };
                 let owners = owners.join(", ");
                 let message =
                     format!("{word}: it has other owners, and co-ownership is not allowed: {owners}");
-                finding(Effect::Refused, message)
+                Some(Finding::refused(kind, &[], message))
             } else if !found.owned && strategy.if_no_diff && differs {
                 let message =
                     format!("FailedToTakeOver: it exists, was not made by berth, and differs: {}", words());
-                finding(Effect::Refused, message)
+                Some(Finding::refused(ProblemKind::TakeOverRefused, &all, message))
             } else if found.owned && strategy.if_not_drifted && found.applied_before && differs {
                 let message = format!(
                     "FoundDrifts: it was changed in the cluster, and stays changed until the folder \
                      changes: {}",
                     words()
                 );
-                finding(Effect::Refused, message)
+                Some(Finding::refused(ProblemKind::Drifted, &all, message))
             } else if found.owned && strategy.full && only_beside && differs {
-                finding(Effect::Reported, format!("FoundDrifts: {}", words()))
+                Some(Finding::reported(ProblemKind::Drifted, &all, format!("FoundDrifts: {}", words())))
             } else {
                 None
             }

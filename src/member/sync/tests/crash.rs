@@ -20,7 +20,9 @@ impl Dying {
         &mut self,
         act: impl FnOnce(&mut FolderBackend) -> Result<T, BackendError>,
     ) -> Result<T, BackendError> {
-        let Some(left) = self.steps.checked_sub(1) else { return Err(BackendError("dead".to_owned())) };
+        let Some(left) = self.steps.checked_sub(1) else {
+            return Err(BackendError::Failed("dead".to_owned()));
+        };
         self.steps = left;
         act(&mut self.inner)
     }

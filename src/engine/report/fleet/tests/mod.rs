@@ -5,7 +5,7 @@ mod updates;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use berth_base::model::status::Applied;
+use berth_base::model::status::{Applied, ProblemKind};
 use berth_base::model::{Failure, Pick};
 
 fn at(seconds: i64) -> Timestamp {
@@ -29,10 +29,7 @@ fn status(cluster: &str, tree: &str, problems: Vec<Problem>) -> ClusterStatus {
 }
 
 fn problem() -> Problem {
-    Problem {
-        object: ObjectId::new("apps", "Deployment", "shop", "web"),
-        message: "a foreign file is in the way".to_owned(),
-    }
+    Problem::failed(ObjectId::new("apps", "Deployment", "shop", "web"), "a foreign file is in the way")
 }
 
 fn decision(clusters: &[&str]) -> (Key, Decision) {
@@ -117,14 +114,14 @@ fn propagation(statuses: Vec<ClusterStatus>, change: impl Fn(&mut Decision)) -> 
 #[test]
 fn kubefeds_words_say_what_keeps_each_cluster_from_being_in_sync() {
     let well = |name: &str| status(name, "new", vec![]);
-    let said = |message: &str| {
-        let problem = Problem { message: message.to_owned(), ..problem() };
+    let said = |kind: ProblemKind| {
+        let problem = Problem { kind, ..problem() };
         vec![well("a"), status("b", "new", vec![problem])]
     };
-    let failed = |reason: &'static str| {
+    let failed = |of_override: bool| {
         move |decision: &mut Decision| {
-            let object = problem().object;
-            decision.failures = vec![Failure { cluster: "b".to_owned(), object, reason: reason.to_owned() }];
+            let (cluster, object, reason) = ("b".to_owned(), problem().object, "words".to_owned());
+            decision.failures = vec![Failure { cluster, object, of_override, reason }];
         }
     };
     let both = || vec![well("a"), well("b")];
@@ -133,17 +130,11 @@ fn kubefeds_words_say_what_keeps_each_cluster_from_being_in_sync() {
     assert_eq!(propagation(vec![well("a")], |_| ()), checked("b ClusterNotReady"));
     let behind = vec![well("a"), status("b", "old", vec![])];
     assert_eq!(propagation(behind, |_| ()), checked("b UpdateTimedOut"));
-    assert_eq!(propagation(said("the server refused it"), |_| ()), checked("b UpdateFailed"));
-    assert_eq!(propagation(said("it exists and was not made by berth"), |_| ()), checked("b AlreadyExists"));
-    assert_eq!(
-        propagation(both(), failed("`add` of `/a/b` failed: no `a`")),
-        checked("b ApplyOverridesFailed")
-    );
-    assert_eq!(
-        propagation(both(), failed("metadata.labels is not a mapping")),
-        checked("b ComputeResourceFailed")
-    );
-    let removed = propagation(said("no longer wanted, but kept: it needs an approval"), |decision| {
+    assert_eq!(propagation(said(ProblemKind::Failed), |_| ()), checked("b UpdateFailed"));
+    assert_eq!(propagation(said(ProblemKind::Foreign), |_| ()), checked("b AlreadyExists"));
+    assert_eq!(propagation(both(), failed(true)), checked("b ApplyOverridesFailed"));
+    assert_eq!(propagation(both(), failed(false)), checked("b ComputeResourceFailed"));
+    let removed = propagation(said(ProblemKind::Kept), |decision| {
         decision.picks.truncate(1);
     });
     assert_eq!(removed, checked("b WaitingForRemoval"));

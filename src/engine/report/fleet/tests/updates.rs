@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use berth_base::model::ContentId;
 use berth_base::model::release::{RecordFormat, Release, Told};
+use berth_base::model::status::ProblemKind;
 
 const CLUSTERS: u8 = 5;
 const WORKLOADS: u8 = 4;
@@ -99,8 +100,8 @@ fn objects(bits: u8) -> Vec<ObjectId> {
 }
 
 fn reported(name: String, report: &Report, now: Timestamp) -> ClusterStatus {
-    let message = if report.is_kept { "no longer wanted, but kept" } else { "it was refused" };
-    let problem = |object| Problem { object, message: message.to_owned() };
+    let kind = if report.is_kept { ProblemKind::Kept } else { ProblemKind::Failed };
+    let problem = |object| Problem::of(kind, object, "words");
     let applied = Applied {
         tree: report.tree.to_string(),
         problems: objects(report.problems).into_iter().map(problem).collect(),
@@ -126,7 +127,12 @@ fn decision_of(number: u8, decided: &Decided) -> Decision {
     };
     let objects = objects(decided.objects);
     let failure = |number| {
-        Some(Failure { cluster: cluster(number), object: objects.first()?.clone(), reason: String::new() })
+        Some(Failure {
+            cluster: cluster(number),
+            object: objects.first()?.clone(),
+            of_override: true,
+            reason: String::new(),
+        })
     };
     Decision {
         picks: chosen(decided.clusters, CLUSTERS).map(pick).collect(),

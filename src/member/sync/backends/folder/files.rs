@@ -45,7 +45,7 @@ impl Root {
     pub fn new(path: &Path) -> Result<Root, BackendError> {
         match fs::canonicalize(path) {
             Ok(real) if real.is_dir() => Ok(Root { path: real }),
-            Ok(_) => Err(BackendError(format!("`{}` is not a folder", path.display()))),
+            Ok(_) => Err(BackendError::Failed(format!("`{}` is not a folder", path.display()))),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let whole = std::path::absolute(path).map_err(|error| failed("find", path, &error))?;
                 Ok(Root { path: whole })
@@ -103,7 +103,9 @@ impl Root {
             let _ = fs::remove_file(&temporary);
         }
         written.map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => BackendError(format!("`{path}` was created by another process")),
+            ErrorKind::AlreadyExists => {
+                BackendError::Failed(format!("`{path}` was created by another process"))
+            }
             _ => failed("write", &place, &error),
         })
     }
@@ -151,7 +153,7 @@ impl Root {
             Ok(what) if what.is_file() => {
                 fs::remove_file(&place).map_err(|error| failed("remove", &place, &error))
             }
-            Ok(_) => Err(BackendError(format!("`{}` is in the way", left.display()))),
+            Ok(_) => Err(BackendError::Failed(format!("`{}` is in the way", left.display()))),
             Err(_) => Ok(()),
         }
     }
@@ -161,14 +163,14 @@ impl Root {
         self.make_parents(path)?;
         let place = self.path.join(path);
         if fs::symlink_metadata(&place).is_ok_and(|what| !what.is_file()) {
-            return Err(BackendError(format!("`{path}` is in the way")));
+            return Err(BackendError::Failed(format!("`{path}` is in the way")));
         }
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&place);
         let file = file.map_err(|error| failed("open", &place, &error))?;
         match file.try_lock() {
             Ok(()) => Ok(Lock(file)),
             Err(fs::TryLockError::WouldBlock) => {
-                Err(BackendError("another syncer uses this folder".to_owned()))
+                Err(BackendError::Failed("another syncer uses this folder".to_owned()))
             }
             Err(fs::TryLockError::Error(error)) => Err(failed("lock", &place, &error)),
         }
@@ -184,9 +186,9 @@ impl Root {
                 File::open(&place).map(Some).map_err(|error| failed("read", &place, &error))
             }
             Ok(what) if what.is_symlink() => {
-                Err(BackendError(format!("`{path}` is a symbolic link, which is never followed")))
+                Err(BackendError::Failed(format!("`{path}` is a symbolic link, which is never followed")))
             }
-            Ok(_) => Err(BackendError(format!("`{path}` is in the way and is no file"))),
+            Ok(_) => Err(BackendError::Failed(format!("`{path}` is in the way and is no file"))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failed("look at", &place, &error)),
         }
@@ -199,12 +201,12 @@ impl Root {
                 Ok(what) if what.is_dir() => {}
                 Ok(what) if what.is_symlink() => {
                     let name = folder.display();
-                    return Err(BackendError(format!(
+                    return Err(BackendError::Failed(format!(
                         "`{name}` is a symbolic link, which is never followed"
                     )));
                 }
                 Ok(_) => {
-                    return Err(BackendError(format!(
+                    return Err(BackendError::Failed(format!(
                         "`{}` is in the way and is no folder",
                         folder.display()
                     )));
@@ -277,5 +279,5 @@ fn put_new(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 fn failed(what: &str, path: &Path, error: &io::Error) -> BackendError {
-    BackendError(format!("failed to {what} `{}`: {error}", path.display()))
+    BackendError::Failed(format!("failed to {what} `{}`: {error}", path.display()))
 }

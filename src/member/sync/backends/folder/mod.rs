@@ -53,7 +53,7 @@ impl FolderBackend {
 
     fn read_inventory(&self) -> Result<Option<Inventory>, BackendError> {
         let Some(bytes) = self.root.read(INVENTORY)? else { return Ok(None) };
-        let unusable = |message| BackendError(format!("`{INVENTORY}` cannot be used: {message}"));
+        let unusable = |message| BackendError::Failed(format!("`{INVENTORY}` cannot be used: {message}"));
         Inventory::from_bytes(&bytes).map(Some).map_err(unusable)
     }
 
@@ -66,7 +66,7 @@ impl FolderBackend {
     fn look(&self, id: &ObjectId, entry: Option<&Entry>, wanted: Option<&Desired>) -> Option<Live> {
         let annotations = entry.map(|entry| entry.annotations.clone()).unwrap_or_default().into();
         let (owned, form) = match self.root.hash(&path::of_object(id)) {
-            Err(error) => (entry.is_some(), Form::Faulty(error.0)),
+            Err(error) => (entry.is_some(), Form::Faulty(error.to_string())),
             Ok(None) => (true, entry.map(|_| Form::Absent)?),
             Ok(Some((hash, size))) => {
                 let owned = entry.is_some_and(|entry| entry.owns(&hash, size));
@@ -109,7 +109,7 @@ impl FolderBackend {
         if now.map(|(hash, _)| hash).as_ref() == seen.map(|seen| &seen.0) {
             return Ok(());
         }
-        Err(BackendError(format!("`{place}` was changed by another process")))
+        Err(BackendError::Failed(format!("`{place}` was changed by another process")))
     }
 }
 
@@ -159,7 +159,7 @@ impl Backend for FolderBackend {
         self.lock = None;
         self.lock = Some(self.root.lock(LOCK)?);
         if self.read_inventory()? != self.inventory {
-            return Err(BackendError(format!("`{INVENTORY}` was changed by another syncer")));
+            return Err(BackendError::Failed(format!("`{INVENTORY}` was changed by another syncer")));
         }
         let inventory = self.inventory.get_or_insert_default();
         for (id, _) in inventory.entries.iter().filter(|(_, entry)| entry.pending.is_some()) {

@@ -149,8 +149,10 @@ impl ApiClient {
     pub fn whole(&self, failure: &Failure) -> BackendError {
         let (words, server) = (failure.words(false), &self.server);
         match failure.code() {
-            401 => BackendError(format!("the API server {server} does not accept the credentials: {words}")),
-            _ => BackendError(format!("{server}: {words}")),
+            401 => BackendError::Failed(format!(
+                "the API server {server} does not accept the credentials: {words}"
+            )),
+            _ => BackendError::Failed(format!("{server}: {words}")),
         }
     }
 

@@ -41,12 +41,12 @@ impl ApplySetParent {
         let label = object.get("metadata").and_then(|it| it.get("labels")?.get(SET_ID)?.as_str());
         let name = format!("ConfigMap {}/{}", identity.namespace, identity.parent);
         if label != Some(&identity.set) {
-            return Err(BackendError(format!(
+            return Err(BackendError::Failed(format!(
                 "{name} exists and is not berth's: rename it, or choose another namespace"
             )));
         }
         let damaged = || {
-            BackendError(format!(
+            BackendError::Failed(format!(
                 "{name} does not record the last applied folder; remove it, and berth finds its objects \
                  by their labels"
             ))
@@ -137,7 +137,7 @@ impl ParentRecord {
         if version(&self.current) == before {
             return Ok(());
         }
-        Err(BackendError("berth's record was changed meanwhile".to_owned()))
+        Err(BackendError::Failed("berth's record was changed meanwhile".to_owned()))
     }
 
     /// Removes kinds without objects from the parent, after all other writes. Keeps `unsure` ones.
@@ -192,7 +192,7 @@ impl ParentRecord {
                 break;
             }
         }
-        Err(BackendError("another syncer uses this cluster".to_owned()))
+        Err(BackendError::Failed("another syncer uses this cluster".to_owned()))
     }
 
     /// Removes the parent object in the version that was read.
@@ -204,7 +204,7 @@ impl ParentRecord {
         match api.send(&path, name, Action::Delete(&params)).await {
             Err(failure) if failure.is_not_found() => Ok(()),
             Err(failure) if failure.code() == 409 => {
-                Err(BackendError("another syncer uses this cluster".to_owned()))
+                Err(BackendError::Failed("another syncer uses this cluster".to_owned()))
             }
             result => result.map(drop).map_err(|failure| api.whole(&failure)),
         }

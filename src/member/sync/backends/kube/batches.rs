@@ -58,7 +58,7 @@ impl ClusterSession {
             let desired = batch[index].desired;
             results[index] = Some(result.map(|(notes, made)| {
                 self.note_written(desired, made);
-                let note = |message| Problem { object: desired.id.clone(), message };
+                let note = |message| Problem::failed(desired.id.clone(), message);
                 self.sync.notes.extend(notes.into_iter().map(note));
             }));
         }
@@ -121,13 +121,13 @@ impl ClusterSession {
         if *failure == Failure::Exists {
             self.existing.insert(id.clone());
             self.met_existing = true;
-            return BackendError(message);
+            return BackendError::Failed(message);
         }
         let hash = self.hash_of(item.desired);
         let is_missing = item.seen.is_none() && !failure.may_pass();
         let found = is_missing.then(|| not_ours(Form::Faulty(message.clone())));
         self.put_off(id, Setback::failed(hash, &message, failure.pause(), found));
-        BackendError(message)
+        BackendError::Failed(message)
     }
 
     /// Waits until definitions that were just written are served, for what comes next needs them.
@@ -192,7 +192,7 @@ impl ClusterSession {
                 }
                 None => {
                     let message = format!("the cluster does not serve {} any more", prune.id.kind);
-                    results[index] = Err(BackendError(message));
+                    results[index] = Err(BackendError::Failed(message));
                 }
             }
         }
@@ -210,7 +210,7 @@ impl ClusterSession {
                     self.watching.shared.cache().gone(&prune.id, uid);
                 }
                 Err(failure) => {
-                    results[index] = Err(BackendError(failure.words(is_secret(&prune.id))));
+                    results[index] = Err(failure.into_error(is_secret(&prune.id)));
                 }
             }
         }
@@ -257,7 +257,7 @@ async fn delete_one(api: &ApiClient, path: &str, prune: &Prune, uid: &str) -> Re
         Some(left) => match leaving(&left) {
             None if conflict.is_some() => conflict.map_or(Ok(()), Err),
             // Some objects disappear only a moment after their removal.
-            Some(why) if left.pointer("/metadata/finalizers").is_some() => Err(Failure::rule(why)),
+            Some(why) if left.pointer("/metadata/finalizers").is_some() => Err(Failure::Leaving(why)),
             _ => Ok(()),
         },
         None => Ok(()),

@@ -58,7 +58,7 @@ impl Connection {
             };
             let namespace = if is_namespace(id) { id.name.to_string() } else { String::new() };
             let looks = self.look_into(scopes, &namespace).await;
-            said.extend(self.words_of(&looks).map(|message| Problem { object: id.clone(), message }));
+            said.extend(self.words_of(&looks).map(|message| Problem::failed(id.clone(), message)));
         }
         said
     }

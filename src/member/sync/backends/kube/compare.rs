@@ -12,6 +12,7 @@ use crate::sync::desired::Desired;
 use crate::sync::field_differences::{self, Difference};
 use crate::sync::strategy::{self, Finding, ObservedObject, Strategy};
 use berth_base::model::annotation::{APPLIED, INITIAL, PREFIX, RETAIN, SEALED, TOLERATE};
+use berth_base::model::status::ProblemKind;
 
 /// Reports whether the two forms are equal in all that was asked for. Berth's own marks count only on objects
 /// that it owns.
@@ -79,10 +80,12 @@ pub(crate) fn as_applied(
     Some(altered)
 }
 
-/// Describes fields that the cluster's admission changes.
-pub(crate) fn altered_words(altered: &[Difference], is_secret: bool) -> String {
+/// Reports fields that the cluster's admission changes.
+pub(crate) fn altered_finding(altered: &[Difference], is_secret: bool) -> Finding {
     let words = field_differences::words(altered, is_secret);
-    format!("FoundDrifts: an admission policy or webhook changed it when berth applied it: {words}")
+    let message =
+        format!("FoundDrifts: an admission policy or webhook changed it when berth applied it: {words}");
+    Finding::reported(ProblemKind::Drifted, altered, message)
 }
 
 /// Applies the object's strategy to its live form and to the changes that a write would make.

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use super::super::BackendError;
 use super::api_client::ApiClient;
 use super::apply_one::{ApplyJob, ApplyResult};
-use super::compare::{altered_words, as_applied, finding, is_equal, leaving, uid_of};
+use super::compare::{altered_finding, as_applied, finding, is_equal, leaving, uid_of};
 use super::drift::DriftVerdict;
 use super::failure::Failure;
 use super::identity::{Identity, part_of};
@@ -29,7 +29,7 @@ use crate::sync::desired::{Annotations, Desired, defined_by, own_annotations};
 use crate::sync::field_differences::{self, Difference};
 use crate::sync::health::Health;
 use crate::sync::plan::{Form, Live, Version, goes_first, is_definition, is_namespace};
-use crate::sync::strategy::{Effect, Finding, WriteLimit};
+use crate::sync::strategy::WriteLimit;
 use berth_base::model::ObjectId;
 
 impl ClusterSession {
@@ -187,22 +187,22 @@ impl ClusterSession {
         }
         let altered = wanted.filter(|_| owned).and_then(|wanted| as_applied(identity, &live, wanted, &hash));
         let altered = altered.filter(|altered| !altered.is_empty());
-        let words = altered.map(|altered| altered_words(&altered, job.secret));
-        if let (Some(words), Some(wanted)) = (&words, wanted)
+        let altered = altered.map(|altered| altered_finding(&altered, job.secret));
+        if let (Some(altered), Some(wanted)) = (&altered, wanted)
             && !same
             && self.drift.is_only_reported(wanted)
         {
-            self.sync.leave_drifted(id, Some(format!("{words}; berth only reports its drift")));
+            self.sync.leave_drifted(id, Some(format!("{}; berth only reports its drift", altered.message)));
             leave_as_is(found, id);
             return;
         }
         let mut finding = wanted.and_then(|wanted| finding(wanted, &hash, &live, owned, &changes));
         if owned && same {
-            match words {
+            match altered {
                 Some(_) => drop(self.altered.insert(id.clone(), Instant::now())),
                 None => drop(self.altered.remove(id)),
             }
-            finding = finding.or(words.map(|message| Finding { effect: Effect::Reported, message }));
+            finding = finding.or(altered);
             self.watching.shared.cache().trust(id, version_of(&live), finding.clone());
             self.retries.remove(id);
             self.drift.in_place(id, &hash);

@@ -181,7 +181,7 @@ impl SentEvents {
             return None;
         }
         let message = format!("{what} cannot be written there: {}", failure.words(false));
-        Some(Problem { object: identity.parent_id(), message })
+        Some(Problem::failed(identity.parent_id(), message))
     }
 }
 

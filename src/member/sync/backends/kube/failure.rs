@@ -12,6 +12,7 @@ use kube::core::response::StatusCause;
 
 use crate::live::concurrency::{PANICKED, Panicked};
 use crate::live::error::{innermost, one_line};
+use crate::sync::backends::BackendError;
 use berth_base::model::annotation::ON_CONFLICT;
 
 /// The start of a server's message about a manifest that does not fit its kind.
@@ -58,6 +59,8 @@ pub enum Failure {
     Unreachable(String),
     /// Berth's own rule forbids the request; the server was not asked.
     Rule(String),
+    /// The object is being removed, and still there.
+    Leaving(String),
     /// The object exists, although none was known when its creation was planned. Nothing was changed.
     Exists,
     /// Berth itself failed over it, before or after the server was asked.
@@ -129,10 +132,22 @@ impl Failure {
         Failure::Refused(Box::new(Refusal { code, reason, message, causes, retry_after }))
     }
 
+    /// Returns the error of a backend.
+    pub(crate) fn into_error(self, is_secret: bool) -> BackendError {
+        match self {
+            Failure::Leaving(why) => BackendError::Leaving(why),
+            failure => BackendError::Failed(failure.words(is_secret)),
+        }
+    }
+
     pub fn code(&self) -> u16 {
         match self {
             Failure::Refused(refusal) => refusal.code,
-            Failure::Unreachable(_) | Failure::Rule(_) | Failure::Exists | Failure::Panicked => 0,
+            Failure::Unreachable(_)
+            | Failure::Rule(_)
+            | Failure::Leaving(_)
+            | Failure::Exists
+            | Failure::Panicked => 0,
         }
     }
 
@@ -148,7 +163,7 @@ impl Failure {
             Failure::Refused(refusal) => {
                 !self.is_misfit() && matches!(refusal.code, 429 | 500 | 502 | 503 | 504)
             }
-            Failure::Rule(_) | Failure::Exists | Failure::Panicked => false,
+            Failure::Rule(_) | Failure::Leaving(_) | Failure::Exists | Failure::Panicked => false,
         }
     }
 
@@ -210,7 +225,7 @@ impl Failure {
     /// Describes the failure. Of a Secret nothing is quoted.
     pub fn words(&self, is_secret: bool) -> String {
         match self {
-            Failure::Rule(message) => message.clone(),
+            Failure::Rule(message) | Failure::Leaving(message) => message.clone(),
             Failure::Exists => "it was created meanwhile".to_owned(),
             Failure::Panicked => PANICKED.to_owned(),
             Failure::Unreachable(why) => format!("the API server cannot be reached: {why}"),

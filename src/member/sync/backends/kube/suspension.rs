@@ -19,14 +19,14 @@ pub fn suspend(
     suspension: Option<&Suspension>,
 ) -> Result<bool, BackendError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| BackendError(error.to_string()))?;
+    let runtime = runtime.map_err(|error| BackendError::Failed(error.to_string()))?;
     runtime.block_on(async {
         let (client, server) = crate::live::access::connect_member(access)
             .await
-            .map_err(|error| BackendError(error.to_string()))?;
+            .map_err(|error| BackendError::Failed(error.to_string()))?;
         let api = ApiClient::new(client, &server, Identity::new(fleet, namespace), access.patience);
         let identity = &api.identity;
-        let failed = |failure: &Failure| BackendError(format!("{server}: {}", failure.words(false)));
+        let failed = |failure: &Failure| BackendError::Failed(format!("{server}: {}", failure.words(false)));
         let path = identity.parent_path();
         let found = api.get(&path, &identity.parent).await.map_err(|failure| failed(&failure))?;
         let ours = found.filter(|object| {
@@ -34,7 +34,7 @@ pub fn suspend(
             labels.and_then(|labels| labels.get(SET_ID)?.as_str()) == Some(&identity.set)
         });
         let Some(object) = ours else {
-            return Err(BackendError(format!(
+            return Err(BackendError::Failed(format!(
                 "{server} has no ConfigMap {namespace}/{} of berth: no folder of fleet `{fleet}` was \
                  applied there yet",
                 identity.parent

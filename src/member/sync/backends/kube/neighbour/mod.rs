@@ -126,7 +126,7 @@ impl Session {
         }
         let place = self.neighbour.record();
         let Some(record) = self.read(&place).await? else {
-            return Err(BackendError(format!(
+            return Err(BackendError::Failed(format!(
                 "the cluster has no {place}: apply what `berth join --applier` wrote for it"
             )));
         };
@@ -200,7 +200,7 @@ impl Backend for NeighbourBackend {
     fn heed(&mut self, folder: &ClusterFolder) -> Result<(), BackendError> {
         let session = &mut self.session;
         if *session.tree != *folder.tree {
-            session.wanted_revisions = (session.revisions)(folder).map_err(BackendError)?;
+            session.wanted_revisions = (session.revisions)(folder).map_err(BackendError::Failed)?;
             session.tree = folder.tree.as_str().into();
             session.found = Found::default();
         }
@@ -233,7 +233,7 @@ impl Backend for NeighbourBackend {
         {
             // No object can say it.
             let why = standing.words().unwrap_or_default();
-            return Err(BackendError(format!(
+            return Err(BackendError::Failed(format!(
                 "{} has not applied the empty folder: {why}",
                 session.neighbour.name()
             )));
@@ -263,8 +263,9 @@ impl Backend for NeighbourBackend {
     }
 
     fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), BackendError>> {
-        let refusal =
-            || BackendError(format!("{} applies this cluster's folder", self.session.neighbour.name()));
+        let refusal = || {
+            BackendError::Failed(format!("{} applies this cluster's folder", self.session.neighbour.name()))
+        };
         batch.iter().map(|_| Err(refusal())).collect()
     }
 
@@ -275,11 +276,11 @@ impl Backend for NeighbourBackend {
             for prune in batch {
                 if !session.is_still_applied().await {
                     let name = session.neighbour.name();
-                    removed.push(Err(BackendError(format!("{name} is no longer at this folder"))));
+                    removed.push(Err(BackendError::Failed(format!("{name} is no longer at this folder"))));
                     continue;
                 }
                 let done = session.remove(prune).await;
-                removed.push(done.map_err(|failure| BackendError(failure.words(prune.id.is_secret()))));
+                removed.push(done.map_err(|failure| failure.into_error(prune.id.is_secret())));
             }
             removed
         });
@@ -314,6 +315,6 @@ impl Backend for NeighbourBackend {
         let Some(message) = standing.and_then(Standing::words) else { return Vec::new() };
         let place = self.session.neighbour.record();
         let object = ObjectId::new(place.group, &place.kind, &place.namespace, &place.name);
-        vec![Problem { object, message: message.to_owned() }]
+        vec![Problem::failed(object, message)]
     }
 }

@@ -18,7 +18,9 @@ pub(super) async fn read(
         connection.ask_kinds().await.map_err(|failure| connection.api.whole(&failure))?;
     }
     let Some(served) = connection.kinds.preferred(group, kind) else {
-        return Err(BackendError(format!("the cluster serves no {kind}.{group}: install {program} there")));
+        return Err(BackendError::Failed(format!(
+            "the cluster serves no {kind}.{group}: install {program} there"
+        )));
     };
     let api = &connection.api;
     let found = api.get(&served.path(group, namespace), name).await;
