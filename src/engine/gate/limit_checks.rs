@@ -129,7 +129,15 @@ fn objects(case: &Case<'_>, reasons: &mut Reasons) {
     for (place, _) in lost.values().flat_map(Losses::counting).filter(|(place, _)| is_object(place)) {
         by_cluster.entry(&place.0).or_default().insert(&place.1);
     }
-    let of = |cluster: &str| current.folders.get(cluster).map_or(0, |folder| folder.len());
+    let mut exempt: BTreeMap<&str, BTreeSet<&ObjectId>> = BTreeMap::new();
+    let all = lost.values().flat_map(|losses| &losses.0);
+    for ((cluster, object), _) in all.filter(|(place, loss)| loss.exempt && is_object(place)) {
+        exempt.entry(cluster).or_default().insert(object);
+    }
+    let of = |cluster: &str| {
+        let folder = current.folders.get(cluster).map_or(0, |folder| folder.len());
+        folder - exempt.get(cluster).map_or(0, BTreeSet::len)
+    };
     let now: BTreeMap<&str, Share> =
         by_cluster.into_iter().map(|(cluster, objects)| (cluster, (objects.len(), of(cluster)))).collect();
     let mut full = full(question, &now);

@@ -32,8 +32,8 @@ pub mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::state::State;
-use crate::state::ledger::{CopyOwner, Ledger, Loss, Place, Places, Stage};
+use crate::state::ledger::{Cause, CopyOwner, Ledger, Loss, Place, Places, Stage};
+use crate::state::{Comparison, FileDifference, PlaceOwners, State};
 use berth_base::model::{Digest, Key};
 
 pub use deadlines::{Deadline, Outlook};
@@ -216,6 +216,7 @@ impl<'j> Judged<'j> {
         let gone: Vec<(Place, Loss)> = gone.map(|(place, loss)| (place.clone(), loss.clone())).collect();
         losses.extend(gone);
         let all = digest_of_all(&held.iter().map(|group| group.digest).collect());
+        losses.extend(self.passing(&state));
         let in_group = |group: &&Group| {
             let all = all.unwrap_or(group.digest);
             let shown = group.keys.iter().filter(|key| !self.is_placement_along(key));
@@ -266,6 +267,33 @@ impl<'j> Judged<'j> {
             }
         }
         losses
+    }
+
+    /// Returns the losses of copies that the state has for a while alone: nobody had them before, and nobody has them in the
+    /// end. What takes more along is judged when it goes.
+    fn passing(&self, state: &State) -> Vec<(Place, Loss)> {
+        let Question { states, source, now, .. } = self.question;
+        let desired = &self.question.desired().folders;
+        let stays =
+            |cluster: &str, path: &str| desired.get(cluster).is_some_and(|folder| folder.contains_key(path));
+        let comparison = Comparison::of(states.current, state);
+        let new = comparison.files().filter(|file| file.before.is_none() && !stays(file.cluster, file.path));
+        let mut owners = None;
+        let loss = |file: FileDifference<'_>| {
+            let owners = owners.get_or_insert_with(|| PlaceOwners::of(state));
+            let owner = *owners.holders(file.cluster, file.path).first()?;
+            let loss = Loss {
+                owner: owner.key.clone(),
+                cause: Cause::Edit { commit: (*source).to_owned() },
+                since: *now,
+                due: None,
+                stage: Stage::Permitted,
+                exempt: true,
+            };
+            let place = (file.cluster.to_owned(), owner.object.clone());
+            Some((place, loss)).filter(|((_, object), _)| !object.takes_more_along())
+        };
+        new.filter_map(loss).collect()
     }
 
     fn ledger(

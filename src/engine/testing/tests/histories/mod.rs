@@ -185,32 +185,6 @@ impl History {
         verdict
     }
 
-    /// Passes until nothing changes: a removal that no member will report on is done with the next pass. What is held stays
-    /// the same.
-    fn settle(&mut self) -> Verdict {
-        let names = |verdict: &Verdict| verdict.held.iter().map(|held| held.key.clone()).collect::<Vec<_>>();
-        let first = self.pass();
-        for _ in 0..40 {
-            let before = self.state.clone();
-            let again = self.pass();
-            self.is_true(names(&first) == names(&again), || {
-                format!("a second pass holds {:?} in place of {:?}", names(&again), names(&first))
-            });
-            if before == self.state {
-                return again;
-            }
-        }
-        let before = self.state.clone();
-        self.pass();
-        let plan = crate::plan::plan(&before, &self.state);
-        let facts: Vec<_> =
-            before.facts.changes(&self.state.facts).map(|one| (one.before, one.after)).collect();
-        self.is_true(false, || {
-            format!("passes over the same inputs never come to rest: {plan:?} {facts:#?}")
-        });
-        first
-    }
-
     #[track_caller]
     fn is_true(&self, holds: bool, what: impl FnOnce() -> String) {
         assert!(holds, "history {}, after {} edits: {}", self.seed, self.edits, what());
@@ -384,8 +358,7 @@ fn run_many(from: u64, count: u64) {
             });
         }
     });
-    let failed = failed.into_inner();
-    assert_eq!(failed, 0, "of {count} histories from {from} on");
+    assert_eq!(failed.into_inner(), 0, "of {count} histories from {from} on");
 }
 
 fn number(variable: &str) -> Option<u64> {
@@ -395,9 +368,6 @@ fn number(variable: &str) -> Option<u64> {
 #[test]
 fn no_history_loses_a_place_that_nobody_permitted() {
     run_many(number("BERTH_HISTORY").unwrap_or(1), number("BERTH_HISTORIES").unwrap_or(60));
-}
-
-#[test]
-fn histories_that_broke_once_hold() {
-    [40_295, 52_214, 54_234, 73_779, 77_513].into_iter().for_each(|seed| run_many(seed, 1));
+    let broke_once = [40_295, 52_214, 54_234, 73_779, 77_513, 103_140, 112_642, 112_825];
+    broke_once.into_iter().for_each(|seed| run_many(seed, 1));
 }

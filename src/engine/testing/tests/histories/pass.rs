@@ -8,10 +8,11 @@ use berth_base::source::{SourceFile, SourceTree};
 
 use super::fleet::{Fleet, Order};
 use super::{History, Past};
-use crate::gate::{Lookup, Outlook, PastState, Question, Span, Verdict, Wanted, judge, without_gate};
+use crate::gate::{Held, Lookup, Outlook, PastState, Question, Span, Verdict, Wanted, judge, without_gate};
 use crate::hypothetical;
 use crate::load::{self, FileCache, Loaded};
 use crate::pipeline::{Built, Inputs, PipelineCache};
+use crate::state::ledger::Cause;
 use crate::state::{Comparison, State, ledger_file};
 use crate::testing::past_state;
 
@@ -143,4 +144,41 @@ pub(super) fn differences(one: &State, other: &State) -> Vec<String> {
         found.push(format!("{:?} {:?}", one.ledger, other.ledger));
     }
     found
+}
+
+impl History {
+    /// Passes until nothing changes: a removal that no member will report on is done with the next pass. What is held stays
+    /// the same.
+    pub(super) fn settle(&mut self) -> Verdict {
+        let first = self.pass();
+        // Once approved removals are published, what statuses or time take may be within the limits.
+        let may_go = |key: &Key| {
+            let held = first.held.iter().find(|held| held.key == *key);
+            let is_of_edit = |held: &Held| held.causes.iter().any(Cause::is_edit);
+            !first.approved.is_empty() && held.is_some_and(|held| !is_of_edit(held))
+        };
+        let names = |verdict: &Verdict| {
+            let keys = verdict.held.iter().map(|held| held.key.clone());
+            keys.filter(|key| !may_go(key)).collect::<Vec<_>>()
+        };
+        for _ in 0..40 {
+            let before = self.state.clone();
+            let again = self.pass();
+            self.is_true(names(&first) == names(&again), || {
+                format!("a second pass holds {:?} in place of {:?}", names(&again), names(&first))
+            });
+            if before == self.state {
+                return again;
+            }
+        }
+        let before = self.state.clone();
+        self.pass();
+        let plan = crate::plan::plan(&before, &self.state);
+        let facts: Vec<_> =
+            before.facts.changes(&self.state.facts).map(|one| (one.before, one.after)).collect();
+        self.is_true(false, || {
+            format!("passes over the same inputs never come to rest: {plan:?} {facts:#?}")
+        });
+        first
+    }
 }
