@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(drafting.wait(NONE, LONG), Progress::UnderWay);
         go_on.send(7).unwrap();
         assert_eq!(drafting.wait(LONG, LONG), Progress::Done(7));
-        assert_eq!(drafting.wait(NONE, LONG), Progress::Gone);
+        assert_eq!(drafting.wait(LONG, LONG), Progress::Gone);
     }
 
     #[test]
