@@ -187,11 +187,9 @@ fn limit_holds(pass: &Pass<'_>, verdict: &Verdict, before: &State, path: &str, h
     if !gone.iter().any(lost_now) || gone.iter().any(|cluster| others_stay(before, cluster, path)) {
         return;
     }
-    // Of a cluster that leaves the fleet, a move under way takes its copy at once.
-    let has_left = |cluster: &&str| !pass.built.fleet.clusters.contains_key(*cluster);
-    let states = [after, &pass.built.desired].into_iter().take(1 + usize::from(gone.iter().all(has_left)));
-    let stays_somewhere =
-        states.flat_map(|state| state.folders.values()).any(|folder| folder.contains_key(path));
+    // A move is judged by its end: the new clusters may wait for their turn, as on a hub.
+    let folders = [after, &pass.built.desired].into_iter().flat_map(|state| state.folders.values());
+    let stays_somewhere = folders.into_iter().any(|folder| folder.contains_key(path));
     let is_move = counting.len() == 1 && stays_somewhere;
     // Where it came in between, it ran as well.
     let came = history.state.folders.iter().filter(|(_, folder)| folder.contains_key(path));
