@@ -9,8 +9,7 @@ use berth_git::protocol::Refs;
 use std::cell::RefCell;
 use std::hint::black_box;
 
-use berth_base::model::release::RecordFormat;
-use berth_base::model::{DecisionFormat, Map, Timestamp};
+use berth_base::model::{Map, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::decide::decide;
 use berth_engine::load::{self, FileCache, History};
@@ -93,8 +92,6 @@ fn stages(c: &mut Criterion) {
             current: &nothing,
             statuses: &statuses,
             now: now(),
-            format: RecordFormat::NEWEST,
-            decision_format: DecisionFormat::NEWEST,
         };
         let built = build(inputs, &mut MemoryContents::default()).expect("memory takes it");
         let mut group = c.benchmark_group("plan from nothing");

@@ -14,10 +14,8 @@ use berth_base::codec::coded::Coded;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::diag::Diagnostics;
 use berth_base::model::map::Change;
-use berth_base::model::release::RecordFormat;
 use berth_base::model::{
-    ClusterStatus, ContentError, Contents, Decision, DecisionFormat, Fleet, Folders, Key, Map, Shared,
-    Timestamp,
+    ClusterStatus, ContentError, Contents, Decision, Fleet, Folders, Key, Map, Shared, Timestamp,
 };
 use berth_base::source::SourceTree;
 
@@ -30,10 +28,6 @@ pub struct Inputs<'a> {
     pub current: &'a State,
     pub statuses: &'a Map<String, Shared<ClusterStatus>>,
     pub now: Timestamp,
-    /// The rules for records of releases.
-    pub format: RecordFormat,
-    /// The rules for records of decisions.
-    pub decision_format: DecisionFormat,
 }
 
 impl std::fmt::Debug for Inputs<'_> {
@@ -92,9 +86,8 @@ fn decide_after(
 ) -> (Loaded, Decided, Diagnostics, Option<decide::DecisionCache>) {
     let current = &inputs.current.decisions;
     let statuses = with_first_seen(inputs.current, inputs.statuses);
-    let Inputs { now, decision_format, .. } = inputs;
-    let (mut decided, cache) =
-        decide::decide_after(cache, &loaded.fleet, current, &statuses, now, decision_format);
+    let Inputs { now, .. } = inputs;
+    let (mut decided, cache) = decide::decide_after(cache, &loaded.fleet, current, &statuses, now);
     let mut diagnostics = Diagnostics::new();
     diagnostics.extend(std::mem::take(&mut loaded.diagnostics));
     diagnostics.extend(std::mem::take(&mut decided.diagnostics));
@@ -208,14 +201,13 @@ pub fn build_loaded(
     for (path, bytes) in loaded.kept {
         kept.insert(path, contents.put(&bytes)?);
     }
-    let Inputs { current, statuses, now, format, decision_format, .. } = inputs;
+    let Inputs { current, statuses, now, .. } = inputs;
     let (folders, facts) = (rendered.folders, decided.facts);
-    let desired = State { decisions, folders, facts, kept, format: current.format, ..State::default() };
+    let desired = State { decisions, folders, facts, kept, ..State::default() };
     let mut state = desired.clone();
     let labels = &ClusterLabels::of(&loaded.fleet, &state.facts);
-    let given = release::Given { fleet: &loaded.fleet, labels, current, statuses, now, format };
+    let given = release::Given { fleet: &loaded.fleet, labels, current, statuses, now };
     let released = release::release(given, &mut state, contents)?;
-    state.take_format(current, decision_format);
     diagnostics.extend(released.diagnostics);
     diagnostics.sort();
     let next_change = decided.next_change.into_iter().chain(released.next_change).min();

@@ -1,8 +1,7 @@
 //! A case's fleet, decided and rendered in this process.
 
 use berth_base::diag::Diagnostics;
-use berth_base::model::release::RecordFormat;
-use berth_base::model::{DecisionFormat, Map, Timestamp};
+use berth_base::model::{Map, Timestamp};
 use berth_base::source::{SourceFile, SourceTree, wanted};
 use berth_engine::decide::Decided;
 use berth_engine::load::{self, History, Loaded};
@@ -56,15 +55,7 @@ fn with_inputs<T>(
     current: &State,
     run: impl FnOnce(Inputs<'_>) -> T,
 ) -> T {
-    run(Inputs {
-        tree,
-        history: History::None,
-        current,
-        statuses: &Map::new(),
-        now: now(case),
-        format: RecordFormat::NEWEST,
-        decision_format: DecisionFormat::NEWEST,
-    })
+    run(Inputs { tree, history: History::None, current, statuses: &Map::new(), now: now(case) })
 }
 
 /// The moment of a case.

@@ -8,8 +8,7 @@ use crate::support::editing::{self, Files};
 use crate::support::random::{Random, rounds};
 use crate::support::removals::{GLOBAL_SET, feed};
 use crate::support::{Repo, fixtures, run, small_fleet};
-use berth_base::model::release::RecordFormat;
-use berth_base::model::{DecisionFormat, Map, Timestamp};
+use berth_base::model::{Map, Timestamp};
 use berth_base::source::SourceTree;
 use berth_engine::causes::{Blame, Causes, Edits, Effect, Effects, How, Seen, Traced, Trials, trace};
 use berth_engine::gate::Limits;
@@ -30,15 +29,7 @@ fn build(tree: &SourceTree, before: &SourceTree, current: &State) -> Built {
     let earlier = |path: &str| -> Option<Arc<[u8]>> { Some((*before.files.get(path)?.bytes).clone()) };
     let statuses = Map::new();
     let history = History::Known(&earlier);
-    let inputs = Inputs {
-        tree,
-        history,
-        current,
-        statuses: &statuses,
-        now: now(),
-        format: RecordFormat::NEWEST,
-        decision_format: DecisionFormat::NEWEST,
-    };
+    let inputs = Inputs { tree, history, current, statuses: &statuses, now: now() };
     pipeline::build(inputs, &mut MemoryContents::default()).unwrap()
 }
 

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::support::harbour::HARBOUR;
-use berth_base::model::release::RecordFormat;
-use berth_base::model::{DecisionFormat, Map, Observed, Timestamp};
+use berth_base::model::{Map, Observed, Timestamp};
 use berth_base::source::{RulesFrom, SourceFile, SourceTree};
 use berth_base::yaml::emit;
 use berth_engine::dialects::{Dialects, NewCluster, kubefed, kubefleet, ocm};
@@ -60,15 +59,7 @@ fn errors(tree: &SourceTree) -> Vec<String> {
 
 fn build(tree: &SourceTree) -> (Built, MemoryContents) {
     let (current, statuses, now) = (State::default(), Map::new(), Timestamp::UNIX_EPOCH);
-    let inputs = Inputs {
-        tree,
-        history: History::None,
-        current: &current,
-        statuses: &statuses,
-        now,
-        format: RecordFormat::NEWEST,
-        decision_format: DecisionFormat::NEWEST,
-    };
+    let inputs = Inputs { tree, history: History::None, current: &current, statuses: &statuses, now };
     let mut contents = MemoryContents::default();
     let (built, _) = pipeline::build_loaded(load(tree), inputs, None, &mut contents).unwrap();
     (built, contents)

@@ -54,11 +54,7 @@ fn record(rollouts: &Rollouts) -> String {
 #[test]
 fn nobody_goes_on_before_the_member_says_that_its_copy_is_gone() {
     let rollouts = removed();
-    assert!(
-        record(&rollouts).contains("removing:") && record(&rollouts).contains("format: 3"),
-        "{}",
-        record(&rollouts)
-    );
+    assert!(record(&rollouts).contains("removing:"), "{}", record(&rollouts));
     let after_removal = rollouts.repo.id(RENDERED);
     rollouts.publish();
     assert_eq!(rollouts.repo.id(RENDERED), after_removal, "a pass without news makes no commit");

@@ -16,34 +16,6 @@ use super::shared::Shared;
 use crate::packed::Packed;
 use crate::text::hex;
 
-/// The rules by which decisions are recorded, oldest first. A proof repeats a step by the rules of its time, and a
-/// decision stands by the rules by which it was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DecisionFormat {
-    /// A decision names the number of clusters that each reason refused, so that each new cluster changes it.
-    #[default]
-    First,
-    /// A decision tells about refused clusters only where it lacks some. Others change it once they could be picked.
-    Second,
-}
-
-impl DecisionFormat {
-    pub const NEWEST: DecisionFormat = DecisionFormat::Second;
-
-    /// Returns the number of the branch's format in which such decisions stand.
-    pub fn number(self) -> u64 {
-        match self {
-            DecisionFormat::First => 1,
-            DecisionFormat::Second => 2,
-        }
-    }
-
-    /// Returns the format with this number.
-    pub fn of_number(number: u64) -> Option<DecisionFormat> {
-        [DecisionFormat::First, DecisionFormat::Second].into_iter().find(|format| format.number() == number)
-    }
-}
-
 /// The clusters picked for one placement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {

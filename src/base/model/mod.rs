@@ -43,7 +43,7 @@ pub use approval::Approval;
 pub use cluster::{Cluster, Effect, Taint};
 pub use cluster_view::{Expression, View};
 pub use content::{ContentError, ContentId, Contents, Folder, FolderEntry, Folders, differences};
-pub use decision::{Condition, Decision, DecisionFormat, Digest, Failure, Group, Pick, PickDetails, Refused};
+pub use decision::{Condition, Decision, Digest, Failure, Group, Pick, PickDetails, Refused};
 pub use fleet::Fleet;
 pub use key::Key;
 pub use label_keys::LabelKeys;

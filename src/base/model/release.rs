@@ -38,25 +38,6 @@ pub struct Releases {
     /// The clusters outside `told` that did not report yet on the copies that they have, with the moment at which they
     /// got them: reports from before that moment do not count.
     pub awaited: BTreeMap<String, Timestamp>,
-    /// The rules by which the record was written.
-    pub format: RecordFormat,
-}
-
-/// The rules by which a record of releases is written, oldest first. A proof repeats a step by the rules of its time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RecordFormat {
-    /// Without a mark in the record: removals are forgotten as soon as copies leave the folders.
-    #[default]
-    First,
-    /// Removals are remembered until members report that the copies are gone, and workloads that go together choose
-    /// the same clusters.
-    Second,
-    /// A cluster that has copies by a pin, or leaves, keeps the moment from which reports on them count.
-    Third,
-}
-
-impl RecordFormat {
-    pub const NEWEST: RecordFormat = RecordFormat::Third;
 }
 
 /// One version of a workload.

@@ -61,7 +61,7 @@ pub(crate) fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
         let text = decision_file::write_decision(decision);
         write(&args.out.join("decisions").join(path::of_key(key)), text.as_bytes())?;
     }
-    write(&args.out.join(layout::MARKER), layout::marker(state.format).as_bytes())?;
+    write(&args.out.join(layout::MARKER), layout::marker().as_bytes())?;
     ui.status(&format!(
         "wrote {} for {} to {}",
         counted(objects, "object"),

@@ -1,6 +1,6 @@
 //! `berth test`: the examples of policy tests.
 
-use berth_base::model::{DecisionFormat, Map};
+use berth_base::model::Map;
 use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
@@ -12,7 +12,6 @@ use super::result_kind::ResultKind;
 use super::ui::Ui;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::Timestamp;
-use berth_base::model::release::RecordFormat;
 use berth_base::source::{self, RulesFrom, SourceFile, SourceFiles, SourceTree};
 use berth_base::text::counted;
 use berth_base::yaml::Limits;
@@ -123,8 +122,6 @@ fn given(tree: &SourceTree, folder: &str) -> Result<GivenFleet, Diagnostics> {
         current: &current,
         statuses: &statuses,
         now: Timestamp::now(),
-        format: RecordFormat::NEWEST,
-        decision_format: DecisionFormat::NEWEST,
     };
     let (loaded, decided, diagnostics) = pipeline::decide(inputs);
     if diagnostics.has_errors() {

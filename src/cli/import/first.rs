@@ -11,8 +11,8 @@ use std::fmt;
 use super::{Placed, some_of};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{
-    Action, ContentError, Contents, Decision, DecisionFormat, Fleet, Folders, Key, Map, Override, Pick,
-    PickDetails, Shared, Source, Template, Workload,
+    Action, ContentError, Contents, Decision, Fleet, Folders, Key, Map, Override, Pick, PickDetails, Shared,
+    Source, Template, Workload,
 };
 use berth_base::text::counted;
 use berth_engine::decide::Decided;
@@ -102,13 +102,7 @@ pub(crate) fn first_state(
     diagnostics.extend(moves.iter().map(Move::warning));
     report_doubts(fleet, placed, &mut diagnostics);
     diagnostics.sort();
-    let state = State {
-        decisions,
-        folders: rendered.folders,
-        facts: decided.facts,
-        format: DecisionFormat::NEWEST,
-        ..State::default()
-    };
+    let state = State { decisions, folders: rendered.folders, facts: decided.facts, ..State::default() };
     Ok(First { state, moves, diagnostics })
 }
 

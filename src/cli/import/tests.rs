@@ -7,8 +7,7 @@ use proptest::prelude::*;
 
 use super::first::{first_state, in_force};
 use super::{Placed, Standing};
-use berth_base::model::release::RecordFormat;
-use berth_base::model::{DecisionFormat, Key, Map, Timestamp};
+use berth_base::model::{Key, Map, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::decide;
 use berth_engine::load::{self, History};
@@ -74,15 +73,8 @@ spec:
     let said: String = first.diagnostics.iter().map(|one| format!("{one}\n")).collect();
     assert!(said.contains("the host has 1 object on `gone`, which is not a cluster of the fleet"), "{said}");
     assert!(said.contains("FederatedClusterRole r0 is not propagated"), "{said}");
-    let inputs = Inputs {
-        tree: &tree,
-        history: History::None,
-        current: &first.state,
-        statuses: &statuses,
-        now,
-        format: RecordFormat::NEWEST,
-        decision_format: DecisionFormat::NEWEST,
-    };
+    let inputs =
+        Inputs { tree: &tree, history: History::None, current: &first.state, statuses: &statuses, now };
     let next = pipeline::build(inputs, &mut contents).expect("memory").state;
     assert_eq!(next, first.state);
 }
@@ -161,7 +153,7 @@ proptest! {
                 prop_assert_eq!(there, set.contains(&number), "{} on {}", path, cluster);
             }
         }
-        let inputs = Inputs { tree: &tree, history: History::None, current: &first.state, statuses: &statuses, now, format: RecordFormat::NEWEST, decision_format: DecisionFormat::NEWEST };
+        let inputs = Inputs { tree: &tree, history: History::None, current: &first.state, statuses: &statuses, now };
         let next = pipeline::build(inputs, &mut contents).expect("memory").state;
         let plan = plan(&first.state, &next);
         let differ: BTreeSet<Key> =

@@ -13,8 +13,7 @@ use berth_base::diag::Diagnostic;
 use berth_base::model::fleet::Doubt;
 use berth_base::model::placement::Retention;
 use berth_base::model::{
-    ClusterStatus, Decision, DecisionFormat, Fleet, Key, Map, Pick, PickDetails, Placement, Shared, Source,
-    Timestamp,
+    ClusterStatus, Decision, Fleet, Key, Map, Pick, PickDetails, Placement, Shared, Source, Timestamp,
 };
 
 /// The inputs of all decisions.
@@ -25,8 +24,6 @@ pub(super) struct DecisionInputs {
     /// The members' own.
     pub(super) statuses: Map<String, Shared<ClusterStatus>>,
     pub(super) now: Timestamp,
-    /// The rules by which decisions are recorded.
-    pub(super) format: DecisionFormat,
 }
 
 /// The results for each placement.
@@ -39,8 +36,6 @@ pub(super) struct Results {
     pub(super) flips: Map<Key, Timestamp>,
     /// Placements that the next pass decides again in any case.
     pub(super) unsettled: BTreeSet<Key>,
-    /// Placements whose decisions stand by the first rules, which every change of a cluster concerns.
-    pub(super) old: BTreeSet<Key>,
 }
 
 /// The inputs and results of one pass.
@@ -97,12 +92,11 @@ fn is_same_but_for_turns(one: &Pick, other: &Pick) -> bool {
 impl Results {
     /// Forgets the result for a placement.
     pub(super) fn forget(&mut self, key: &Key) {
-        let Results { decisions, said, flips, unsettled, old } = self;
+        let Results { decisions, said, flips, unsettled } = self;
         decisions.remove(key);
         said.remove(key);
         flips.remove(key);
         unsettled.remove(key);
-        old.remove(key);
     }
 }
 
@@ -114,7 +108,7 @@ impl DecisionCache {
         if fleet.doubt != Doubt::default() {
             return None;
         }
-        if inputs.now > now.now || inputs.format != now.format {
+        if inputs.now > now.now {
             return None;
         }
         let moved = Moved::between(inputs, now)?;

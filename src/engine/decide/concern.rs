@@ -91,7 +91,6 @@ impl<'i> Moved<'i> {
         keys.extend(others);
         // A message may name the clusters of the fleet, or count them.
         keys.extend(results.said.keys().cloned());
-        keys.extend(results.old.iter().cloned());
     }
 
     /// Reports whether a policy names one of the clusters, or depends on it without having picked it.

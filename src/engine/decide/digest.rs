@@ -20,10 +20,7 @@ use berth_base::model::placement::{Filter, Policy, ScoreRule, Selection};
 use berth_base::model::{Cluster, Digest, Effect, Timestamp};
 
 /// Goes into every digest: a new word makes every placement decided again.
-const ENGINE: &str = "berth engine 2";
-
-/// In digests of [`DecisionFormat::First`](berth_base::model::DecisionFormat::First), which cover all candidates.
-const FIRST_ENGINE: &str = "berth engine 1";
+const ENGINE: &str = "berth engine 1";
 
 /// Stands for all clusters where candidates are not made yet.
 const EVERYBODY: u32 = u32::MAX;
@@ -67,13 +64,6 @@ impl<'f> Digests<'f> {
                 encode_read(&mut encoder, table, *row, cluster, read);
             }
         }
-        finish(&encoder)
-    }
-
-    /// [`Digests::of`] by the first rules.
-    pub(super) fn first(&self, table: &Table<'_>, candidates: &Candidates, policy: &'f Policy) -> Digest {
-        let (mut encoder, reads) = begin(FIRST_ENGINE, policy);
-        self.columns(&mut encoder, table, candidates, &reads);
         finish(&encoder)
     }
 

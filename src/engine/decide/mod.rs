@@ -45,7 +45,7 @@ use std::collections::BTreeMap;
 
 use berth_base::diag::Diagnostics;
 use berth_base::model::fleet::Doubt;
-use berth_base::model::{ClusterStatus, Decision, DecisionFormat, Fleet, Key, Map, Shared, Timestamp};
+use berth_base::model::{ClusterStatus, Decision, Fleet, Key, Map, Shared, Timestamp};
 
 use cache::{DecisionInputs, Rest, Results};
 
@@ -78,7 +78,7 @@ pub fn decide(
     now: Timestamp,
 ) -> Decided {
     let statuses = &*status_overlay::heard(fleet, statuses);
-    decide_rest(Given { fleet, previous, statuses, now, format: DecisionFormat::NEWEST }, None).decided()
+    decide_rest(Given { fleet, previous, statuses, now }, None).decided()
 }
 
 /// [`decide`], going on from an earlier pass.
@@ -88,18 +88,17 @@ pub(crate) fn decide_after(
     previous: &Map<Key, Decision>,
     statuses: &Map<String, Shared<ClusterStatus>>,
     now: Timestamp,
-    format: DecisionFormat,
 ) -> (Decided, Option<DecisionCache>) {
     let statuses = status_overlay::heard(fleet, statuses).into_owned();
     let (fleet, previous) = (fleet.clone(), previous.clone());
-    let inputs = DecisionInputs { fleet, previous, statuses, now, format };
+    let inputs = DecisionInputs { fleet, previous, statuses, now };
     let DecisionInputs { fleet, previous, statuses, .. } = &inputs;
     let made = match earlier.and_then(|earlier| earlier.go_on(&inputs)) {
         Some(Rest { results, keys, facts: Some(facts) }) if keys.is_empty() => {
             let placements = fleet.placements.len();
             Made { results, facts, decided: 0, looked_at: 0, any_new: false, placements }
         }
-        rest => decide_rest(Given { fleet, previous, statuses, now, format }, rest),
+        rest => decide_rest(Given { fleet, previous, statuses, now }, rest),
     };
     // While a decision is uncertain, all are made again. A taint seen for the first time has a different moment in
     // every pass.
@@ -143,12 +142,11 @@ struct Given<'a> {
     previous: &'a Map<Key, Decision>,
     statuses: &'a Map<String, Shared<ClusterStatus>>,
     now: Timestamp,
-    format: DecisionFormat,
 }
 
 /// Decides what is left to decide; everything without a `rest`.
 fn decide_rest(given: Given<'_>, rest: Option<Rest>) -> Made {
-    let Given { fleet, previous, statuses, now, format } = given;
+    let Given { fleet, previous, statuses, now } = given;
     let mut clusters = overlay(fleet, statuses);
     let known = rest.as_ref().and_then(|rest| rest.facts.clone());
     // Without them, nothing depends on what other placements read.
@@ -158,7 +156,7 @@ fn decide_rest(given: Given<'_>, rest: Option<Rest>) -> Made {
     };
     let any_new = taint_times::date(&mut clusters, statuses, &reads, now);
     let table = cluster_table::Table::new(&clusters, now);
-    let mut pass = pass::Pass::new(fleet, previous, &table, format);
+    let mut pass = pass::Pass::new(fleet, previous, &table);
     let looked_at = match rest.filter(|_| !any_new) {
         Some(Rest { results, keys, .. }) => {
             pass.some(results, &keys);
@@ -201,7 +199,7 @@ pub fn explain_all<'k>(
     let mut clusters = overlay(fleet, statuses);
     taint_times::date(&mut clusters, statuses, &reads_of(fleet), now);
     let table = cluster_table::Table::new(&clusters, now);
-    let mut pass = pass::Pass::new(fleet, previous, &table, DecisionFormat::NEWEST);
+    let mut pass = pass::Pass::new(fleet, previous, &table);
     for (key, _) in keys.into_iter().filter_map(|key| fleet.placements.get_key_value(key)) {
         pass.watch(key);
     }

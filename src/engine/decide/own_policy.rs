@@ -15,7 +15,7 @@ use super::score_order::{Scored, by_what};
 use super::select;
 use berth_base::model::decision::Outcome;
 use berth_base::model::placement::{Blocked, Filter, Retention, Selection};
-use berth_base::model::{Condition, DecisionFormat, Pick, PickDetails, Refused};
+use berth_base::model::{Condition, Pick, PickDetails, Refused};
 use berth_base::packed::Packed;
 use std::sync::Arc;
 
@@ -28,15 +28,10 @@ pub(super) struct Chosen {
 }
 
 /// Decides, and counts the refused clusters. Looks at each candidate only where the decision tells of those.
-pub(super) fn decide_and_count(
-    case: &Case<'_>,
-    open: &Open,
-    format: DecisionFormat,
-) -> (Chosen, Vec<Refused>) {
+pub(super) fn decide_and_count(case: &Case<'_>, open: &Open) -> (Chosen, Vec<Refused>) {
     let Case { policy, .. } = *case;
     let passing = &open.passing.rows;
-    let is_known = format == DecisionFormat::Second
-        && case.is_current.is_empty()
+    let is_known = case.is_current.is_empty()
         && policy.division.is_none()
         && matches!(policy.selection, Selection::All | Selection::First(_));
     if is_known && !covers_all(policy, passing.len()) {

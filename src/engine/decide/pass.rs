@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::alike;
 use super::cache::Results;
-use super::candidates::{CandidateSets, Candidates, Open};
+use super::candidates::{CandidateSets, Open};
 use super::case::Case;
 use super::cluster_table::{Row, Table};
 use super::digest::{Digests, covers_all};
@@ -23,7 +23,7 @@ use super::warnings;
 use berth_base::diag::Diagnostics;
 use berth_base::model::fleet::Doubt;
 use berth_base::model::placement::{Follow, Placement, Policy, Retention, ScoreRule, Source};
-use berth_base::model::{Decision, DecisionFormat, Fleet, Key, Map, Pick, Shared, Timestamp};
+use berth_base::model::{Decision, Fleet, Key, Map, Pick, Shared, Timestamp};
 use berth_base::text::shared_values::SharedValues;
 
 const IN_DOUBT: &str = "kept: a file that it depends on cannot be read";
@@ -34,7 +34,6 @@ pub(super) struct Pass<'f, 't> {
     fleet: &'f Fleet,
     previous: &'f Map<Key, Decision>,
     table: &'t Table<'t>,
-    format: DecisionFormat,
     sets: CandidateSets,
     digests: Digests<'f>,
     load: Load,
@@ -55,8 +54,6 @@ struct Result {
     decision: Decision,
     said: Diagnostics,
     is_new: bool,
-    /// It stands by rules that every change of a cluster concerns.
-    is_old: bool,
     /// The next pass decides again in any case.
     is_unsettled: bool,
     flips: Option<Timestamp>,
@@ -71,14 +68,12 @@ impl<'f, 't> Pass<'f, 't> {
         fleet: &'f Fleet,
         previous: &'f Map<Key, Decision>,
         table: &'t Table<'t>,
-        format: DecisionFormat,
     ) -> Pass<'f, 't> {
         let balances = fleet.placements.values().any(|placement| reads_load(placement));
         Pass {
             fleet,
             previous,
             table,
-            format,
             sets: CandidateSets::default(),
             digests: Digests::default(),
             load: Load::new(table.len()),
@@ -133,7 +128,7 @@ impl<'f, 't> Pass<'f, 't> {
     }
 
     fn take(&mut self, placement: &Placement, result: Result) {
-        let Result { mut decision, said, is_new, is_old, is_unsettled, flips, trace } = result;
+        let Result { mut decision, said, is_new, is_unsettled, flips, trace } = result;
         let key = &placement.key;
         if self.balances && is_new && placement.own_policy().is_some() {
             let before = self.previous(key).map(|previous| self.table.rows_of(&previous.picks));
@@ -158,9 +153,6 @@ impl<'f, 't> Pass<'f, 't> {
         }
         if is_unsettled {
             results.unsettled.insert(key.clone());
-        }
-        if is_old {
-            results.old.insert(key.clone());
         }
     }
 
@@ -238,11 +230,10 @@ impl<'f, 't> Pass<'f, 't> {
             load: &self.load,
             is_uncertain: previous.is_some_and(|previous| uncertain::applies(&self.fleet.doubt, previous)),
         };
-        let standing = self.standing(&case, &candidates, &open, policy);
-        let is_old = standing.is_some_and(|(_, by)| by == DecisionFormat::First);
+        let standing = self.standing(&case, &open, policy);
         let decision = match standing {
-            Some((previous, _)) => stand(placement, previous),
-            None => self.decide_own(&case, &candidates, &open, placement, policy),
+            Some(previous) => stand(placement, previous),
+            None => self.decide_own(&case, &open, placement, policy),
         };
         let is_watched = self.watched.contains(&placement.key);
         let trace = is_watched
@@ -254,18 +245,11 @@ impl<'f, 't> Pass<'f, 't> {
         let is_new = standing.is_none();
         // A new division's warnings appear once. A new decision that counts the load reads all others.
         let is_unsettled = is_new && (policy.division.is_some() || self.balances);
-        Result { decision, said, is_new, is_old, is_unsettled, flips, trace }
+        Result { decision, said, is_new, is_unsettled, flips, trace }
     }
 
-    /// Returns the decision before, with the rules by which it was made, if it is sticky: its digest is equal, and its
-    /// clusters still exist.
-    fn standing<'d>(
-        &self,
-        case: &Case<'d>,
-        candidates: &Candidates,
-        open: &Open,
-        policy: &'f Policy,
-    ) -> Option<(&'d Decision, DecisionFormat)> {
+    /// Returns the decision before if it is sticky: its digest is equal, and its clusters still exist.
+    fn standing<'d>(&self, case: &Case<'d>, open: &Open, policy: &'f Policy) -> Option<&'d Decision> {
         let Case { table, previous, current_rows, .. } = *case;
         let previous = previous?;
         let leaves = |row: &Row| table.cluster(*row).leaving;
@@ -274,43 +258,32 @@ impl<'f, 't> Pass<'f, 't> {
         {
             return None;
         }
-        let digest = previous.digest?;
-        if self.format == DecisionFormat::Second
-            && digest == self.digests.of(table, open, current_rows, policy)
-        {
-            return Some((previous, DecisionFormat::Second));
-        }
-        let is_first = digest == self.digests.first(table, candidates, policy);
-        is_first.then_some((previous, DecisionFormat::First))
+        let is_equal = previous.digest? == self.digests.of(table, open, current_rows, policy);
+        is_equal.then_some(previous)
     }
 
     fn decide_own(
         &self,
         case: &Case<'_>,
-        candidates: &Candidates,
         open: &Open,
         placement: &Placement,
         policy: &'f Policy,
     ) -> Decision {
         let (table, digests) = (self.table, &self.digests);
-        let (Chosen { picks, condition }, refused) = own_policy::decide_and_count(case, open, self.format);
+        let (Chosen { picks, condition }, refused) = own_policy::decide_and_count(case, open);
         let (rows, picks): (Vec<Row>, Vec<Pick>) = picks.into_iter().unzip();
-        let digest = match self.format {
-            DecisionFormat::First => digests.first(table, candidates, policy),
-            DecisionFormat::Second => digests.of(table, open, &rows, policy),
-        };
         let mut decision = Decision {
             picks: picks.into(),
             refused,
             condition,
-            digest: Some(digest),
+            digest: Some(digests.of(table, open, &rows, policy)),
             policy: Some(policy.text.clone()),
             ..empty(placement)
         };
         if let Some(previous) = case.previous.filter(|_| case.is_uncertain) {
             uncertain::restore(&mut decision, previous, Some(policy), IN_DOUBT);
         }
-        if self.format == DecisionFormat::Second && !covers_all(policy, decision.picks.len()) {
+        if !covers_all(policy, decision.picks.len()) {
             decision.refused.clear();
         }
         // A blocked placement keeps its groups too.
@@ -358,7 +331,7 @@ impl<'f, 't> Pass<'f, 't> {
             previous.forget_turns();
             previous != decision
         });
-        Result { decision, said, is_new, is_old: false, is_unsettled: false, flips, trace }
+        Result { decision, said, is_new, is_unsettled: false, flips, trace }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::state::{State, decision_differences};
 use berth_base::codec::coded::Coded;
 use berth_base::codec::{Decoder, Encoder};
 use berth_base::diag::Diagnostic;
-use berth_base::model::{ClusterStatus, Decision, DecisionFormat, Fleet, Key, Map, Shared, Timestamp};
+use berth_base::model::{ClusterStatus, Decision, Fleet, Key, Map, Shared, Timestamp};
 
 /// The cache that another process left, without its fleet and its decisions.
 #[derive(Clone, Debug)]
@@ -19,27 +19,23 @@ pub(crate) struct StoredDecisions {
     said: Map<Key, Vec<Diagnostic>>,
     flips: Map<Key, Timestamp>,
     unsettled: BTreeSet<Key>,
-    old: BTreeSet<Key>,
     /// Where they are not those of the state.
     facts: Option<Map<String, Shared<ClusterStatus>>>,
-    format: DecisionFormat,
 }
 
 impl DecisionCache {
     /// Encodes all but the fleet and the results' decisions; `current` is the state that these became.
     pub(crate) fn encode(&self, encoder: &mut Encoder, current: &State) {
         let DecisionCache { inputs, results, facts } = self;
-        let DecisionInputs { fleet: _, previous, statuses, now, format } = inputs;
-        let Results { decisions: _, said, flips, unsettled, old } = results;
+        let DecisionInputs { fleet: _, previous, statuses, now } = inputs;
+        let Results { decisions: _, said, flips, unsettled } = results;
         now.put(encoder);
         statuses.put(encoder);
         decision_differences::put(encoder, &current.decisions, previous);
         said.put(encoder);
         flips.put(encoder);
         unsettled.put(encoder);
-        old.put(encoder);
         encoder.maybe((*facts != current.facts).then_some(facts), |encoder, facts| facts.put(encoder));
-        encoder.number(format.number());
     }
 }
 
@@ -52,9 +48,7 @@ impl StoredDecisions {
             said: Coded::get(decoder)?,
             flips: Coded::get(decoder)?,
             unsettled: Coded::get(decoder)?,
-            old: Coded::get(decoder)?,
             facts: decoder.maybe(Coded::get)?,
-            format: DecisionFormat::of_number(decoder.number()?)?,
         })
     }
 
@@ -65,21 +59,19 @@ impl StoredDecisions {
         decisions: &Map<Key, Decision>,
         current: &State,
     ) -> DecisionCache {
-        let StoredDecisions { now, statuses, previous, said, flips, unsettled, old, facts, format } = self;
+        let StoredDecisions { now, statuses, previous, said, flips, unsettled, facts } = self;
         DecisionCache {
             inputs: DecisionInputs {
                 fleet: fleet.clone(),
                 previous: decision_differences::apply(&current.decisions, previous),
                 statuses: statuses.clone(),
                 now: *now,
-                format: *format,
             },
             results: Results {
                 decisions: decisions.clone(),
                 said: said.clone(),
                 flips: flips.clone(),
                 unsettled: unsettled.clone(),
-                old: old.clone(),
             },
             facts: facts.clone().unwrap_or_else(|| current.facts.clone()),
         }

@@ -56,7 +56,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use berth_base::model::release::{Halt, RecordFormat, Release, Stays, Told};
+    use berth_base::model::release::{Halt, Release, Stays, Told};
     use berth_base::model::{ContentId, Digest, Key, Timestamp};
 
     fn at(seconds: i64) -> Timestamp {
@@ -78,7 +78,6 @@ mod tests {
             run: None,
             removing: BTreeMap::new(),
             awaited: BTreeMap::new(),
-            format: RecordFormat::default(),
         }
     }
 

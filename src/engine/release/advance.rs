@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::cluster::WorkloadName;
-use berth_base::model::release::{CopyReport, Health, RecordFormat, Releases};
+use berth_base::model::release::{CopyReport, Health, Releases};
 use berth_base::model::rollout::Strategy;
 use berth_base::model::{ContentError, Contents, Decision, Digest, Key, Map, ObjectId, Timestamp, Workload};
 
@@ -149,11 +149,9 @@ impl Asked<'_> {
         blocked: Option<String>,
         ailing: &Ailing,
     ) {
-        self.is_blocked = blocked.is_some() && given.format >= RecordFormat::Second;
-        if given.format >= RecordFormat::Third {
-            for cluster in self.begin_proven() {
-                self.sights.entry(cluster).and_modify(|sight| sight.begins = true);
-            }
+        self.is_blocked = blocked.is_some();
+        for cluster in self.begin_proven() {
+            self.sights.entry(cluster).and_modify(|sight| sight.begins = true);
         }
         let course = &mut self.course;
         let frozen = self.closed.as_ref().map(|closed| closed.reason.clone());
@@ -161,7 +159,7 @@ impl Asked<'_> {
         let reason = frozen.clone().or(blocked).filter(|_| !taken_back);
         let followed = strategies::followed(given.fleet, desired, &self.workload.key, &course.strategy);
         self.answer = answer::ask(course, &self.sights, ailing, &followed, reason.as_deref(), given.now);
-        if let Some(reason) = frozen.filter(|_| taken_back && given.format >= RecordFormat::Second) {
+        if let Some(reason) = frozen.filter(|_| taken_back) {
             // A release that is taken back goes back all the same. Nothing else happens.
             let stays = std::mem::take(&mut self.answer.remove);
             let reason: Arc<str> = reason.into();
@@ -208,9 +206,6 @@ impl Asked<'_> {
             }
         }
         record::record(&mut self, &joins, settles, given.now);
-        if given.current.releases.get(&key).is_none_or(|one| **one != self.course.releases) {
-            self.course.releases.format = given.format;
-        }
         if let Some(halt) = &self.course.releases.halted {
             let number = self.course.releases.current.number;
             let message = format!("{key}: release {number} is halted: {}", halt.reason);

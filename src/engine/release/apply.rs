@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_base::model::cluster::WorkloadName;
-use berth_base::model::release::{CopyReport, RecordFormat, Releases};
+use berth_base::model::release::{CopyReport, Releases};
 use berth_base::model::{
     ClusterStatus, ContentId, Decision, Folder, FolderEntry, ObjectId, Pick, PickDetails, Shared, differences,
 };
@@ -104,8 +104,7 @@ fn name(advance: &Advance) -> WorkloadName {
 fn keeps_reports(advance: &Advance, given: Given<'_>) -> bool {
     let is_as_before =
         |releases: &Releases| given.current.releases.get(&advance.key).is_some_and(|one| **one == *releases);
-    let releases = advance.releases.as_ref();
-    releases.is_some_and(|releases| releases.format >= RecordFormat::Second && is_as_before(releases))
+    advance.releases.as_ref().is_some_and(is_as_before)
 }
 
 /// Returns the last reports from clusters that lost their copies, which stay until the record changes: to drop them is

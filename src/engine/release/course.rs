@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use berth_base::diag::{Diagnostic, Diagnostics};
-use berth_base::model::release::{Halt, RecordFormat, Releases};
+use berth_base::model::release::{Halt, Releases};
 use berth_base::model::rollout::{Stage, Strategy};
 use berth_base::model::rollout_policy::OnFailure;
 use berth_base::model::{ContentId, Decision, ObjectId, Timestamp, Workload};
@@ -31,8 +31,6 @@ pub(super) struct Course<'f> {
     stored: ContentId,
     /// The objects of earlier releases that some cluster goes back to, begins with or keeps.
     pub(super) earlier_objects: BTreeSet<ObjectId>,
-    /// The rules for the record.
-    pub(super) format: RecordFormat,
     pub(super) diagnostics: Diagnostics,
 }
 
@@ -74,7 +72,6 @@ pub(super) fn course<'f>(
         staged: None,
         is_measured: measure::is_measured(workload),
         stored,
-        format: given.format,
         diagnostics: Diagnostics::new(),
     };
     if !course.remembers_removals() {
@@ -111,8 +108,7 @@ impl Course<'_> {
 
     /// Reports whether a removal counts until members report its end. Only the strategies of KubeFleet ask for that.
     pub(super) fn remembers_removals(&self) -> bool {
-        self.format >= RecordFormat::Second
-            && matches!(*self.strategy, Strategy::Rolling(_) | Strategy::Stages(_) | Strategy::Runs)
+        matches!(*self.strategy, Strategy::Rolling(_) | Strategy::Stages(_) | Strategy::Runs)
     }
 
     /// Sends all clusters back to the last good release, if there is another one.

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::diag::Diagnostic;
-use berth_base::model::release::RecordFormat;
 use berth_base::model::{Contents, Decision, Folders, Key, Map, Pick, Shared, Workload};
 
 use super::course::Course;
@@ -39,7 +38,7 @@ pub(super) fn pin(
             Some(number) if Some(number) == course.target => continue,
             Some(number) => drop(by_release.entry(number).or_default().insert(cluster.clone())),
             None if !sight.serves => {
-                sight.keeps = given.format >= RecordFormat::Second;
+                sight.keeps = true;
                 continue;
             }
             None => sight.want = sight.have.clone(),

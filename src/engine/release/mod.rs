@@ -53,7 +53,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_base::diag::Diagnostics;
-use berth_base::model::release::RecordFormat;
 use berth_base::model::rollout::{Pace, Strategy};
 use berth_base::model::staged::Standing;
 use berth_base::model::{
@@ -74,8 +73,6 @@ pub struct Given<'a> {
     pub current: &'a State,
     pub statuses: &'a Map<String, Shared<ClusterStatus>>,
     pub now: Timestamp,
-    /// The rules for records that change.
-    pub format: RecordFormat,
 }
 
 /// The outcome of a step beside the state.

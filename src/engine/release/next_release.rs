@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use berth_base::model::release::{RecordFormat, Release, Releases};
+use berth_base::model::release::{Release, Releases};
 use berth_base::model::{ContentId, Key, Map, Shared, Timestamp};
 
 use super::Given;
@@ -34,7 +34,6 @@ pub(super) fn with_inputs(
             run: None,
             removing: BTreeMap::new(),
             awaited: BTreeMap::new(),
-            format: RecordFormat::First,
         };
     };
     if before.current.inputs == inputs {

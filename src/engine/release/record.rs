@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::model::Timestamp;
-use berth_base::model::release::{Halt, Health, RecordFormat, Releases, Stays, Told};
+use berth_base::model::release::{Halt, Health, Releases, Stays, Told};
 use berth_base::model::rollout::Strategy;
 use berth_base::model::rollout_policy::OnFailure;
 
@@ -99,9 +99,6 @@ fn removing(asked: &Asked<'_>, now: Timestamp) -> BTreeMap<String, Timestamp> {
 
 /// Finds the clusters with copies on which nobody reported since they got them.
 fn awaited(asked: &Asked<'_>, now: Timestamp) -> BTreeMap<String, Timestamp> {
-    if asked.course.format < RecordFormat::Third {
-        return BTreeMap::new();
-    }
     let releases = &asked.course.releases;
     let since = |(cluster, sight, fate): (&String, &Sight<'_>, &Fate)| {
         let is_other = || sight.has() == Has::Old && sight.pinned_to != releases.of_cluster(cluster);
@@ -178,10 +175,9 @@ fn halt(asked: &Asked<'_>, now: Timestamp) -> Option<Halt> {
         // The reason for which it was taken back stays.
         return releases.halted.clone();
     }
-    let is_pinned_now = |sight: &Sight<'_>| sight.keeps && asked.course.format >= RecordFormat::Third;
     let is_behind = |(_, sight, fate): (&String, &Sight<'_>, &Fate)| match fate {
         Fate::Stays | Fate::Waits => true,
-        Fate::Gets(copies) => sight.want != *copies && !is_pinned_now(sight),
+        Fate::Gets(copies) => sight.want != *copies && !sight.keeps,
         Fate::Desired | Fate::Leaves => false,
     };
     let failed = asked.sights.iter().filter(|(cluster, sight)| {

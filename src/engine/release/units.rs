@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_base::model::release::{Halt, RecordFormat, Releases};
+use berth_base::model::release::{Halt, Releases};
 use berth_base::model::rollout_policy::OnFailure;
 use berth_base::model::{ContentError, Contents, Key, Timestamp, Workload};
 
@@ -90,7 +90,7 @@ fn step<'a>(
         }
         let desired = &places[1].state.decisions;
         let mut ailing = Ailing::default();
-        let chooses_as_one = asked.len() > 1 && given.format >= RecordFormat::Second;
+        let chooses_as_one = asked.len() > 1;
         if chooses_as_one {
             asked.iter().for_each(|one| ailing.add(&one.course, &one.sights));
             join_together(&mut asked);

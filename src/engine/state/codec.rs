@@ -11,8 +11,8 @@ use berth_base::model::map::EntryMap;
 use berth_base::model::release::Releases;
 use berth_base::model::shared::ByAllocation;
 use berth_base::model::{
-    Condition, ContentId, Decision, DecisionFormat, Digest, Failure, Folder, FolderEntry, Group, Pick,
-    PickDetails, Refused, Shared,
+    Condition, ContentId, Decision, Digest, Failure, Folder, FolderEntry, Group, Pick, PickDetails, Refused,
+    Shared,
 };
 use berth_base::packed::Packed;
 
@@ -41,7 +41,6 @@ pub fn encode(encoder: &mut Encoder, state: &State) {
         encoder.raw(&id.0);
     });
     encoder.bytes(ledger_file::write(&state.ledger).as_bytes());
-    encoder.number(state.format.number());
 }
 
 pub fn decode(decoder: &mut Decoder<'_>) -> Option<State> {
@@ -61,9 +60,7 @@ pub fn decode(decoder: &mut Decoder<'_>) -> Option<State> {
     })?;
     let kept = decoder.list(|decoder| Some((decoder.string()?, ContentId(decoder.raw()?))))?;
     let ledger = ledger_file::read(decoder.bytes()?).ok()?.into();
-    let format = DecisionFormat::of_number(decoder.number()?)?;
     Some(State {
-        format,
         ledger,
         decisions: decisions.into_iter().map(|one| (one.key.clone(), one)).collect(),
         folders,

@@ -1,9 +1,9 @@
 //! The layout of the rendered branch: its folders, and the file names that berth writes there.
 
-use berth_base::model::{DecisionFormat, path};
+use berth_base::model::path;
 
 /// The newest format of the rendered branch that this berth writes, and reads.
-pub const BRANCH_FORMAT: u64 = 2;
+pub const BRANCH_FORMAT: u64 = 1;
 
 /// The file that marks a branch as berth's.
 pub use berth_base::source::MARKER;
@@ -24,9 +24,9 @@ pub const OWNED: [&str; 6] = [CLUSTERS, DECISIONS, FACTS, RELEASES, KEPT, LEDGER
 /// Path parts in `kept/` are split, not cut, at this length, so that the source path can be decoded.
 const LONGEST_KEPT_PART: usize = 200;
 
-/// The marker's bytes for a state. A state has the lowest format in which all of it can be read.
-pub fn marker(format: DecisionFormat) -> String {
-    format!("{{\"format\": {}}}\n", format.number())
+/// The marker's bytes.
+pub fn marker() -> String {
+    format!("{{\"format\": {BRANCH_FORMAT}}}\n")
 }
 
 /// The format a marker names; `None` where it is no marker.

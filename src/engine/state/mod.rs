@@ -24,11 +24,8 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use berth_base::model::map::Change;
 use berth_base::model::release::Releases;
-use berth_base::model::{
-    ClusterStatus, ContentId, Decision, DecisionFormat, Folder, Folders, Key, Map, Shared,
-};
+use berth_base::model::{ClusterStatus, ContentId, Decision, Folder, Folders, Key, Map, Shared};
 
 pub use comparison::{Claim, Comparison, FileDifference, Owner, PlaceOwners};
 pub use decisions_json::{adopt, decisions_from_json, decisions_json};
@@ -48,14 +45,12 @@ pub struct State {
     pub kept: BTreeMap<String, ContentId>,
     /// The losses that are to come or came lately, and the approvals that were given.
     pub ledger: Shared<Ledger>,
-    /// The newest rules by which a decision was recorded, now or before.
-    pub format: DecisionFormat,
 }
 
 impl State {
     /// Reports whether a state is the same on the branch, beside the ledger. The branch has no folder without objects.
     pub fn holds_the_same_as(&self, other: &State) -> bool {
-        let State { decisions, folders, facts, releases, kept, ledger: _, format: _ } = self;
+        let State { decisions, folders, facts, releases, kept, ledger: _ } = self;
         let is_empty = |folder: Option<&Folder>| folder.is_none_or(|folder| folder.is_empty());
         let mut changed = folders.changes(&other.folders);
         *decisions == other.decisions
@@ -63,16 +58,5 @@ impl State {
             && *releases == other.releases
             && *kept == other.kept
             && changed.all(|one| is_empty(one.before) && is_empty(one.after))
-    }
-
-    /// Sets the format: that of the current state, or `made` if a decision was made anew, by these rules.
-    pub fn take_format(&mut self, current: &State, made: DecisionFormat) {
-        let is_new = |one: Change<'_, Key, Decision>| {
-            let digest = |decision: Option<&Decision>| decision.and_then(|decision| decision.digest);
-            let has_policy = one.after.is_some_and(|decision| decision.policy.is_some());
-            has_policy && digest(one.after).is_none_or(|digest_now| digest(one.before) != Some(digest_now))
-        };
-        let any_new = current.decisions.changes(&self.decisions).any(is_new);
-        self.format = if any_new { current.format.max(made) } else { current.format };
     }
 }

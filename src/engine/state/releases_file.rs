@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::decision::{MetadataForm, NameForm, Names};
-use berth_base::model::release::{Halt, RecordFormat, Release, Releases, Stays, Told};
+use berth_base::model::release::{Halt, Release, Releases, Stays, Told};
 use berth_base::model::rollout::{Amount, StageTask};
 use berth_base::model::staged::{RunProgress, StageCluster, StageProgress};
 use berth_base::model::{API_VERSION, ContentId, Key, Timestamp, path};
@@ -181,11 +181,7 @@ pub fn write(releases: &Releases) -> String {
     let form = Form {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
-        format: match releases.format {
-            RecordFormat::First => first(),
-            RecordFormat::Second => 2,
-            RecordFormat::Third => 3,
-        },
+        format: first(),
         metadata: MetadataForm::of(key),
         workload: NameForm::of_key(key),
         current: ReleaseForm::of(&releases.current),
@@ -245,12 +241,9 @@ pub fn read(bytes: &[u8], inputs: &BTreeMap<u64, ContentId>) -> Result<Releases,
     for StaysForm { release, pinned, clusters } in form.stays {
         stays.extend(clusters.into_iter().map(|cluster| (cluster, Stays { release, pinned })));
     }
-    let format = match form.format {
-        1 => RecordFormat::First,
-        2 => RecordFormat::Second,
-        3 => RecordFormat::Third,
-        other => return Err(format!("it has the format {other}, which this berth does not know")),
-    };
+    if !is_first(&form.format) {
+        return Err(format!("it has the format {}, which this berth does not know", form.format));
+    }
     Ok(Releases {
         key: form.workload.key(),
         current: release(form.current)?,
@@ -264,7 +257,6 @@ pub fn read(bytes: &[u8], inputs: &BTreeMap<u64, ContentId>) -> Result<Releases,
         run: form.run.map(RunForm::read).transpose()?,
         removing: SinceForm::read(form.removing),
         awaited: SinceForm::read(form.awaited),
-        format,
     })
 }
 

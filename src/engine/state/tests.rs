@@ -9,9 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 use berth_base::codec::file::{File, to_bytes};
-use berth_base::model::{
-    Condition, DecisionFormat, Digest, Failure, Group, ObjectId, Pick, PickDetails, Refused,
-};
+use berth_base::model::{Condition, Digest, Failure, Group, ObjectId, Pick, PickDetails, Refused};
 use berth_base::packed::Packed;
 use berth_base::yaml;
 
@@ -244,10 +242,7 @@ fn a_status_file_of_another_kind_is_refused() {
 
 #[test]
 fn only_a_marker_with_a_format_is_one() {
-    assert_eq!(
-        layout::read_marker(layout::marker(DecisionFormat::NEWEST).as_bytes()),
-        Some(layout::BRANCH_FORMAT)
-    );
+    assert_eq!(layout::read_marker(layout::marker().as_bytes()), Some(layout::BRANCH_FORMAT));
     for bytes in ["", "{}", "[]", "{\"format\": \"1\"}", "{\"format\": 0}", "null"] {
         assert_eq!(layout::read_marker(bytes.as_bytes()), None, "{bytes}");
     }

@@ -159,7 +159,6 @@ impl Step<'_> {
 
     fn build_without(&mut self, taken_back: &BTreeSet<usize>) -> Result<Built, InputError> {
         let PassInputs { tree, current, now, loaded, history, .. } = self.inputs;
-        let PassInputs { format, decision_format, .. } = *self.inputs;
         let statuses = self.statuses_without(taken_back);
         let now = match self.time {
             Some((number, then)) if taken_back.contains(&number) => then.min(*now),
@@ -173,7 +172,7 @@ impl Step<'_> {
             // Decisions under other doubts are other ones.
             let cache = self.built.as_ref().filter(|_| again.fleet.doubt == loaded.fleet.doubt);
             let (tree, statuses) = (&edited, &statuses);
-            let inputs = Inputs { tree, history, current, statuses, now, format, decision_format };
+            let inputs = Inputs { tree, history, current, statuses, now };
             pipeline::build_loaded(again, inputs, cache, &mut BlobIds)
         })?;
         Ok(built)

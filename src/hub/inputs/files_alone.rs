@@ -6,8 +6,7 @@ use super::last_good::GoodForms;
 use super::silence::Silences;
 use super::{BuildCache, InputError, PassInputs};
 use berth_base::diag::Diagnostics;
-use berth_base::model::release::RecordFormat;
-use berth_base::model::{DecisionFormat, Map, Timestamp};
+use berth_base::model::{Map, Timestamp};
 use berth_base::source::{self, RulesFrom, SourceTree};
 use berth_base::yaml::Limits;
 use berth_engine::load::{self, History};
@@ -44,8 +43,6 @@ impl PassInputs {
             current: State::default(),
             statuses: Map::new(),
             now,
-            format: RecordFormat::NEWEST,
-            decision_format: DecisionFormat::NEWEST,
             diagnostics: Diagnostics::new(),
             odd_reports: Diagnostics::new(),
             silences: Silences::default(),

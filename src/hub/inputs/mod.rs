@@ -35,10 +35,8 @@ use std::path::{Path, PathBuf};
 
 use crate::publish::CurrentState;
 use berth_base::diag::Diagnostics;
-use berth_base::model::release::RecordFormat;
 use berth_base::model::{
-    ClusterStatus, ContentError, Contents, Decision, DecisionFormat, Fleet, Key, LabelKeys, Map, Shared,
-    Timestamp,
+    ClusterStatus, ContentError, Contents, Decision, Fleet, Key, LabelKeys, Map, Shared, Timestamp,
 };
 use berth_base::source::{self, SourceTree};
 use berth_engine::decide::Decided;
@@ -70,10 +68,6 @@ pub struct PassInputs {
     pub current: State,
     pub statuses: Map<String, Shared<ClusterStatus>>,
     pub now: Timestamp,
-    /// The rules for records of releases: the newest, or those that a commit was made by.
-    pub(crate) format: RecordFormat,
-    /// The same for records of decisions.
-    pub(crate) decision_format: DecisionFormat,
     /// Faults of the rendered branch.
     pub diagnostics: Diagnostics,
     /// Faults of the reports. They are shown but not published: nobody could repeat them later.
@@ -254,8 +248,6 @@ impl PassInputs {
             current: current.map(|current| current.state.clone()).unwrap_or_default(),
             statuses: Map::new(),
             now: Timestamp::UNIX_EPOCH,
-            format: RecordFormat::NEWEST,
-            decision_format: DecisionFormat::NEWEST,
             diagnostics: current.map(|current| current.foreign.clone()).unwrap_or_default(),
             odd_reports: Diagnostics::new(),
             silences: Silences::default(),
@@ -341,8 +333,7 @@ impl PassInputs {
 
     fn inputs<T>(&self, run: impl FnOnce(Inputs<'_>) -> T) -> T {
         let PassInputs { tree, current, statuses, .. } = self;
-        let PassInputs { now, format, decision_format, .. } = *self;
-        self.history
-            .with(|history| run(Inputs { tree, history, current, statuses, now, format, decision_format }))
+        let PassInputs { now, .. } = *self;
+        self.history.with(|history| run(Inputs { tree, history, current, statuses, now }))
     }
 }

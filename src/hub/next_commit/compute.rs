@@ -8,8 +8,7 @@ use crate::inputs::{BuildCache, InputError, PassInputs, PolicyReport, Reports, S
 use crate::publish::rollout_steps::{self, RolloutStep};
 use crate::publish::{self, CurrentState, PublishError, Published, Stamp, Summary, Trailers};
 use berth_base::diag::Diagnostics;
-use berth_base::model::release::RecordFormat;
-use berth_base::model::{ClusterStatus, ContentError, DecisionFormat, Map, Shared, Timestamp};
+use berth_base::model::{ClusterStatus, ContentError, Map, Shared, Timestamp};
 use berth_engine::gate::{Deadline, Held, Outlook, Verdict, without_gate};
 use berth_engine::pipeline::Built;
 use berth_engine::plan::{Plan, plan_of};
@@ -57,13 +56,7 @@ pub enum Outside {
         cache: Box<BuildCache>,
     },
     /// As a commit has it: in its facts, and in its trailers. No cache has a part in it.
-    /// The formats are those of its records of releases and of decisions.
-    Recorded {
-        facts: Map<String, Shared<ClusterStatus>>,
-        trailers: Trailers,
-        format: RecordFormat,
-        decision_format: DecisionFormat,
-    },
+    Recorded { facts: Map<String, Shared<ClusterStatus>>, trailers: Trailers },
 }
 
 /// The next commit with its inputs and intermediate results.
@@ -166,10 +159,9 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
         gated = step.ask_gate()?;
     }
     inputs.now = step.now;
-    let Verdict { held, deadlines, mut state, mut end, .. } = gated.verdict;
-    state.take_format(&inputs.current, inputs.decision_format);
+    let Verdict { held, deadlines, state, mut end, .. } = gated.verdict;
     built.keep_pins(&mut end);
-    (end.format, end.releases, end.ledger) = (state.format, state.releases.clone(), state.ledger.clone());
+    (end.releases, end.ledger) = (state.releases.clone(), state.ledger.clone());
     objects.update(&state.decisions);
     let plan = plan_of(&Comparison::of(&inputs.current, &state), &objects);
     let mut told = inputs.diagnostics.clone();
@@ -270,11 +262,6 @@ impl Unjudged<'_> {
     }
 }
 
-/// Returns the newest format of a state's records of releases.
-pub(crate) fn newest_format(state: &State) -> RecordFormat {
-    state.releases.values().map(|releases| releases.format).max().unwrap_or_default()
-}
-
 fn read_and_build(
     repo: &Repo,
     given: &mut CommitInputs<'_>,
@@ -302,14 +289,11 @@ fn read_and_build(
             };
             Ok((inputs, built, rules))
         }
-        Outside::Recorded { facts, trailers, format, decision_format } => {
+        Outside::Recorded { facts, trailers } => {
             let now = trailers.now.unwrap_or(Timestamp::UNIX_EPOCH);
             let rules = given.current.and_then(|_| gate_inputs::rules_of(trailers, given.source));
             let facts = mem::take(facts);
-            let mut inputs = PassInputs::recorded(source(rules), facts, now)?;
-            // Nobody goes back to earlier rules.
-            inputs.format = newest_format(&inputs.current).max(*format);
-            inputs.decision_format = inputs.current.format.max(*decision_format);
+            let inputs = PassInputs::recorded(source(rules), facts, now)?;
             let built = inputs.build(contents)?;
             Ok((inputs, built, rules))
         }

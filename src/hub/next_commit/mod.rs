@@ -12,6 +12,5 @@
 mod compute;
 mod step;
 
-pub(crate) use compute::newest_format;
 pub use compute::{CommitInputs, NextCommit, NextCommitError, Outside, compute};
 pub use step::{Exemptions, StepInputs, rehearse, step};

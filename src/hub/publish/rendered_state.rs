@@ -12,7 +12,7 @@ use super::own_commits::last_own;
 use super::owned;
 use super::trailers::Trailers;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
-use berth_base::model::{ContentId, DecisionFormat, Folder, FolderEntry, Map, Pick, Shared, path};
+use berth_base::model::{ContentId, Folder, FolderEntry, Map, Pick, Shared, path};
 use berth_base::source::budget::MOST_OF_A_STATE;
 use berth_base::text::shared_values::{SharedTexts, SharedValues};
 use berth_engine::state::{State, decision_file, layout, ledger_file, placement_decision, releases_file};
@@ -121,10 +121,6 @@ pub fn read_state(repo: &Repo, commit: CommitId) -> Result<StateRead, PublishErr
         match (entry.kind, String::from_utf8_lossy(&entry.name)) {
             (EntryKind::Folder(id), name) => {
                 folders.insert(name.into_owned(), id);
-            }
-            (EntryKind::File(id), name) if name == layout::MARKER => {
-                let format = layout::read_marker(&repo.blob(id)?).and_then(DecisionFormat::of_number);
-                reader.read.state.format = format.unwrap_or_default();
             }
             (_, name) if name != layout::MARKER => reader.foreign(&name),
             _ => {}

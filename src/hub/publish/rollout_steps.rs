@@ -139,7 +139,7 @@ fn step(key: &Key, before: Option<&Releases>, after: &Releases) -> RolloutStep {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use berth_base::model::release::{Halt, RecordFormat, Release};
+    use berth_base::model::release::{Halt, Release};
     use berth_base::model::{ContentId, Timestamp};
 
     fn releases(number: u64, halted: Option<i64>) -> Releases {
@@ -157,7 +157,6 @@ mod tests {
             run: None,
             removing: BTreeMap::new(),
             awaited: BTreeMap::new(),
-            format: RecordFormat::default(),
         }
     }
 

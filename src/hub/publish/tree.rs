@@ -57,7 +57,7 @@ pub(super) fn write(
             entries.push(Entry { name: (*name).into(), kind: EntryKind::Folder(tree) });
         }
     }
-    let marker = EntryKind::File(writer.blob(layout::marker(next.format).as_bytes())?);
+    let marker = EntryKind::File(writer.blob(layout::marker().as_bytes())?);
     entries.push(Entry { name: layout::MARKER.into(), kind: marker });
     Ok(Written { entries, trees })
 }

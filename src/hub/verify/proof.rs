@@ -7,7 +7,7 @@
 use super::bounds::{self, Claims, Expected};
 use super::compare::{Difference, compare};
 use super::error::VerifyError;
-use crate::next_commit::{CommitInputs, NextCommitError, Outside, compute, newest_format};
+use crate::next_commit::{CommitInputs, NextCommitError, Outside, compute};
 use crate::publish::{self, PublishError, Published, Trailers};
 use berth_engine::state::layout;
 use berth_git::protocol::Refs;
@@ -151,7 +151,6 @@ impl<'r> Verifier<'r> {
             Err(refusal) => return Ok(refused(&refusal)),
             Ok(read) => read.state,
         };
-        let (format, decision_format) = (newest_format(&committed), committed.format);
         let facts = committed.facts;
         let claims = Claims { info, trailers, facts: &facts };
         let bounds = bounds::check(self.repo, &self.expected, claims, current.as_ref())?;
@@ -167,7 +166,7 @@ impl<'r> Verifier<'r> {
             },
             signs_anew: self.repo.claimed_key(info.id)?.is_some()
                 && publish::is_unsigned(self.repo, current.as_ref())?,
-            outside: Outside::Recorded { facts, trailers: trailers.clone(), format, decision_format },
+            outside: Outside::Recorded { facts, trailers: trailers.clone() },
         };
         let next = match compute(self.scratch.repo(), given) {
             Err(NextCommitError::Publish(PublishError::Git(error))) => return Err(error.into()),

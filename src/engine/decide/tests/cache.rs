@@ -9,9 +9,7 @@ use crate::decide::{DecisionCache, StoredDecisions, decide, decide_after};
 use crate::state::{State, decision_differences};
 use berth_base::codec::file::{File, to_bytes};
 use berth_base::model::placement::{Rule, ScoreRule, Selection};
-use berth_base::model::{
-    Cluster, ClusterStatus, Decision, DecisionFormat, Fleet, Key, Map, Policy, Shared, Timestamp,
-};
+use berth_base::model::{Cluster, ClusterStatus, Decision, Fleet, Key, Map, Policy, Shared, Timestamp};
 
 /// A change between two passes.
 #[derive(Clone, Debug)]
@@ -30,8 +28,6 @@ enum Change {
     Turns(usize),
     Doubt(bool),
     Left(usize),
-    /// The decisions in force are an earlier version's.
-    Older,
 }
 
 fn some_change() -> impl Strategy<Value = Change> {
@@ -48,7 +44,6 @@ fn some_change() -> impl Strategy<Value = Change> {
         1 => (0..4_usize).prop_map(Change::Turns),
         1 => any::<bool>().prop_map(Change::Doubt),
         1 => (0..12_usize).prop_map(Change::Left),
-        1 => Just(Change::Older),
     ]
 }
 
@@ -130,10 +125,6 @@ impl World {
             }
             Change::Doubt(doubt) => fleet.doubt.everything = doubt,
             Change::Left(at) => _ = fleet.clusters.remove(&format!("c-{at}")),
-            Change::Older => {
-                let (by, at) = (DecisionFormat::First, second(*now));
-                *is_current = decide_after(None, fleet, &Map::new(), statuses, at, by).0.decisions;
-            }
         }
     }
 
@@ -145,7 +136,7 @@ impl World {
         let World { fleet, statuses, now, is_current, .. } = self;
         let now = second(*now);
         let fresh = decide(fleet, is_current, statuses, now);
-        let (went_on, next) = decide_after(cache, fleet, is_current, statuses, now, DecisionFormat::NEWEST);
+        let (went_on, next) = decide_after(cache, fleet, is_current, statuses, now);
         prop_assert_eq!(&went_on.decisions, &fresh.decisions);
         prop_assert_eq!(&went_on.diagnostics, &fresh.diagnostics);
         prop_assert_eq!(&went_on.facts, &fresh.facts);
@@ -177,10 +168,10 @@ fn a_decision_that_was_held_gives_way_where_the_one_in_force_holds_again() -> Re
     let fleet = fleet(clusters, vec![placement("p-0", policy(vec![labels(&["k=v"])]))]);
     let (is_current, before) = Default::default();
     let mut world = World { fleet: fleet.into(), statuses: Map::new(), now: 950, is_current, before };
-    world.make(Change::Older);
-    let older = world.is_current[&key("p-0")].digest;
-    world.make(Change::Cluster(8, cluster("c-8", &[])));
     let (cache, _) = world.decide(None)?;
+    let older = world.is_current[&key("p-0")].digest;
+    world.make(Change::Cluster(8, cluster("c-8", &["k=v"])));
+    let (cache, _) = world.decide(cache.as_ref())?;
     assert_ne!(world.is_current[&key("p-0")].digest, older);
     world.make(Change::Held(0));
     world.make(Change::Left(8));
@@ -196,7 +187,7 @@ fn the_first_decision_that_reads_the_load_counts_decisions_that_were_not_publish
     let one = |name: &str| fleet(clusters.to_vec(), vec![placement("p-0", on(name))]);
     let decide = |cache: Option<&DecisionCache>, fleet: Fleet, current: &Map<Key, Decision>| {
         let now = Timestamp::UNIX_EPOCH;
-        decide_after(cache, &fleet.into(), current, &Map::new(), now, DecisionFormat::NEWEST)
+        decide_after(cache, &fleet.into(), current, &Map::new(), now)
     };
     let current = decide(None, one("c-0"), &Map::new()).0.decisions;
     let (_, cache) = decide(None, one("c-1"), &current);

@@ -1,9 +1,9 @@
 //! A decision stands until its inputs change.
 
 use super::setup::*;
-use crate::decide::{decide, decide_after};
+use crate::decide::decide;
 use berth_base::model::placement::{Filter, Policy, Rule, ScoreRule, Selection};
-use berth_base::model::{ClusterStatus, DecisionFormat, Effect, Fleet, Map, Shared, Timestamp};
+use berth_base::model::{ClusterStatus, Effect, Fleet, Map, Timestamp};
 
 fn in_blue(rules: Vec<Rule>) -> Policy {
     Policy { candidates: vec![Filter { rule: labels(&["set=blue"]), by: None }], ..policy(rules) }
@@ -118,26 +118,6 @@ fn reports_extend_clusters_and_what_is_read_of_them_becomes_facts() {
     // Facts in place of statuses give the same decisions and the same facts.
     let again = decide(&fleet, &Map::new(), &decided.facts, second(1000));
     assert_eq!((again.decisions, again.facts), (decided.decisions, decided.facts));
-}
-
-/// A decision of an earlier version stays until a cluster changes that the version counted.
-#[test]
-fn what_the_first_rules_decided_stands_by_them_and_is_decided_anew_by_the_newest() {
-    let (mut fleet, now) = (Shared::from(base()), second(1000));
-    let decide_by = |fleet: &Shared<Fleet>, before: &Map<_, _>, format| {
-        decide_after(None, fleet, before, &Map::new(), now, format).0
-    };
-    let first = decide_by(&fleet, &Map::new(), DecisionFormat::First);
-    assert_eq!(first.decisions[&key("web")].refused, []);
-    let newest = decide_by(&fleet, &first.decisions, DecisionFormat::Second);
-    assert_eq!((newest.decided, &newest.decisions), (0, &first.decisions));
-    add(&mut fleet, cluster("d", &["set=blue"]));
-    let counted = decide_by(&fleet, &first.decisions, DecisionFormat::First);
-    assert_eq!((counted.decided, counted.decisions[&key("web")].refused[0].clusters), (1, 1));
-    let newest = decide_by(&fleet, &first.decisions, DecisionFormat::Second);
-    assert_eq!((newest.decided, newest.decisions[&key("web")].refused.as_slice()), (1, &[][..]));
-    add(&mut fleet, cluster("e", &["set=blue"]));
-    assert_eq!(decide_by(&fleet, &newest.decisions, DecisionFormat::Second).decided, 0);
 }
 
 fn set(fleet: &mut Fleet, cluster: &str, key: &str, value: &str) {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::release::turn::Has;
 use berth_base::diag::Pos;
-use berth_base::model::release::{RecordFormat, Release};
+use berth_base::model::release::Release;
 use berth_base::model::rollout::Amount;
 use berth_base::model::staged::{Side, StageApproval, StageStrategy};
 use berth_base::model::{Cluster, ContentId, Map, Pick, Requirement, Selector, Shared};
@@ -99,7 +99,6 @@ fn releases(number: u64, recorded: Option<&RunProgress>) -> Releases {
         run: recorded.cloned(),
         removing: BTreeMap::new(),
         awaited: BTreeMap::new(),
-        format: RecordFormat::default(),
     }
 }
 

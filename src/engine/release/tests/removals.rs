@@ -1,7 +1,7 @@
 //! Copies that have left a cluster's folder, and that the member still has.
 
 use berth_base::model::Selector;
-use berth_base::model::release::{Health, RecordFormat};
+use berth_base::model::release::Health;
 use berth_base::model::rollout::{Amount, Stage, Strategy};
 
 use super::stories::{one_at_a_time, rolling};
@@ -107,21 +107,4 @@ fn nobody_waits_for_members_that_never_reported_or_left_and_ocms_strategies_for_
     world.unpicked.extend(["b".to_owned(), "c".to_owned()]);
     world.settle();
     assert_eq!(removing(&world), [""; 0], "{with_copies}");
-}
-
-#[test]
-fn a_step_by_the_first_rules_remembers_no_removal_and_writes_no_mark() {
-    let mut world = World::proven(rolling(1));
-    let first = world.releases().clone();
-    world.format = RecordFormat::First;
-    assert_eq!(first.format, RecordFormat::NEWEST);
-    world.state.releases.values_mut().for_each(|releases| releases.format = RecordFormat::First);
-    world.settle();
-    assert_eq!(world.releases().format, RecordFormat::First, "a record that stays as it is keeps its format");
-    world.report_all(Health::Succeeded);
-    world.unpicked.insert("c".to_owned());
-    world.edit("2");
-    world.pass();
-    assert_eq!((world.shown().as_str(), removing(&world).len()), ("a=2 b=1 c=-", 0));
-    assert_eq!(world.releases().format, RecordFormat::First);
 }

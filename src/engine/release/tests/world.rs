@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use berth_base::diag::Pos;
 use berth_base::model::cluster::WorkloadName;
-use berth_base::model::release::{CopyReport, Health, RecordFormat, Releases};
+use berth_base::model::release::{CopyReport, Health, Releases};
 use berth_base::model::rollout::Strategy;
 use berth_base::model::rollout_policy::RolloutPolicy;
 use berth_base::model::{
@@ -39,7 +39,6 @@ pub(super) struct World {
     pub(super) unpicked: BTreeSet<String>,
     /// The workloads that no cluster is picked for.
     pub(super) placed_nowhere: BTreeSet<Key>,
-    pub(super) format: RecordFormat,
 }
 
 pub(super) fn key() -> Key {
@@ -90,7 +89,6 @@ impl World {
             groups: BTreeMap::new(),
             unpicked: BTreeSet::new(),
             placed_nowhere: BTreeSet::new(),
-            format: RecordFormat::NEWEST,
         };
         world.add(key(), strategy);
         clusters.iter().for_each(|name| world.join(name));
@@ -188,7 +186,7 @@ impl World {
         let mut next = State { decisions, folders, ..State::default() };
         let labels = &ClusterLabels::of(&self.fleet, &Map::new());
         let (fleet, current, statuses) = (&self.fleet, &self.state, &self.statuses);
-        let given = Given { fleet, labels, current, statuses, now: at(self.now), format: self.format };
+        let given = Given { fleet, labels, current, statuses, now: at(self.now) };
         let released = release::release(given, &mut next, &mut self.contents).expect("memory never fails");
         self.warnings = released.diagnostics.iter().map(ToString::to_string).collect();
         self.next_change = released.next_change;

@@ -122,7 +122,7 @@ fn other_systems_placements_come_in_their_own_words() {
 fn clusters_of_a_rollout_wait_in_each_systems_words() {
     use crate::state::State;
     use berth_base::model::ContentId;
-    use berth_base::model::release::{RecordFormat, Release, Releases, Told};
+    use berth_base::model::release::{Release, Releases, Told};
     let object = ObjectId::new("apps", "Deployment", "shop", "web");
     let statuses: Map<String, Shared<ClusterStatus>> =
         [status("a", "new", vec![]), status("b", "new", vec![])].into();
@@ -146,7 +146,6 @@ fn clusters_of_a_rollout_wait_in_each_systems_words() {
             run: None,
             removing: BTreeMap::new(),
             awaited: BTreeMap::new(),
-            format: RecordFormat::default(),
         };
         let state = State { releases: [(key, releases.into())].into(), ..State::default() };
         let observed =

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use berth_base::model::ContentId;
-use berth_base::model::release::{RecordFormat, Release, Told};
+use berth_base::model::release::{Release, Told};
 use berth_base::model::status::ProblemKind;
 
 const CLUSTERS: u8 = 5;
@@ -158,7 +158,6 @@ fn releases_of(number: u8, good: u64, told: u8) -> Releases {
         run: None,
         removing: Default::default(),
         awaited: Default::default(),
-        format: RecordFormat::default(),
     }
 }
 

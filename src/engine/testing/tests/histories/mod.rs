@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use berth_base::model::cluster::WorkloadName;
-use berth_base::model::release::{CopyReport, Health, RecordFormat};
-use berth_base::model::{ClusterStatus, ContentId, DecisionFormat, Digest, Key, Map, Shared, Timestamp};
+use berth_base::model::release::{CopyReport, Health};
+use berth_base::model::{ClusterStatus, ContentId, Digest, Key, Map, Shared, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};
 
 use crate::gate::{Limits, Span, Verdict};
@@ -132,15 +132,7 @@ impl History {
         history: Forms<'i>,
         statuses: &'i Map<String, Shared<ClusterStatus>>,
     ) -> Inputs<'i> {
-        Inputs {
-            tree,
-            history,
-            current: &self.state,
-            statuses,
-            now: self.moment(),
-            format: RecordFormat::NEWEST,
-            decision_format: DecisionFormat::NEWEST,
-        }
+        Inputs { tree, history, current: &self.state, statuses, now: self.moment() }
     }
 
     /// One pass, which publishes what the gate gives. Holds its promises.
