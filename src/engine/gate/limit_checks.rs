@@ -191,11 +191,11 @@ fn still(question: &Question<'_>, lost: &ByWorkload, reasons: &mut Reasons) {
     }
     let was_held =
         |place: &&Place| question.ledger().losses.get(*place).is_some_and(|loss| loss.stage == Stage::Held);
-    let all: BTreeSet<&Place> = lost.values().flat_map(held_edits).map(|(place, _)| place).collect();
+    let all: BTreeSet<&Place> = lost.values().flat_map(Losses::held_edits).map(|(place, _)| place).collect();
     for (key, losses) in lost {
-        let now: BTreeSet<&Place> = held_edits(losses).map(|(place, _)| place).collect();
+        let now: BTreeSet<&Place> = losses.held_edits().map(|(place, _)| place).collect();
         // A place may have been another workload's when it was held, which gave it back since.
-        let mut owners = held_edits(losses).map(|(_, loss)| &loss.owner);
+        let mut owners = losses.held_edits().map(|(_, loss)| &loss.owner);
         let is_whole = |owner: &Key| before.get(owner).is_some_and(|one| one.is_subset(&all));
         if !now.is_empty() && now.iter().all(was_held) && owners.all(is_whole) {
             let why = reasons.entry(key.clone()).or_default();
@@ -204,10 +204,6 @@ fn still(question: &Question<'_>, lost: &ByWorkload, reasons: &mut Reasons) {
             }
         }
     }
-}
-
-fn held_edits(losses: &Losses) -> impl Iterator<Item = (&Place, &Loss)> {
-    losses.0.iter().filter(|(_, loss)| is_held_edit(loss))
 }
 
 fn is_held_edit(loss: &Loss) -> bool {

@@ -23,6 +23,11 @@ impl Losses {
         self.0.iter().filter(|(_, loss)| loss.stage == Stage::Held)
     }
 
+    /// Returns the losses by edits that nobody permitted yet.
+    pub(super) fn held_edits(&self) -> impl Iterator<Item = (&Place, &Loss)> {
+        self.unpermitted_losses().filter(|(_, loss)| loss.cause.is_edit())
+    }
+
     /// Returns the losses that count against limits.
     pub(super) fn counting(&self) -> impl Iterator<Item = (&Place, &Loss)> {
         self.0.iter().filter(|(_, loss)| !loss.exempt)

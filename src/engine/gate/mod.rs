@@ -180,10 +180,8 @@ impl<'j> Judged<'j> {
     /// Lets go what no edit takes and what has no reason to be held any more. Returns true if there was any.
     fn keep_held(&mut self, reasons: &Reasons) -> bool {
         let before = self.groups.len();
-        let edited = |key: &Key| {
-            let losses = self.lost.get(key).into_iter().flat_map(losses::Losses::unpermitted_losses);
-            losses.into_iter().any(|(_, loss)| loss.cause.is_edit())
-        };
+        let edited =
+            |key: &Key| self.lost.get(key).is_some_and(|losses| losses.held_edits().next().is_some());
         let is_held = |group: &Group| group.keys.iter().any(|key| reasons.contains_key(key) || edited(key));
         self.groups.retain(|group| group.approved.is_some() || is_held(group));
         self.approve();

@@ -185,7 +185,7 @@ struct Reader<'r, 'b> {
     blobs: &'b mut BTreeMap<ContentId, WeakBytes>,
     /// The entries that were looked at.
     n_entries: u64,
-    /// What is read is known to be within the limits.
+    /// The size of the files that are read is within the limits.
     is_measured: bool,
 }
 

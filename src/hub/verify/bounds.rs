@@ -70,7 +70,7 @@ pub fn check(
     Ok(check.bounds)
 }
 
-/// Names limits that are looser than those of a daemon without any flag, where nobody said which to expect: the commit
+/// Names limits that are looser than those of a daemon without any flag, where none names those to expect: the commit
 /// before may have had the same, and then they are no claim.
 pub fn loose_limits(expected: &Expected, trailers: &Trailers) -> Option<String> {
     let (limits, own) = (Basis::of_trailers(trailers)?.limits, Limits::default());

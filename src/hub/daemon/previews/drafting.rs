@@ -23,7 +23,7 @@ pub(super) struct Drafting<Subject, Outcome> {
 pub(super) enum Progress<Outcome> {
     Done(Outcome),
     UnderWay,
-    /// It takes too long, which is said once. Its outcome will not count.
+    /// It takes too long: the first look that finds so gets this. Its outcome will not count.
     GivenUp,
     /// It ended without an outcome, or with one that no longer counts.
     Gone,
