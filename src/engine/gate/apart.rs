@@ -23,7 +23,7 @@ pub(super) type Apart<'a> = BTreeMap<&'a Key, Kept>;
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
     pub(super) places: Places,
-    /// It goes on to more clusters than it had.
+    /// More clusters are assigned to it than before.
     grows: bool,
 }
 
@@ -64,8 +64,7 @@ fn kept(question: &Question<'_>, key: &Key, places: Places) -> Option<Kept> {
     {
         return None;
     }
-    let [had, has] =
-        [before, after].map(|one| one.picks.iter().filter(|pick| !pick.pending && !pick.held).count());
+    let [had, has] = [before, after].map(|one| one.picks.iter().filter(|pick| !pick.held).count());
     Some(Kept { places, grows: has > had })
 }
 
