@@ -63,12 +63,12 @@ fn main() {
     let share = |name: &str, took: Took, target| {
         rows::row(name, took.time(), full, "full run", Target::AtMost(target));
     };
-    share("nothing changed, new process", Took::median((0..3).map(|_| run_once(&fleet.repository))), 0.003);
+    share("nothing changed, new process", Took::median((0..3).map(|_| run_once(&fleet.repository))), 0.01);
     let cold = Took::median((0..EDITS).map(|_| {
         fleet.edit();
         run_once(&fleet.repository)
     }));
-    share("one workload edited, new process", cold, 0.04);
+    rows::row("one workload edited, new process", cold.time(), full, "full run", Target::None);
     let warm = fleet.warm(Fleet::edit);
     share("one workload edited, daemon", warm, 0.005);
     let labelled = fleet.warm(|fleet| {
@@ -104,7 +104,7 @@ fn main() {
         run_once(&wide.repository)
     }));
     let name = |how: &str| format!("edit of {each} clusters, {how}");
-    rows::row(&name("new process"), cold.time(), wide.full.time(), "full run", Target::AtMost(0.04));
+    rows::row(&name("new process"), cold.time(), wide.full.time(), "full run", Target::None);
     let warm = wide.warm(Fleet::edit);
     rows::row(&name("daemon"), warm.time(), wide.full.time(), "full run", Target::None);
 }

@@ -2,7 +2,6 @@
 
 pub mod backoff;
 pub mod cache;
-pub mod codec;
 pub mod diag;
 pub mod edit;
 pub mod meta;

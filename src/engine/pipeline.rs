@@ -10,8 +10,6 @@ use crate::policy_tests::Side;
 use crate::release::{self, labels::ClusterLabels};
 use crate::render;
 use crate::state::State;
-use berth_base::codec::coded::Coded;
-use berth_base::codec::{Decoder, Encoder};
 use berth_base::diag::Diagnostics;
 use berth_base::model::map::Change;
 use berth_base::model::{
@@ -133,23 +131,6 @@ impl PipelineCache {
     /// Returns what the build looked at.
     pub fn effort(&self) -> Effort {
         self.effort
-    }
-
-    /// Encodes what another process needs to go on from this build, which became the state `current`. `None` for an
-    /// uncertain fleet.
-    pub fn encode(&self, encoder: &mut Encoder, current: &State) -> Option<()> {
-        let PipelineCache { decided, rendered, effort: _ } = self;
-        rendered.fleet().put(encoder);
-        encoder.maybe(decided.as_ref(), |encoder, decided| decided.encode(encoder, current));
-        rendered.encode(encoder, previous(current))
-    }
-
-    pub fn decode(decoder: &mut Decoder<'_>, current: &State) -> Option<PipelineCache> {
-        let fleet = Shared::get(decoder)?;
-        let decided = decoder.maybe(decide::StoredDecisions::decode)?;
-        let rendered = render::StoredCache::decode(decoder)?.restore(&fleet, previous(current));
-        let decided = decided.map(|decided| decided.restore(&fleet, rendered.decisions(), current));
-        Some(PipelineCache { decided, rendered, effort: Effort::default() })
     }
 
     /// Forgets rendered contents that were not published: they may be missing from the store.

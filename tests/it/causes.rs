@@ -26,7 +26,7 @@ fn now() -> Timestamp {
 
 /// Builds a state, without any cache.
 fn build(tree: &SourceTree, before: &SourceTree, current: &State) -> Built {
-    let earlier = |path: &str| -> Option<Arc<[u8]>> { Some((*before.files.get(path)?.bytes).clone()) };
+    let earlier = |path: &str| -> Option<Arc<[u8]>> { Some(before.files.get(path)?.bytes.clone()) };
     let statuses = Map::new();
     let history = History::Known(&earlier);
     let inputs = Inputs { tree, history, current, statuses: &statuses, now: now() };

@@ -244,34 +244,6 @@ fn a_pass_over_what_it_knows_parses_nothing_and_writes_nothing_but_its_record() 
     assert_eq!(kinds(&before, &world.objects()), [1, 1, 1]);
 }
 
-/// The file of another workload is gone from the repository: whoever looked at it would fail.
-#[test]
-fn a_new_process_reads_the_files_that_changed_and_no_others() {
-    // OCM's placements are balanced over all picks, so those that were decided for the first time are decided once more.
-    for (dialect, world, placements) in [
-        (Dialect::KubeFed, World::new as fn(Shape) -> World, 0),
-        (Dialect::KubeFed, World::unpublished, 0),
-        (Dialect::Ocm, World::new, 0),
-        (Dialect::Ocm, World::unpublished, 100),
-    ] {
-        let shape = Shape { dialect, ..KUBEFED };
-        let mut world = world(shape);
-        let (other, text) = shape.workload(8, 1);
-        commit(world.folder.path(), &[(other.clone(), text)], 1);
-        world.pass();
-        world.cache.store(&Settings::of(world.folder.path()));
-        let id = world.git(&["rev-parse", &format!("HEAD:{other}")]);
-        let (folder, name) = id.trim().split_at(2);
-        let path = world.git(&["rev-parse", "--git-path", &format!("objects/{folder}/{name}")]);
-        std::fs::remove_file(world.folder.path().join(path.trim())).unwrap();
-        world.cache = Cache::default();
-        let (files, effort, _) = cost(&mut world, |world| {
-            commit(world.folder.path(), &[shape.workload(7, 1)], 2);
-        });
-        assert_eq!((files, effort), (1, Effort { placements, paths: 1 }), "{dialect:?}");
-    }
-}
-
 #[test]
 fn equal_copies_are_one_blob_and_equal_folders_one_tree() {
     for dialect in [Dialect::KubeFed, Dialect::KubeFleet, Dialect::Ocm] {

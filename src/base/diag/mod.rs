@@ -9,11 +9,13 @@ mod suggest;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 pub use harmless::{harmless_line, harmless_lines, is_harmless, is_visible};
 pub use suggest::{did_you_mean, nearest, nearest_within};
 
 /// A place in a file of the fleet repository. Lines and columns count from 1; 0 means the file as a whole.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Pos {
     pub file: Arc<str>,
     pub line: u32,
@@ -39,7 +41,8 @@ impl fmt::Display for Pos {
 }
 
 /// The weight of a diagnostic. Only errors change the exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     Error,
     Warning,
@@ -57,7 +60,7 @@ impl Severity {
 }
 
 /// A fault, warning or note. The message is a lower-case fragment without a full stop.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
     pub at: Option<Pos>,
     pub severity: Severity,

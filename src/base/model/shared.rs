@@ -1,7 +1,7 @@
 //! A value that is cheap to clone: clones share one allocation until one of them is changed.
 //!
 //! States are carried from run to run, and most of each stays as it was. Comparing two that share their allocation
-//! costs nothing. A value that an earlier process left is decoded when it is looked at first.
+//! costs nothing.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -9,39 +9,13 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use super::map::EntryMap;
-use crate::codec::file::Part;
-use crate::codec::later::Later;
-use crate::codec::{Decoder, Encoder};
-
 /// Reads and changes like the value in it.
-pub struct Shared<T>(Arc<Later<T>>);
+pub struct Shared<T>(Arc<T>);
 
 impl<T> Shared<T> {
     /// Reports whether both are the same allocation, and so equal without a comparison.
     pub fn is_same(&self, other: &Shared<T>) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
-    }
-
-    /// Takes a value that is decoded when it is looked at first. One that cannot be decoded is the default one.
-    pub fn stored(part: Part, decode: fn(&mut Decoder<'_>) -> Option<T>) -> Shared<T>
-    where
-        T: Default,
-    {
-        Shared(Arc::new(Later::stored(part, decode)))
-    }
-
-    /// Decodes the value, and lets go of the file that holds it.
-    pub fn detach(&mut self)
-    where
-        T: Clone,
-    {
-        _ = &mut **self;
-    }
-
-    /// Encodes the value as a part of a file. One that the earlier file holds is copied from there.
-    pub fn encode(&self, encoder: &mut Encoder, encode: impl FnOnce(&mut Encoder, &T)) {
-        encoder.part(self.0.part(), |encoder| encode(encoder, self));
     }
 }
 
@@ -77,16 +51,6 @@ pub fn shared_by_several<'s, T>(all: impl Iterator<Item = &'s Shared<T>>) -> Vec
     several.map(|(ByAllocation(one), _)| one).collect()
 }
 
-impl<E> Shared<EntryMap<E>> {
-    /// Reports whether there is no entry, which takes no decoding: the encoded number of entries says it.
-    pub fn is_empty(&self) -> bool {
-        match self.0.undecoded() {
-            Some(part) => part.is_zero(),
-            None => (**self).is_empty(),
-        }
-    }
-}
-
 impl<T: Default> Shared<T> {
     pub fn new() -> Shared<T> {
         Shared::default()
@@ -115,16 +79,13 @@ impl<T> Deref for Shared<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        self.0.value()
+        &self.0
     }
 }
 
 impl<T: Clone> DerefMut for Shared<T> {
     fn deref_mut(&mut self) -> &mut T {
-        if Arc::get_mut(&mut self.0).is_none() {
-            *self = (**self).clone().into();
-        }
-        Arc::get_mut(&mut self.0).expect("it has no clone").value_mut()
+        Arc::make_mut(&mut self.0)
     }
 }
 
@@ -150,7 +111,7 @@ impl<T: Ord> Ord for Shared<T> {
 
 impl<T> From<T> for Shared<T> {
     fn from(inner: T) -> Shared<T> {
-        Shared(Arc::new(Later::of(inner)))
+        Shared(inner.into())
     }
 }
 
@@ -187,7 +148,6 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::file::{File, to_bytes};
 
     #[test]
     fn a_clone_shares_until_it_is_changed() {
@@ -198,31 +158,5 @@ mod tests {
         assert_eq!((&*first, &*second), (&vec![1, 2], &vec![1, 2, 3]));
         second.pop();
         assert!(first == second && !first.is_same(&second));
-    }
-
-    #[test]
-    fn a_stored_value_is_decoded_when_it_is_looked_at() {
-        fn list(decoder: &mut Decoder<'_>) -> Option<Vec<u64>> {
-            decoder.list(Decoder::number)
-        }
-        let put = |value: &Shared<Vec<u64>>, earlier: Option<&Arc<File>>| {
-            let bytes = to_bytes(earlier, |encoder| {
-                value.encode(encoder, |encoder, all| {
-                    encoder.list(all.iter(), |encoder, one| encoder.number(*one));
-                });
-            });
-            File::read(bytes).expect("it is a file")
-        };
-        let get = |file: &Arc<File>| Shared::stored(file.decoder().part().expect("a part"), list);
-        let file = put(&vec![1, 2].into(), None);
-        let mut first = get(&file);
-        let copied = put(&first, Some(&file));
-        assert!(first.0.undecoded().is_some(), "nobody looked");
-        assert_eq!((&*first, &*get(&copied)), (&vec![1, 2], &vec![1, 2]));
-        let clone = first.clone();
-        first.push(3);
-        assert_eq!((&*get(&put(&first, Some(&file))), &*clone), (&vec![1, 2, 3], &vec![1, 2]));
-        let wrong: Shared<Vec<u64>> = Shared::stored(file.decoder().part().expect("a part"), |_| None);
-        assert!(wrong.is_empty() && file.is_damaged());
     }
 }

@@ -42,11 +42,6 @@ impl Packed {
         writer.finish()
     }
 
-    /// Takes bytes that another process stored. Bytes that make no sense read as null.
-    pub fn stored(bytes: &[u8]) -> Packed {
-        Packed { bytes: (!bytes.is_empty()).then(|| bytes.into()) }
-    }
-
     pub fn bytes(&self) -> &[u8] {
         self.bytes.as_deref().unwrap_or_default()
     }

@@ -238,7 +238,7 @@ mod tests {
         let tree = read_dir(root.path(), &Limits::default()).unwrap();
         let paths: Vec<&str> = tree.files.keys().map(|path| &**path).collect();
         assert_eq!(paths, ["a-b.yaml", "a/b/c.yaml", "a/z.yml", "b.yaml"]);
-        assert_eq!(&**tree.files["a/b/c.yaml"].bytes, b"a/b/c.yaml");
+        assert_eq!(&*tree.files["a/b/c.yaml"].bytes, b"a/b/c.yaml");
         assert!(tree.found.is_empty());
     }
 

@@ -3,12 +3,10 @@
 //! [`dir`] reads a folder; the reader for a Git commit is in `git`. Both take the files [`wanted`] names.
 
 pub mod budget;
-mod bytes;
 pub mod dir;
 mod tree;
 
 pub use budget::TreeSize;
-pub use bytes::{FileBytes, WeakBytes};
 pub use dir::{SourceError, read_dir};
 pub use tree::{
     MARKER, RulesFrom, SourceFile, SourceFiles, SourceTree, fault_of_entry, output_note, wanted,

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::bytes::FileBytes;
 use crate::diag::{Diagnostic, Diagnostics, Pos, Severity, is_visible};
 use crate::model::ContentId;
 use crate::model::map::{Entry, EntryMap};
@@ -49,7 +48,7 @@ pub struct SourceFile {
     pub path: Arc<str>,
     /// The id of the bytes: the blob's, where they come from Git.
     pub id: ContentId,
-    pub bytes: FileBytes,
+    pub bytes: Arc<[u8]>,
 }
 
 impl Entry for SourceFile {

@@ -7,8 +7,6 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::codec::coded::Coded;
-use crate::codec::{Decoder, Encoder};
 use crate::diag::{Diagnostic, Severity};
 use crate::model::ClusterStatus;
 use crate::yaml::{self, Node, Scope};
@@ -39,15 +37,5 @@ fn said(fault: &Diagnostic) -> String {
     match &fault.at {
         Some(at) if at.line > 0 => format!("line {}: {}", at.line, fault.message),
         _ => fault.message.clone(),
-    }
-}
-
-impl Coded for ClusterStatus {
-    fn put(&self, encoder: &mut Encoder) {
-        encoder.bytes(write_status(self).as_bytes());
-    }
-
-    fn get(decoder: &mut Decoder<'_>) -> Option<ClusterStatus> {
-        read_status(decoder.bytes()?).ok()
     }
 }

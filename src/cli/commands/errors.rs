@@ -70,7 +70,7 @@ fn of_pass(error: &PassError) -> Exit {
         PassError::RenderedRewound { .. } | PassError::Untrusted(_) => Exit::Held,
         PassError::Proof(_) => Exit::Unreachable,
         PassError::Remote(error) => of_transport(error),
-        PassError::NoSource(_) | PassError::DamagedCache => Exit::Unreachable,
+        PassError::NoSource(_) => Exit::Unreachable,
         PassError::LeaseEnded => Exit::Raced,
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn refused_by_hubs(
     let Some(base) = base.filter(|base| repo.has_commit(*base)) else { return Ok(Diagnostics::new()) };
     let base = read_source(repo, base)?;
     let (mut before, mut after): (Vec<FileText>, Vec<FileText>) = Default::default();
-    let text = |file: &SourceFile| (file.path.clone(), (*file.bytes).clone());
+    let text = |file: &SourceFile| (file.path.clone(), file.bytes.clone());
     for change in base.files.changes_by(&head.files, |base, head| base.id == head.id) {
         before.extend(change.before.map(text));
         after.extend(change.after.map(text));

@@ -62,7 +62,7 @@ fn written(
     for document in documents.iter().filter(|document| is_here(&document.after)) {
         new.extend(document.after.iter().map(|spot| ((spot.piece, spot.object), *document)));
     }
-    let text = file.after.as_ref().map(|file| &**file.bytes).unwrap_or_default();
+    let text = file.after.as_ref().map(|file| &*file.bytes).unwrap_or_default();
     let mut bytes = Vec::new();
     for (place, piece) in file.pieces.iter().enumerate() {
         let changed = |object: usize| new.get(&(place, object)).copied();

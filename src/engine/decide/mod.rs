@@ -32,7 +32,6 @@ mod select;
 mod spread_constraints;
 mod spread_picks;
 mod status_overlay;
-mod stored;
 mod taint_times;
 mod trace;
 mod uncertain;
@@ -51,7 +50,6 @@ use cache::{DecisionInputs, Rest, Results};
 
 pub use cache::DecisionCache;
 pub use status_overlay::overlay;
-pub(crate) use stored::StoredDecisions;
 pub use trace::{ClusterTrace, DivisionTrace, ReplicaTrace, ScorePart, Stage, Step, Trace};
 
 /// The result of one pass over all placements.

@@ -38,7 +38,6 @@ pub use staged_runs::{RunApproval, StagedRuns};
 pub(crate) use written_strategy::{duration, written_strategy};
 
 use berth_base::diag::{Diagnostics, Pos, Severity};
-use berth_base::model::named::{AllFunctions, Functions};
 use berth_base::model::rollout_policy::RolloutPolicy;
 use berth_base::model::staged::{Run, RunProgress, StageApproval, StageStrategy, Standing};
 use berth_base::model::{
@@ -97,10 +96,6 @@ pub type Dialects = &'static [&'static Dialect];
 
 /// All dialects.
 pub const DIALECTS: Dialects = &[&kubefed::DIALECT, &kubefleet::DIALECT, &ocm::DIALECT, &inventory::DIALECT];
-
-/// The functions that a model may name.
-pub static FUNCTIONS: AllFunctions =
-    AllFunctions(&[&kubefed::DIALECT.functions, &kubefleet::DIALECT.functions, &ocm::DIALECT.functions]);
 
 /// The cluster kinds of all dialects.
 pub fn cluster_kinds() -> impl Iterator<Item = &'static ClusterKind> {
@@ -162,8 +157,6 @@ pub struct Dialect {
     pub acted_on_by_hub: fn(&Key) -> Option<&'static str>,
     /// Returns the changes between two sets of files that a hub would refuse. Equal files may be left out.
     pub refused_by_hub: fn(&[FileText], &[FileText]) -> Diagnostics,
-    /// The functions that its clusters, placements and overrides name.
-    pub functions: Functions,
 }
 
 /// A file's path and bytes.
@@ -195,7 +188,6 @@ impl Dialect {
         report: |_| None,
         acted_on_by_hub: |_| None,
         refused_by_hub: |_, _| Diagnostics::new(),
-        functions: Functions::NONE,
     };
 
     /// Reports whether a key is of the kind that describes clusters.

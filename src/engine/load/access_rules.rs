@@ -73,7 +73,7 @@ pub(super) fn staying(tree: &SourceTree, judged: &Judged, cache: &mut FileCache)
     };
     let mut found = BTreeMap::new();
     for (path, read) in cache.read_all(base.files.values()) {
-        let bytes = base.files.get(&path).map(|file| &**file.bytes).unwrap_or_default();
+        let bytes = base.files.get(&path).map(|file| &*file.bytes).unwrap_or_default();
         for (document, slot) in read.objects.iter().filter(|(one, _)| judged.stays.contains(&one.key)) {
             let text = || chunk_of(bytes, document, slot).into_owned();
             found.entry(document.key.clone()).or_insert_with(|| (document.clone(), text()));

@@ -9,8 +9,6 @@ use super::Loaded;
 use super::documents::{self, FileDocuments, FileKey, FileSize, Room};
 use crate::dialects::{Document, ReadingContexts};
 use berth_base::cache::Cache;
-use berth_base::codec::coded::Coded;
-use berth_base::codec::{Decoder, Encoder};
 use berth_base::model::{Key, Shared};
 use berth_base::parallel;
 use berth_base::source::{SourceFile, SourceTree};
@@ -31,8 +29,6 @@ struct Parsed {
     repeats: usize,
     /// Of the whole file, whether it is left out or not.
     size: FileSize,
-    /// There is no fault in it.
-    is_sound: bool,
     /// The tree had no room for it.
     is_left_out: bool,
     documents: Shared<FileDocuments>,
@@ -69,53 +65,9 @@ impl FileCache {
         self.count
     }
 
-    /// Returns the tree that was loaded last, where the load is known and not its fleet alone.
-    pub fn last_tree(&self) -> Option<&SourceTree> {
-        self.last.as_ref().filter(|last| last.is_whole).map(|last| &last.tree)
-    }
-
     /// Forgets the files that were not used since the last call.
     pub fn forget_unused(&mut self) {
         self.files.forget_unused();
-    }
-
-    /// Encodes the parsed files for another process, those without a fault.
-    pub fn encode(&self, encoder: &mut Encoder) {
-        let usual = Limits::default().repeats;
-        let counts = |parsed: &Parsed| {
-            parsed.is_sound && is_same_reading(parsed.repeats_allowed, parsed.repeats, usual)
-        };
-        let files: Vec<_> = self.files.iter().filter(|(_, parsed)| counts(parsed)).collect();
-        encoder.list(files.into_iter(), |encoder, ((id, path), parsed)| {
-            id.put(encoder);
-            path.put(encoder);
-            parsed.repeats.put(encoder);
-            parsed.size.put(encoder);
-            parsed.documents.put(encoder);
-        });
-    }
-
-    /// Reads the entries that another process stored.
-    pub fn decode(decoder: &mut Decoder<'_>) -> Option<FileCache> {
-        let repeats_allowed = Limits::default().repeats;
-        let files = decoder.list(|decoder| {
-            let key = (Coded::get(decoder)?, Coded::get(decoder)?);
-            let (repeats, size, documents) =
-                (Coded::get(decoder)?, Coded::get(decoder)?, Coded::get(decoder)?);
-            Some((
-                key,
-                Parsed { repeats_allowed, repeats, size, is_sound: true, is_left_out: false, documents },
-            ))
-        })?;
-        Some(FileCache { files, ..FileCache::default() })
-    }
-
-    /// Decodes all entries that another process stored, so that its file need not be kept for them.
-    pub fn decode_all(&mut self) {
-        for parsed in self.files.values_mut() {
-            parsed.documents.detach();
-            parsed.documents.objects.iter_mut().for_each(|(document, _)| document.detach());
-        }
     }
 
     /// Returns the documents of a file that was read before.
@@ -210,15 +162,14 @@ fn parse(file: &SourceFile, repeats_allowed: usize) -> Parsed {
     let limits = Limits { repeats: repeats_allowed, ..Limits::default() };
     let mut documents = documents::read(&file.path, &file.bytes, &limits);
     documents.remember();
-    let is_sound = !documents.broken && documents.diagnostics.is_empty();
     let (repeats, size) = (documents.repeats, documents.size);
-    Parsed { repeats_allowed, repeats, size, is_sound, is_left_out: false, documents: documents.into() }
+    Parsed { repeats_allowed, repeats, size, is_left_out: false, documents: documents.into() }
 }
 
 impl Parsed {
     fn leave_out(&mut self, path: &Arc<str>) {
         self.documents = FileDocuments::left_out(path, self.repeats).into();
-        (self.is_sound, self.is_left_out) = (false, true);
+        self.is_left_out = true;
     }
 
     fn share_names(&mut self, names: &mut SharedTexts) {

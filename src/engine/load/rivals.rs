@@ -57,7 +57,7 @@ pub(super) fn settle(
                 for index in has_none.into_iter().filter(|index| !own_faults.contains(index)) {
                     let (document, slot) = (&objects.documents[index], &objects.slots[index]);
                     let text =
-                        tree.files.get(&*document.at.file).map(|file| &**file.bytes).unwrap_or_default();
+                        tree.files.get(&*document.at.file).map(|file| &*file.bytes).unwrap_or_default();
                     let rest = || objects.countable_text(tree, &document.at.file, &first.faulty);
                     kept.add(document, &chunk_of(text, document, slot), rest);
                 }

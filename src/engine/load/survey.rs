@@ -88,7 +88,7 @@ impl ReadTree {
         for index in objects.countable(bad) {
             let (document, slot) = (&objects.documents[index], &objects.slots[index]);
             let path = document.at.file.to_string();
-            let text = tree.files.get(&*path).map(|file| &**file.bytes).unwrap_or_default();
+            let text = tree.files.get(&*path).map(|file| &*file.bytes).unwrap_or_default();
             let bytes = chunk_of(text, document, slot).into_owned();
             survey.good.insert(document.key.clone(), Text { path, bytes, place: index });
         }

@@ -197,7 +197,7 @@ pub(super) fn find_broken<'a>(
     for (index, (path, is_broken)) in objects.files.iter().enumerate() {
         let refused = objects.refused_in.contains(path);
         if *is_broken || refused || at_fault.contains(&index) || repeated.contains(path) {
-            let text = tree.files.get(path).map(|file| &**file.bytes).unwrap_or_default();
+            let text = tree.files.get(path).map(|file| &*file.bytes).unwrap_or_default();
             broken.insert(path, BrokenFile { path, text, good: Vec::new(), refused });
         }
     }

@@ -50,11 +50,6 @@ impl ProcessCache {
         &self.inputs.fleet
     }
 
-    /// The decisions that were rendered, without their objects.
-    pub(crate) fn decisions(&self) -> &Map<Key, Decision> {
-        &self.inputs.decisions
-    }
-
     /// Forgets copies that are not in these folders: contents that were not published may be missing from the
     /// store.
     pub fn keep_published(&mut self, published: &Folders) {

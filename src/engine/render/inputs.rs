@@ -33,15 +33,6 @@ impl RenderInputs {
         RenderInputs { fleet: fleet.clone(), frozen: frozen.collect(), decisions: decisions.clone() }
     }
 
-    /// Returns the inputs of an earlier process, which had no frozen workloads.
-    pub(super) fn earlier(fleet: &Shared<Fleet>, decisions: Map<Key, Decision>) -> RenderInputs {
-        RenderInputs { fleet: fleet.clone(), frozen: BTreeMap::new(), decisions }
-    }
-
-    pub(super) fn has_frozen(&self) -> bool {
-        !self.frozen.is_empty()
-    }
-
     /// Returns the claims of a workload, none for one that is not decided.
     pub(super) fn claims(&self, key: &Key) -> Vec<Claim<'_>> {
         let workload = self.frozen.get(key).or_else(|| self.fleet.workloads.get(key).map(|one| &**one));

@@ -16,7 +16,6 @@ mod memory_contents;
 mod override_trace;
 mod problems;
 mod replicas;
-mod stored_cache;
 mod uncertain;
 mod warnings;
 
@@ -39,7 +38,6 @@ use problems::Problems;
 pub use cache::ProcessCache;
 pub use memory_contents::MemoryContents;
 pub use override_trace::{AppliedOverride, OverriddenCopy, touched};
-pub use stored_cache::StoredCache;
 
 /// The current state, as far as rendering needs it.
 #[derive(Clone, Copy, Debug)]

@@ -3,10 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::inputs::RenderInputs;
-use berth_base::codec::{Decoder, Encoder};
 use berth_base::diag::{Diagnostic, Pos, did_you_mean};
 use berth_base::model::PickCursor;
-use berth_base::model::encoding::{diagnostic, key, pos, put_diagnostic, put_key, put_pos};
 use berth_base::model::{
     Applies, Decision, Fleet, Key, Map, Object, Override, Requirement, Shared, Term, Workload,
 };
@@ -131,42 +129,6 @@ impl Warnings {
         let hint = "place the Namespace too, or create it in those clusters";
         let at = at.unwrap_or_else(|| Pos::file(decision.source.as_str()));
         Some(Diagnostic::warning(at, message).hint(hint))
-    }
-
-    pub(super) fn encode(&self, encoder: &mut Encoder) {
-        let Warnings { own, homeless, rules, bringing } = self;
-        encoder.list(own.iter(), |encoder, (key, own)| {
-            put_key(encoder, key);
-            encoder.list(own.iter(), put_diagnostic);
-        });
-        encoder.list(homeless.iter(), |encoder, (key, one)| {
-            put_key(encoder, key);
-            put_diagnostic(encoder, one);
-        });
-        encoder.list(rules.iter(), |encoder, (key, rules)| {
-            put_key(encoder, key);
-            encoder.list(rules.iter(), |encoder, Rule { at, by, is_met }| {
-                put_pos(encoder, at);
-                put_key(encoder, by);
-                encoder.flag(*is_met);
-            });
-        });
-        encoder.list(bringing.iter(), |encoder, (namespace, keys)| {
-            encoder.text(namespace);
-            encoder.list(keys.iter(), put_key);
-        });
-    }
-
-    pub(super) fn decode(decoder: &mut Decoder<'_>) -> Option<Warnings> {
-        let rule = |decoder: &mut Decoder<'_>| {
-            Some(Rule { at: pos(decoder)?, by: key(decoder)?, is_met: decoder.flag()? })
-        };
-        Some(Warnings {
-            own: decoder.list(|decoder| Some((key(decoder)?, decoder.list(diagnostic)?)))?,
-            homeless: decoder.list(|decoder| Some((key(decoder)?, diagnostic(decoder)?)))?,
-            rules: decoder.list(|decoder| Some((key(decoder)?, decoder.list(rule)?)))?,
-            bringing: decoder.list(|decoder| Some((decoder.string()?, decoder.list(key)?)))?,
-        })
     }
 
     /// Returns all warnings.

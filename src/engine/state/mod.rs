@@ -3,14 +3,11 @@
 //! - [`decision`]: a decision ↔ the value in its file. [`decision_file`]: that file ↔ bytes.
 //! - [`placement_decision`]: files beside a decision for OCM's consumers. [`layout`]: paths on the branch.
 //! - [`releases_file`]: a workload's releases ↔ bytes. [`ledger`]: losses and approvals; [`ledger_file`]: them ↔ bytes.
-//! - [`decisions_json`]: all decisions as `berth decide -o json` prints them. [`codec`]: compact bytes.
-//! - [`decision_differences`]: the decisions of a pass beside those of the state that it became ↔ bytes.
+//! - [`decisions_json`]: all decisions as `berth decide -o json` prints them.
 //! - [`comparison`]: the files that differ between two states, and their owners.
 
-pub mod codec;
 mod comparison;
 pub mod decision;
-pub mod decision_differences;
 pub mod decision_file;
 pub mod decisions_json;
 pub mod layout;

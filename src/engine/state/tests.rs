@@ -8,7 +8,6 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use berth_base::codec::file::{File, to_bytes};
 use berth_base::model::{Condition, Digest, Failure, Group, ObjectId, Pick, PickDetails, Refused};
 use berth_base::packed::Packed;
 use berth_base::yaml;
@@ -246,20 +245,4 @@ fn only_a_marker_with_a_format_is_one() {
     for bytes in ["", "{}", "[]", "{\"format\": \"1\"}", "{\"format\": 0}", "null"] {
         assert_eq!(layout::read_marker(bytes.as_bytes()), None, "{bytes}");
     }
-}
-
-#[test]
-fn picks_that_decisions_share_are_left_for_the_next_process_once() {
-    let shared: Shared<Vec<Pick>> = ["c1", "c2"].map(Pick::of).into_iter().collect();
-    let lists = [("a", shared.clone()), ("b", [Pick::of("c1")].into_iter().collect()), ("c", shared)];
-    let decisions = lists.map(|(name, picks)| {
-        let one = Decision { picks, ..decision("Deployment", "shop", name, &[]) };
-        (one.key.clone(), one)
-    });
-    let state = State { decisions: decisions.into_iter().collect(), ..State::default() };
-    let file = File::read(to_bytes(None, |encoder| codec::encode(encoder, &state))).expect("it is a file");
-    let found = codec::decode(&mut file.decoder()).expect("it is readable");
-    assert_eq!(found.decisions, state.decisions);
-    let picks: Vec<&Shared<Vec<Pick>>> = found.decisions.values().map(|decision| &decision.picks).collect();
-    assert!(picks[0].is_same(picks[2]) && !picks[0].is_same(picks[1]));
 }

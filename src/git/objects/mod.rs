@@ -55,9 +55,7 @@ pub use recent::Recent;
 pub use refs::{RefMove, is_valid_ref};
 pub use repo::{CommitInfo, Entry, EntryKind, PathChange, Repo};
 pub use scratch::Scratch;
-pub use source_tree::{
-    KnownSource, SourceCache, is_behind_link, read_file_at, read_source, read_source_with_cache,
-};
+pub use source_tree::{SourceCache, is_behind_link, read_file_at, read_source, read_source_with_cache};
 pub use write::{Counts, HashedBlob, Identity, Writer, commit_id, tree_id};
 
 #[cfg(test)]

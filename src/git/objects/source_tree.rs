@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
+use std::sync::{Arc, Weak};
 
 use super::error::GitError;
 use super::id::{CommitId, TreeId, oid};
@@ -15,8 +16,7 @@ use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{ContentId, Map, map};
 use berth_base::source::budget::{DEEPEST, TOO_LARGE_HINT};
 use berth_base::source::{
-    FileBytes, MARKER, SourceFile, SourceFiles, SourceTree, TreeSize, WeakBytes, fault_of_entry, output_note,
-    wanted, wanted_folder,
+    MARKER, SourceFile, SourceFiles, SourceTree, TreeSize, fault_of_entry, output_note, wanted, wanted_folder,
 };
 use berth_base::yaml::Limits;
 
@@ -32,19 +32,12 @@ pub fn read_source(repo: &Repo, commit: CommitId) -> Result<SourceTree, GitError
 #[derive(Clone, Debug, Default)]
 pub struct SourceCache {
     /// As long as a tree has them.
-    blobs: BTreeMap<ContentId, WeakBytes>,
+    blobs: BTreeMap<ContentId, Weak<[u8]>>,
     /// The number of blobs that some tree had when they were last looked through.
     n_had: usize,
     trees: Cache<TreeId, ReadTree>,
     /// The tree that was read last: the next one is made of it. Without an id, its files alone are known.
     last: (Option<TreeId>, ReadTree),
-}
-
-/// A tree that was read, and its size at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KnownSource {
-    pub tree: TreeId,
-    pub size: TreeSize,
 }
 
 /// All that berth reads of a tree.
@@ -60,28 +53,12 @@ struct ReadTree {
 }
 
 impl SourceCache {
-    /// Begins with the files of a tree that was read before. With an id they must be all that this tree has.
-    pub fn of(files: &SourceFiles, known: Option<KnownSource>) -> SourceCache {
-        let blobs: BTreeMap<_, _> = files.values().map(|file| (file.id, file.bytes.downgrade())).collect();
-        let size = known.map(|known| known.size).unwrap_or_default();
-        let last =
-            (known.map(|known| known.tree), ReadTree { files: files.clone(), size, ..ReadTree::default() });
-        SourceCache { n_had: blobs.len(), blobs, last, ..SourceCache::default() }
-    }
-
-    /// Returns the tree that was read last, if it has these very files and nothing else to tell.
-    pub fn known(&self, files: &SourceFiles) -> Option<KnownSource> {
-        let (id, last) = &self.last;
-        let tree = id.filter(|_| last.files.is_same(files) && last.found.is_empty())?;
-        Some(KnownSource { tree, size: last.size })
-    }
-
     /// Forgets what was not used since the last call.
     pub fn forget_unused(&mut self) {
         self.trees.forget_unused();
         // A look at all of them waits until an eighth may have gone.
         if self.blobs.len() > self.n_had + self.n_had / 8 {
-            self.blobs.retain(|_, bytes| bytes.is_in_use());
+            self.blobs.retain(|_, bytes| bytes.strong_count() > 0);
             self.n_had = self.blobs.len();
         }
     }
@@ -182,7 +159,7 @@ struct Reader<'r, 'b> {
     odb: git2::Odb<'r>,
     tree: ReadTree,
     known: Peekable<map::Iter<'b, SourceFile>>,
-    blobs: &'b mut BTreeMap<ContentId, WeakBytes>,
+    blobs: &'b mut BTreeMap<ContentId, Weak<[u8]>>,
     /// The entries that were looked at.
     n_entries: u64,
     /// The size of the files that are read is within the limits.
@@ -295,7 +272,7 @@ impl Reader<'_, '_> {
             self.tree.files.put(file.clone());
             return Ok(None);
         }
-        let bytes = match self.blobs.get(&id).and_then(WeakBytes::upgrade) {
+        let bytes = match self.blobs.get(&id).and_then(Weak::upgrade) {
             Some(bytes) => bytes,
             None => {
                 let doing = || format!("reading `{path}`");
@@ -308,8 +285,8 @@ impl Reader<'_, '_> {
                 }
                 self.repo.flush_for(oid(id.0))?;
                 let object = self.odb.read(oid(id.0)).map_err(GitError::failed(doing()))?;
-                let bytes = FileBytes::from(object.data());
-                self.blobs.insert(id, bytes.downgrade());
+                let bytes = Arc::<[u8]>::from(object.data());
+                self.blobs.insert(id, Arc::downgrade(&bytes));
                 bytes
             }
         };

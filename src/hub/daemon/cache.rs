@@ -4,21 +4,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cache_file::{self, Last, Left};
 use super::error::PassError;
 use super::previews::Previews;
-use super::settings::Settings;
 use super::tip_check::Refusal;
 use crate::inputs::hearing::Hearing;
 use crate::inputs::{BuildCache, Reports};
 use crate::publish::{self, ClusterRefCache, CurrentState, DifferingCache, WrittenReport};
-use berth_base::codec::file::File;
 use berth_base::model::Timestamp;
 use berth_engine::gate::limits::Limit;
 use berth_engine::pipeline;
 use berth_engine::report::FleetSummary;
 use berth_git::protocol::StatusCache;
-use berth_git::{CommitId, Recent, Repo};
+use berth_git::{Recent, Repo};
 
 /// Carried from pass to pass.
 #[derive(Debug, Default)]
@@ -37,20 +34,9 @@ pub struct Cache {
     pub(super) refused: Option<Refusal>,
     /// The memory of reports. Losing it gives every member a full grace again.
     hearing: Arc<Hearing>,
-    /// Set once the cache of an earlier process was looked for.
-    begun: bool,
-    /// The commit whose state the cache file holds.
-    stored: Option<CommitId>,
-    /// The cache file that an earlier process left for the current state.
-    file: Option<Arc<File>>,
 }
 
 impl Cache {
-    /// Returns an empty cache that ignores the cache file.
-    pub(crate) fn forgetful() -> Cache {
-        Cache { begun: true, ..Cache::default() }
-    }
-
     /// Returns an empty cache of a daemon that fetches at this interval.
     pub(super) fn polled(self, poll: Duration) -> Cache {
         let mut hearing = Hearing::default();
@@ -84,12 +70,7 @@ impl Cache {
     /// Forgets all that it knows of objects. The memory of reports stays.
     pub(super) fn forget_objects(&mut self) {
         let hearing = std::mem::take(&mut self.hearing);
-        *self = Cache { hearing, ..Cache::forgetful() };
-    }
-
-    /// Reports whether a part of the cache file turned out to make no sense, whatever its checksum says.
-    pub(super) fn is_damaged(&self) -> bool {
-        self.file.as_ref().is_some_and(|file| file.is_damaged())
+        *self = Cache { hearing, ..Cache::default() };
     }
 
     /// Forgets what keys were for and against: others count now.
@@ -114,26 +95,6 @@ impl Cache {
         self.build.built.as_ref().map(pipeline::PipelineCache::effort).unwrap_or_default()
     }
 
-    /// Writes the cache file for the next process.
-    pub fn store(&mut self, settings: &Settings) {
-        let Some(current) = &self.current else { return };
-        if self.stored == Some(current.commit) {
-            return;
-        }
-        let Ok(repo) = Repo::open(&settings.repo) else { return };
-        let left = Left {
-            parsed: self.build.files(),
-            source: self.build.source(),
-            current,
-            pass: self.build.built.as_ref(),
-            cluster_refs: &self.cluster_refs,
-            report: self.report.as_ref().map(|report| (&self.summary, report)),
-        };
-        if cache_file::save(&repo, self.file.as_ref(), &left).is_some() {
-            self.stored = Some(current.commit);
-        }
-    }
-
     /// Returns the current state. The branch is read again only where it moved.
     pub(super) fn take_current(
         &mut self,
@@ -141,21 +102,6 @@ impl Cache {
         rendered: &str,
     ) -> Result<Option<CurrentState>, PassError> {
         let now = repo.read_ref(rendered)?;
-        if !std::mem::replace(&mut self.begun, true)
-            && let Some(left) = cache_file::load(repo, now)
-        {
-            self.build = BuildCache::of_files(left.parsed, left.source);
-            if let Some(Last { file, current, pass, cluster_refs, report }) = left.last {
-                self.file = Some(file);
-                self.stored = Some(current.commit);
-                self.current = Some(current);
-                self.build.built = pass;
-                self.cluster_refs = cluster_refs.unwrap_or_default();
-                if let Some((summary, written)) = report {
-                    (self.summary, self.report) = (summary, Some(written));
-                }
-            }
-        }
         match self.current.take().filter(|current| Some(current.commit) == now) {
             Some(current) => Ok(Some(current)),
             None => {

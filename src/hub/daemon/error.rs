@@ -26,9 +26,6 @@ pub enum PassError {
     Proof(#[from] VerifyError),
     #[error(transparent)]
     Remote(#[from] TransportError),
-    /// The pass is repeated without the file, so that nobody sees this.
-    #[error("the file that an earlier process left makes no sense")]
-    DamagedCache,
     #[error("the lease ended during the pass, and nothing was published")]
     LeaseEnded,
 }
@@ -61,7 +58,7 @@ impl PassError {
             PassError::Untrusted(error) => Some(error.hint()),
             PassError::Proof(error) => error.hint(),
             PassError::Remote(error) => error.hint(),
-            PassError::LeaseEnded | PassError::DamagedCache => None,
+            PassError::LeaseEnded => None,
         }
     }
 

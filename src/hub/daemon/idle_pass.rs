@@ -1,36 +1,46 @@
-//! The last pass that had nothing to do: all that it depended on, and what it said. While all of that is the same,
+//! The last pass that had nothing to do: all that it depended on, and its diagnostics. While all of that is the same,
 //! the next process has nothing to do either, and ends at once.
 
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::kept_file;
 use super::pass::{PassResult, RefSnapshot, snapshot_refs};
 use super::settings::Settings;
-use berth_base::codec::{Decoder, Encoder};
+use crate::own_files;
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::Timestamp;
-use berth_base::model::encoding::{diagnostic, put_diagnostic};
 use berth_git::{CommitId, GitError, Repo};
 
-const FILE: &str = "idle";
+const FILE: &str = "cache/idle.json";
 
-/// Returns the source that a pass would read and all that it would say, where it is known to have nothing to do.
+/// The version of this build, and a digest of its sources.
+const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("BERTH_SOURCES"));
+
+/// The note of such a pass.
+#[derive(Debug, Serialize, Deserialize)]
+struct IdlePass {
+    /// The digest of all that the pass depended on, and of the fields below.
+    digest: String,
+    made: Timestamp,
+    next_change: Option<Timestamp>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// Returns the source and the diagnostics of a pass that is known to have nothing to do.
 pub(super) fn known(settings: &Settings, clock: Timestamp) -> Option<(CommitId, Diagnostics)> {
     let repo = Repo::open(&settings.repo).ok()?;
+    let note: IdlePass = serde_json::from_str(&own_files::read(&own_files::path(&repo, FILE))?).ok()?;
+    if clock < note.made || note.next_change.is_some_and(|at| at <= clock) {
+        return None;
+    }
     let seen = snapshot_refs(settings).ok()?;
-    let inputs = inputs(&repo, settings, &seen).ok()?;
-    kept_file::read(&repo, FILE, |decoder| {
-        if decoder.raw::<32>()? != inputs {
-            return None;
-        }
-        let (made, next_change) = (moment(decoder)?, decoder.maybe(moment)?);
-        if clock < made || next_change.is_some_and(|at| at <= clock) {
-            return None;
-        }
-        let mut diagnostics = Diagnostics::new();
-        diagnostics.extend(decoder.list::<_, Vec<Diagnostic>>(diagnostic)?);
-        Some((seen.source(), diagnostics))
-    })
+    if note.digest != digest(&repo, settings, &seen, &note).ok()? {
+        return None;
+    }
+    let mut diagnostics = Diagnostics::new();
+    diagnostics.extend(note.diagnostics);
+    Some((seen.source(), diagnostics))
 }
 
 /// Notes a pass at whose end nothing was left to do.
@@ -39,29 +49,24 @@ pub(super) fn note(settings: &Settings, clock: Timestamp, passed: &PassResult) -
         return None;
     }
     let repo = Repo::open(&settings.repo).ok()?;
-    let inputs = inputs(&repo, settings, &passed.seen).ok()?;
-    kept_file::replace(&repo, FILE, None, |encoder| {
-        encoder.raw(&inputs);
-        encoder.signed(clock.as_second());
-        encoder.maybe(passed.next_change, |encoder, at| encoder.signed(at.as_second()));
-        let diagnostics: Vec<&Diagnostic> = passed.diagnostics.iter().collect();
-        encoder.list(diagnostics.into_iter(), put_diagnostic);
-        Some(())
-    })
+    let mut note = IdlePass {
+        digest: String::new(),
+        made: clock,
+        next_change: passed.next_change,
+        diagnostics: passed.diagnostics.iter().cloned().collect(),
+    };
+    note.digest = digest(&repo, settings, &passed.seen, &note).ok()?;
+    own_files::replace(&own_files::path(&repo, FILE), &serde_json::to_string(&note).ok()?).ok()
 }
 
-/// The digest of all that a pass depends on beside the build of berth and the clock.
-fn inputs(repo: &Repo, settings: &Settings, seen: &RefSnapshot) -> Result<[u8; 32], GitError> {
-    let mut encoder = Encoder::default();
-    settings.encode(&mut encoder);
-    seen.encode(&mut encoder);
+/// Returns the digest of a note, and of all that its pass depended on beside the clock.
+fn digest(repo: &Repo, settings: &Settings, seen: &RefSnapshot, note: &IdlePass) -> Result<String, GitError> {
     // Refs that a pass writes, and that others may have removed.
-    for name in [&settings.refs.processed, &settings.refs.report] {
-        encoder.maybe(repo.read_ref(name)?, |encoder, CommitId(id)| encoder.raw(&id));
-    }
-    Ok(Sha256::digest(encoder.into_bytes()).into())
-}
-
-fn moment(decoder: &mut Decoder<'_>) -> Option<Timestamp> {
-    Timestamp::from_second(decoder.signed()?).ok()
+    let [processed, report] =
+        [&settings.refs.processed, &settings.refs.report].map(|name| repo.read_ref(name));
+    let written = [processed?, report?].map(|id| id.map(|id| id.to_string()));
+    let IdlePass { digest: _, made, next_change, diagnostics } = note;
+    let all = json!([BUILD, settings.inputs(), seen.inputs(), written, made, next_change, diagnostics]);
+    let digest = Sha256::digest(all.to_string());
+    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }

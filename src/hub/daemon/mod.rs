@@ -7,13 +7,10 @@
 
 mod allowance;
 mod cache;
-mod cache_file;
-mod earlier_files;
 mod error;
 mod hooks;
 mod hub_counts;
 mod idle_pass;
-mod kept_file;
 mod pass;
 mod pass_log;
 pub mod pass_metrics;
@@ -226,7 +223,6 @@ async fn run_loop(
     }
     // Before all else: another daemon may be waiting for the lease.
     drop(turn);
-    state.cache.store(&settings);
     info!("stopped");
     Ok(())
 }
@@ -292,7 +288,7 @@ impl LoopState {
             Err(problem) => {
                 error!(error = %problem, "pass crashed: a bug in berth");
                 // The cache may be the cause of the crash.
-                self.cache = Cache::forgetful().polled(self.poll);
+                self.cache = Cache::default().polled(self.poll);
                 Event::Failed
             }
         }

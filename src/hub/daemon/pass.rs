@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde_json::{Value as Json, json};
+
 use super::cache::Cache;
 use super::error::PassError;
 use super::settings::Settings;
@@ -15,7 +17,6 @@ use crate::publish::rollout_steps::RolloutStep;
 use crate::publish::trusted_commits::{IN_FORCE, remember};
 use crate::publish::{self, Published, cluster_branches, cluster_refs};
 use crate::verify::trust;
-use berth_base::codec::Encoder;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use berth_base::model::{Map, Timestamp};
 use berth_engine::gate::{Held, HeldRecord};
@@ -103,7 +104,7 @@ pub(super) const ATTEMPTS: u32 = 5;
 
 /// Runs a pass; `clock` decides only which deadlines have passed, and shows in no output by itself.
 pub fn pass(settings: &Settings, clock: Timestamp) -> Result<PassResult, PassError> {
-    pass_with_cache(settings, clock, &mut Cache::forgetful())
+    pass_with_cache(settings, clock, &mut Cache::default())
 }
 
 /// Runs a [`pass`] with the cache of earlier ones.
@@ -119,8 +120,6 @@ pub fn pass_with_cache(
         match attempt_pass(settings, clock, cache, &mut made) {
             // A lock has been waited for already.
             Err(error) if error.is_race() && !error.is_locked() && attempt < ATTEMPTS => attempt += 1,
-            // Whatever came of it is made again, without the file.
-            _ if cache.is_damaged() => cache.forget_objects(),
             done => return done,
         }
     }
@@ -165,18 +164,15 @@ impl RefSnapshot {
         self.source.1
     }
 
-    pub(super) fn encode(&self, encoder: &mut Encoder) {
+    /// Returns the refs with their commits.
+    pub(super) fn inputs(&self) -> Json {
         let RefSnapshot { source: (name, source), statuses, own: OwnRefs { rendered, clusters, branches } } =
             self;
-        encoder.text(name);
-        encoder.raw(&source.0);
-        encoder.maybe(*rendered, |encoder, CommitId(id)| encoder.raw(&id));
-        for refs in [statuses, clusters, branches] {
-            encoder.list(refs.iter(), |encoder, (name, CommitId(id))| {
-                encoder.text(name);
-                encoder.raw(id);
-            });
-        }
+        let refs = |refs: &Map<String, CommitId>| -> serde_json::Map<String, Json> {
+            refs.iter().map(|(name, id)| (name.clone(), id.to_string().into())).collect()
+        };
+        let others = [statuses, clusters, branches].map(refs);
+        json!([name, source.to_string(), rendered.map(|id| id.to_string()), others])
     }
 }
 
@@ -232,9 +228,6 @@ fn attempt_pass(
     let NextCommit {
         drafted, rules, inputs, built, state, held, plan, rollout_steps, mut diagnostics, ..
     } = next;
-    if cache.is_damaged() {
-        return Err(PassError::DamagedCache);
-    }
     publish::point(&repo, refs, current.as_ref(), &drafted)?;
     let outcome = outcome(&drafted);
     if outcome != PassOutcome::Unchanged || made.outcome == PassOutcome::Unchanged {

@@ -285,7 +285,6 @@ fn reason(error: &PassError) -> &'static str {
         PassError::NextCommit(NextCommitError::Git(_)) => "git",
         PassError::NextCommit(_) => "publication",
         PassError::LeaseEnded => "lease",
-        PassError::DamagedCache => CRASH,
     }
 }
 

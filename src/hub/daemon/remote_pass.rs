@@ -53,7 +53,6 @@ pub fn pass_once(
         settings.progress.begin("packing the repository");
         super::upkeep::take_step(&settings.repo, settings.git, &Cancel::default());
     }
-    cache.store(settings);
     idle_pass::note(settings, clock, &passed);
     Ok(Once::Passed(Box::new(passed), Box::new(cache)))
 }

@@ -2,17 +2,18 @@
 
 use std::path::PathBuf;
 
+use serde_json::{Value as Json, json};
+
 use super::previews::PreviewRule;
 use crate::next_commit::Exemptions;
 use crate::verify::trust::Anchors;
-use berth_base::codec::Encoder;
 use berth_base::model::Timestamp;
 use berth_base::progress::Progress;
 use berth_engine::gate::Limits;
 use berth_engine::gate::limits::Limit;
+use berth_git::Identity;
 use berth_git::protocol::Refs;
 use berth_git::transport::Limits as GitLimits;
-use berth_git::{CommitId, Identity};
 
 /// The settings of a daemon. They come from flags and environment only, never from the fleet repository.
 #[derive(Clone, Debug)]
@@ -83,8 +84,8 @@ impl Settings {
         Some((at(last)?, at(last.checked_add(length)?)?))
     }
 
-    /// Writes down all that can change what a pass does. Previews are no part of it.
-    pub(super) fn encode(&self, encoder: &mut Encoder) {
+    /// Returns all that can change what a pass does. Previews are no part of it.
+    pub(super) fn inputs(&self) -> Json {
         let Settings {
             repo: _,
             source,
@@ -116,27 +117,21 @@ impl Settings {
             is_shown: _,
             progress: _,
         } = self;
-        for text in
-            [rendered, clusters, cluster_branches, status, statuses, processed, report, root, name, email]
-        {
-            encoder.text(text);
-        }
-        for text in [source, fleet, trusted] {
-            encoder.maybe(text.as_ref(), |encoder, text| encoder.text(text));
-        }
-        let signer = signer.as_ref().map(|signer| signer.public().to_string());
-        let keys = keys.as_ref().map(ToString::to_string);
-        for text in [signer, keys] {
-            encoder.maybe(text, |encoder, text| encoder.text(&text));
-        }
-        encoder.text(&limits.to_string());
-        encoder.text(&max_silent.to_string());
-        for flag in [allow_rewind, allow_rewritten, allow_empty, is_copy, first] {
-            encoder.flag(*flag);
-        }
-        encoder.maybe(*trusted_root, |encoder, CommitId(id)| encoder.raw(&id));
-        encoder.count(*depth);
-        encoder.maybe(*heartbeat, Encoder::signed);
+        json!({
+            "refs": [rendered, clusters, cluster_branches, status, statuses, processed, report, root],
+            "source": [source, fleet],
+            "author": [name, email],
+            "signer": signer.as_ref().map(|signer| signer.public().to_string()),
+            "limits": [limits.to_string(), max_silent.to_string()],
+            "flags": [allow_rewind, allow_rewritten, allow_empty, is_copy, first],
+            "anchors": {
+                "keys": keys.as_ref().map(ToString::to_string),
+                "fleet": trusted,
+                "root": trusted_root.map(|id| id.to_string()),
+                "depth": depth,
+            },
+            "heartbeat": heartbeat,
+        })
     }
 
     pub(super) fn exemptions(&self) -> Exemptions {

@@ -19,26 +19,10 @@ pub struct BuildCache {
 }
 
 impl BuildCache {
-    /// Begins with files that another process has read, all those of a tree where that is known.
-    pub(crate) fn of_files(parsed: FileCache, source: Option<git::KnownSource>) -> BuildCache {
-        let source = parsed.last_tree().map(|tree| git::SourceCache::of(&tree.files, source));
-        BuildCache { source: source.unwrap_or_default(), parsed, ..BuildCache::default() }
-    }
-
-    /// Returns the tree of the source that was loaded last, where its files tell all of it.
-    pub(crate) fn source(&self) -> Option<git::KnownSource> {
-        self.source.known(&self.parsed.last_tree()?.files)
-    }
-
     /// Forgets what the last reading did not use.
     pub(super) fn forget_unused(&mut self) {
         self.source.forget_unused();
         self.parsed.forget_unused();
-    }
-
-    /// Files as they were read.
-    pub fn files(&self) -> &FileCache {
-        &self.parsed
     }
 
     /// Returns the number of files parsed since this cache began.

@@ -213,7 +213,7 @@ fn is_under_way(current: &State) -> bool {
 /// Hands the last good forms to loading. What a trial breaks has its form of before.
 fn with_before<T>(forms: &GoodForms, before: &SourceTree, run: impl FnOnce(History<'_>) -> T) -> T {
     let GoodForms::Found(forms) = forms else { return forms.with(run) };
-    let earlier = |path: &str| -> Option<Arc<[u8]>> { Some((*before.files.get(path)?.bytes).clone()) };
+    let earlier = |path: &str| -> Option<Arc<[u8]>> { Some(before.files.get(path)?.bytes.clone()) };
     run(History::Known(&|path| forms.get(path).cloned().or_else(|| earlier(path))))
 }
 

@@ -104,16 +104,6 @@ impl ClusterRefCache {
         self.settled.as_ref().map(|settled| settled.refs.clone()).unwrap_or_default()
     }
 
-    /// Reports whether the last repair was made from these clusters.
-    pub(crate) fn is_of(&self, clusters: &Map<String, Shared<Cluster>>) -> bool {
-        self.settled.as_ref().is_some_and(|settled| settled.clusters.is_same(clusters))
-    }
-
-    /// Returns every cluster's folder as its ref had it when they were read last.
-    pub(crate) fn published(&self) -> &Map<String, report::Published> {
-        &self.folders
-    }
-
     /// Returns every cluster's folder as its ref has it, in the report's form. The cache forgets what no ref was read
     /// for.
     pub fn folders(

@@ -14,7 +14,6 @@
 
 pub mod cluster_branches;
 mod cluster_ref_cache;
-mod cluster_ref_stored;
 pub mod cluster_refs;
 pub mod commit;
 mod differing;
@@ -31,7 +30,6 @@ pub mod report;
 pub mod rollback;
 pub mod rollout_steps;
 pub(crate) mod source_trailers;
-mod state_cache;
 pub mod summary;
 pub mod trailers;
 mod tree;
@@ -47,7 +45,6 @@ pub use own_commits::{claimed, is_unsigned, own_source};
 pub use processed::{Processed, read_processed, write_processed};
 pub use rendered_state::{CurrentState, StateRead, read_current, read_current_at, read_state};
 pub use report::{WrittenReport, write_report};
-pub use state_cache::{decode_current, encode_current};
 pub use summary::Summary;
 pub use trailers::Trailers;
 

@@ -6,7 +6,6 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::error::PublishError;
-use berth_base::codec::{Decoder, Encoder};
 use berth_base::model::{Key, Map, Shared, path};
 use berth_engine::report::{ClusterLine, FleetSummary, WorkloadLine};
 use berth_git::protocol::{Refs, file_ref};
@@ -19,23 +18,6 @@ pub struct WrittenReport {
     tree: TreeId,
     clusters: Map<String, ClusterLine>,
     workloads: Map<Key, Shared<WorkloadLine>>,
-}
-
-impl WrittenReport {
-    pub(crate) fn encode(&self, encoder: &mut Encoder) {
-        encoder.raw(&self.commit.0);
-        encoder.raw(&self.tree.0);
-    }
-
-    /// Decodes the report of a summary, which must hold the lines of that time.
-    pub(crate) fn decode(decoder: &mut Decoder<'_>, summary: &FleetSummary) -> Option<WrittenReport> {
-        Some(WrittenReport {
-            commit: CommitId(decoder.raw()?),
-            tree: TreeId(decoder.raw()?),
-            clusters: summary.clusters().clone(),
-            workloads: summary.workloads().clone(),
-        })
-    }
 }
 
 /// Replaces the report. Files that are as this process wrote them last are not written again.

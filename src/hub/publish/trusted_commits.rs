@@ -4,12 +4,12 @@
 //! costs proofs, and nothing else.
 
 use std::fs::{self, File};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use crate::own_files;
 use berth_git::{CommitId, Repo};
 
-const FILE: &str = "berth/trusted";
+const FILE: &str = "trusted";
 
 const TITLE: &str =
     "# Commits that berth made or proved here, newest first. Without this file they are proved again.\n";
@@ -45,7 +45,7 @@ pub fn remember(repo: &Repo, name: &str, commit: CommitId) {
             text.push_str(&format!("{id} {of}\n"));
         }
     }
-    let _ = replace(&file(repo), &text);
+    let _ = own_files::replace(&file(repo), &text);
 }
 
 /// Waits for others who change the file. Where no lock can be had, the change is made without one.
@@ -56,19 +56,8 @@ fn take_turn(target: &Path) -> Option<File> {
     Some(lock)
 }
 
-fn replace(target: &PathBuf, text: &str) -> std::io::Result<()> {
-    fs::create_dir_all(target.parent().unwrap_or(target))?;
-    let fresh = target.with_extension(std::process::id().to_string());
-    let written = File::create(&fresh).and_then(|mut file| file.write_all(text.as_bytes()));
-    let done = written.and_then(|()| fs::rename(&fresh, target));
-    if done.is_err() {
-        let _ = fs::remove_file(&fresh);
-    }
-    done
-}
-
 fn lines(repo: &Repo) -> Vec<(CommitId, String)> {
-    let text = fs::read_to_string(file(repo)).unwrap_or_default();
+    let text = own_files::read(&file(repo)).unwrap_or_default();
     let line = |line: &str| {
         let (id, name) = line.split_once(' ')?;
         Some((id.parse().ok()?, name.to_owned()))
@@ -77,7 +66,7 @@ fn lines(repo: &Repo) -> Vec<(CommitId, String)> {
 }
 
 fn file(repo: &Repo) -> PathBuf {
-    repo.shared_path().join(FILE)
+    own_files::path(repo, FILE)
 }
 
 #[cfg(test)]

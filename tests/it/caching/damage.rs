@@ -1,4 +1,4 @@
-//! Harm that comes to the files that a process leaves for the next one: each of 200 ways.
+//! Harm that comes to the file that a process leaves for the next one, in many ways.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -14,7 +14,7 @@ use crate::support::random::Random;
 use crate::support::{cluster, config_map, hermetic, namespace};
 
 /// The number of ways.
-pub const WAYS: usize = 200;
+pub const WAYS: usize = 100;
 
 /// The files of earlier passes that are kept.
 const MOST: usize = 100;
@@ -22,7 +22,7 @@ const MOST: usize = 100;
 /// The most that a damaged file may make a process grow by, in KiB.
 const GROWTH: u64 = 1 << 20;
 
-const FILES: [&str; 2] = ["last", "idle"];
+const FILE: &str = "idle.json";
 
 /// Harm to a file's bytes.
 const TO_BYTES: [Harm; 10] = [
@@ -39,7 +39,7 @@ const TO_BYTES: [Harm; 10] = [
 ];
 
 /// Harm to a file as a whole.
-const TO_FILE: [Harm; 20] = [
+const TO_FILE: [Harm; 16] = [
     Harm::Missing,
     Harm::Empty,
     Harm::Folder,
@@ -55,11 +55,8 @@ const TO_FILE: [Harm; 20] = [
     Harm::NoFolder,
     Harm::FileForFolder,
     Harm::OfEarlierPass,
-    Harm::OfEarlierPass,
     Harm::OfOtherRepository,
     Harm::OfOtherRepository,
-    Harm::OfOtherFile,
-    Harm::OtherBuild,
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,43 +87,29 @@ enum Harm {
     FileForFolder,
     OfEarlierPass,
     OfOtherRepository,
-    OfOtherFile,
-    OtherBuild,
 }
 
-/// One way of harm to one file.
+/// One way of harm to the file.
 #[derive(Clone, Copy, Debug)]
-pub struct Damage {
-    harm: Harm,
-    file: &'static str,
-    /// The checksum is made to fit again, so that the file is forged.
-    resealed: bool,
-}
+pub struct Damage(Harm);
 
 /// Damage that a process is about to find.
 #[derive(Debug)]
-pub struct Prepared {
-    damage: Damage,
-    copy: Option<Side>,
-}
+pub struct Prepared(Damage);
 
 impl Prepared {
-    /// Lets the other side make the pass of the others, who said this. A process that finds forged bytes ends all the
-    /// same.
+    /// Lets the other side make the pass of the others, which came to this.
     pub fn strike(self, sides: &Sides, clock: Timestamp, said: &Said) {
         let (begun, side) = (largest_memory(), &sides.other);
-        if let Some(copy) = &self.copy {
-            let _ = copy.process_misled(clock);
-        }
         let found = side.process(clock);
-        sides.assert_same(side, &found, said, &format!("{:?}", self.damage));
-        assert!(largest_memory() < begun + GROWTH, "{:?} takes memory", self.damage);
+        sides.assert_same(side, &found, said, &format!("{:?}", self.0));
+        assert!(largest_memory() < begun + GROWTH, "{:?} takes memory", self.0);
     }
 }
 
 /// Files of earlier passes, of this repository and others.
 #[derive(Debug)]
-pub struct Stock(Vec<(PathBuf, &'static str, Vec<u8>)>);
+pub struct Stock(Vec<(PathBuf, Vec<u8>)>);
 
 impl Stock {
     /// The files of another repository.
@@ -140,49 +123,35 @@ impl Stock {
         stock
     }
 
-    /// Adds the files that a side has now, and forgets the oldest of a repository.
+    /// Adds the file that a side has now, and forgets the oldest of this repository.
     fn add(&mut self, side: &Side) {
-        for file in FILES {
-            let bytes = fs::read(side.path().join("berth/cache").join(file));
-            self.0.extend(bytes.ok().map(|bytes| (side.path().to_owned(), file, bytes)));
-        }
+        let bytes = fs::read(side.path().join("berth/cache").join(FILE));
+        self.0.extend(bytes.ok().map(|bytes| (side.path().to_owned(), bytes)));
         if self.0.len() > MOST {
-            self.0.remove(FILES.len());
+            self.0.remove(1);
         }
     }
 }
 
 impl Damage {
     pub fn way(number: usize) -> Damage {
-        let (file, rest) = (FILES[number % 2], number / 2);
-        match TO_FILE.get(rest) {
-            Some(harm) => Damage { harm: *harm, file, resealed: *harm == Harm::OtherBuild },
-            None => {
-                let rest = rest - TO_FILE.len();
-                Damage { harm: TO_BYTES[rest % 10], file, resealed: (rest / 10) % 2 == 1 }
-            }
-        }
+        Damage(TO_FILE.get(number).copied().unwrap_or_else(|| TO_BYTES[number % TO_BYTES.len()]))
     }
 
-    /// Gives the other side the files of the one that keeps them, with this harm. Forged bytes may say anything: a copy
-    /// of the side gets them.
+    /// Gives the other side the file of the one that keeps it, with this harm.
     pub fn prepare(self, sides: &Sides, stock: &mut Stock, random: &mut Random) -> Prepared {
-        let side = &sides.other;
-        Damage::forget(side);
-        let copy = (self.resealed && self.harm != Harm::OtherBuild).then(|| copy_of(side));
-        self.apply(copy.as_ref().unwrap_or(side), &sides.kept, stock, random);
-        Prepared { damage: self, copy }
+        Damage::forget(&sides.other);
+        self.apply(&sides.other, &sides.kept, stock, random);
+        Prepared(self)
     }
 
     fn apply(self, side: &Side, like: &Side, stock: &mut Stock, random: &mut Random) {
         let folder = side.path().join("berth/cache");
         fs::create_dir_all(&folder).unwrap();
         stock.add(like);
-        for file in FILES {
-            let _ = fs::copy(like.path().join("berth/cache").join(file), folder.join(file));
-        }
-        let target = folder.join(self.file);
-        match TO_BYTES.contains(&self.harm) {
+        let target = folder.join(FILE);
+        let _ = fs::copy(like.path().join("berth/cache").join(FILE), &target);
+        match TO_BYTES.contains(&self.0) {
             true => self.to_bytes(&target, random),
             false => self.to_file(&folder, &target, like, stock, random),
         }
@@ -196,23 +165,15 @@ impl Damage {
     }
 
     fn to_bytes(self, target: &Path, random: &mut Random) {
-        let Ok(mut bytes) = fs::read(target) else {
-            return;
-        };
-        let sealed = if self.resealed { SEAL.min(bytes.len()) } else { 0 };
-        let mut body = bytes.split_off(sealed);
-        spoil(self.harm, &mut body, random);
-        if self.resealed {
-            bytes = seal(&body);
-        }
-        bytes.extend(body);
+        let Ok(mut bytes) = fs::read(target) else { return };
+        spoil(self.0, &mut bytes, random);
         fs::write(target, bytes).unwrap();
     }
 
     fn to_file(self, folder: &Path, target: &Path, like: &Side, stock: &Stock, random: &mut Random) {
         let bytes = fs::read(target).unwrap_or_default();
         let _ = fs::remove_file(target);
-        match self.harm {
+        match self.0 {
             Harm::Empty => fs::write(target, []).unwrap(),
             Harm::Folder => fs::create_dir(target).unwrap(),
             Harm::FullFolder => fs::create_dir_all(target.join("more")).unwrap(),
@@ -224,7 +185,7 @@ impl Damage {
             Harm::LinkToItself => symlink(target, target).unwrap(),
             Harm::LinkToFolder => symlink(folder, target).unwrap(),
             Harm::LinkToEndless => symlink("/dev/zero", target).unwrap(),
-            Harm::LinkToFile => symlink(like.path().join("berth/cache").join(self.file), target).unwrap(),
+            Harm::LinkToFile => symlink(like.path().join("berth/cache").join(FILE), target).unwrap(),
             Harm::Pipe => assert!(hermetic("mkfifo").arg(target).status().unwrap().success()),
             Harm::Huge => {
                 fs::write(target, bytes).unwrap();
@@ -235,35 +196,17 @@ impl Damage {
                 fs::remove_dir_all(folder).unwrap();
                 fs::write(folder, "a file").unwrap();
             }
-            Harm::OfEarlierPass | Harm::OfOtherRepository | Harm::OfOtherFile => {
-                let own = matches!(self.harm, Harm::OfEarlierPass | Harm::OfOtherFile);
-                let swapped = matches!(self.harm, Harm::OfOtherFile);
-                let fits = |(path, file, _): &&(PathBuf, &str, _)| {
-                    (path == like.path()) == own && (*file == self.file) != swapped
-                };
-                let fitting: Vec<_> = stock.0.iter().filter(fits).collect();
+            Harm::OfEarlierPass | Harm::OfOtherRepository => {
+                let is_own = self.0 == Harm::OfEarlierPass;
+                let fitting: Vec<_> =
+                    stock.0.iter().filter(|(path, _)| (path == like.path()) == is_own).collect();
                 if !fitting.is_empty() {
-                    fs::write(target, &fitting[index(random, fitting.len())].2).unwrap();
+                    fs::write(target, &fitting[index(random, fitting.len())].1).unwrap();
                 }
-            }
-            Harm::OtherBuild => {
-                let mut body = bytes.get(SEAL..).unwrap_or_default().to_vec();
-                // The text's number and length stand before it.
-                if let Some(byte) = body.get_mut(2) {
-                    *byte ^= 1;
-                }
-                fs::write(target, [seal(&body), body].concat()).unwrap();
             }
             _ => {}
         }
     }
-}
-
-/// The length of the checksum and the length before a file's body.
-const SEAL: usize = 12;
-
-fn seal(body: &[u8]) -> Vec<u8> {
-    [&crc32fast::hash(body).to_le_bytes()[..], &(body.len() as u64).to_le_bytes()].concat()
 }
 
 fn spoil(harm: Harm, bytes: &mut Vec<u8>, random: &mut Random) {
@@ -309,20 +252,6 @@ fn spoil(harm: Harm, bytes: &mut Vec<u8>, random: &mut Random) {
 fn range(bytes: &[u8], random: &mut Random) -> std::ops::Range<usize> {
     let start = index(random, bytes.len());
     start..(start + 1 + index(random, 300)).min(bytes.len())
-}
-
-/// A side of its own, that is as another one is now.
-fn copy_of(side: &Side) -> Side {
-    let copy = Side::beside(side, &side.settings);
-    for (name, commit) in side.refs() {
-        copy.point(&name, Some(commit));
-    }
-    let from = side.path().join("berth");
-    if from.exists() {
-        let copied = hermetic("cp").arg("-a").arg(from).arg(copy.path()).status();
-        assert!(copied.unwrap().success());
-    }
-    copy
 }
 
 /// The most memory that this process ever had, in KiB; 0 where nobody tells.

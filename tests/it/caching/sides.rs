@@ -309,9 +309,8 @@ impl Sides {
         repo.flush().unwrap();
     }
 
-    /// Ends the daemon, and begins another one that finds what the first one left.
+    /// Ends the daemon, and begins another one.
     pub fn restart(&mut self) {
-        self.cache.store(&self.warm.settings);
         self.cache = Cache::default();
     }
 

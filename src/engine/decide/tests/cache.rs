@@ -5,9 +5,7 @@ use proptest::prelude::*;
 
 use super::properties::{some_cluster, some_fleet, some_policy, some_status};
 use super::setup::*;
-use crate::decide::{DecisionCache, StoredDecisions, decide, decide_after};
-use crate::state::{State, decision_differences};
-use berth_base::codec::file::{File, to_bytes};
+use crate::decide::{DecisionCache, decide, decide_after};
 use berth_base::model::placement::{Rule, ScoreRule, Selection};
 use berth_base::model::{Cluster, ClusterStatus, Decision, Fleet, Key, Map, Policy, Shared, Timestamp};
 
@@ -45,28 +43,6 @@ fn some_change() -> impl Strategy<Value = Change> {
         1 => any::<bool>().prop_map(Change::Doubt),
         1 => (0..12_usize).prop_map(Change::Left),
     ]
-}
-
-/// The cache as another process finds it, beside the decisions that its own became.
-fn in_another_process(
-    cache: &DecisionCache,
-    fleet: &Shared<Fleet>,
-    current: &Map<Key, Decision>,
-) -> DecisionCache {
-    // The state has the facts of decisions, or with those of releases others.
-    let is_same = cache.inputs.now.as_second() % 2 == 0;
-    let facts = if is_same { cache.facts.clone() } else { Map::new() };
-    let current = State { decisions: current.clone(), facts, ..State::default() };
-    let bare = decision_differences::without_objects(&current.decisions);
-    let bytes = to_bytes(None, |encoder| {
-        decision_differences::put(encoder, &bare, &cache.results.decisions);
-        cache.encode(encoder, &current);
-    });
-    let file = File::read(bytes).expect("it is a file");
-    let mut decoder = file.decoder();
-    let differences = decision_differences::get(&mut decoder).expect("it is readable");
-    let stored = StoredDecisions::decode(&mut decoder).expect("it is readable");
-    stored.restore(fleet, &decision_differences::apply(&bare, &differences), &current)
 }
 
 /// All that a pass reads.
@@ -216,13 +192,8 @@ proptest! {
         let mut world = World { fleet, statuses: Map::new(), now: 950, is_current, before };
         let mut cache: Option<DecisionCache> = None;
         let mut kept = 0;
-        for (step, changes) in [vec![], vec![]].into_iter().chain(steps).enumerate() {
-            let earlier = world.fleet.clone();
+        for changes in [vec![], vec![]].into_iter().chain(steps) {
             changes.into_iter().for_each(|change| world.make(change));
-            // Every other pass is one of another process.
-            if step % 2 == 1 {
-                cache = cache.map(|cache| in_another_process(&cache, &earlier, &world.is_current));
-            }
             let (next, sticky) = world.decide(cache.as_ref())?;
             cache = next;
             kept += sticky;

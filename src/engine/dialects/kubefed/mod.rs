@@ -23,7 +23,6 @@ mod types;
 
 use super::document_reader::{Reader, Recall};
 use super::{Dialect, Document, Input, Lowered};
-use berth_base::model::named::Functions;
 use config::Planes;
 use kinds::Role;
 use namespaces::Namespaces;
@@ -44,7 +43,6 @@ pub const DIALECT: Dialect = Dialect {
     access_role: kinds::access_role,
     describe: |described| propagation::describe(&described.reported),
     report: propagation::describe,
-    functions: Functions { wordings: &[federated::NOT_FEDERATED], ..Functions::NONE },
     ..Dialect::BLANK
 };
 

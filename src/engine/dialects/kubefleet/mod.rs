@@ -36,7 +36,6 @@ use std::sync::Arc;
 
 use super::{Bearing, Claim, Dialect, Document, Input, Lowered, ReadingContext};
 use berth_base::diag::{Diagnostic, Diagnostics};
-use berth_base::model::named::Functions;
 use berth_base::model::placement::Source;
 use berth_base::model::{Cluster, Key, Placement, Shared, Template, Workload};
 use berth_base::parallel;
@@ -81,11 +80,6 @@ pub const DIALECT: Dialect = Dialect {
         is_own.then(|| staged_updates::status(run, progress, standing))
     },
     refused_by_hub: hub_refusals::refused_by_hub,
-    functions: Functions {
-        wordings: &[policy::PICK_ALL, policy::PICK_N, policy::PICK_FIXED, next::ALL, next::IN_TURN],
-        normal_forms: &[policy::NORMAL_FORM],
-        ..Functions::NONE
-    },
     ..Dialect::BLANK
 };
 

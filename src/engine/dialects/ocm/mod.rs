@@ -24,7 +24,6 @@ mod tests;
 
 use super::document_reader::{Reader, Recall};
 use super::{Dialect, Document, Input, Lowered};
-use berth_base::model::named::Functions;
 pub(crate) use rollout::{duration, read as rollout_strategy};
 
 use bindings::Bindings;
@@ -48,11 +47,6 @@ pub const DIALECT: Dialect = Dialect {
     carried_objects: work_replica_set::carried_objects,
     describe: describe::describe,
     acted_on_by_hub: kinds::acted_on_by_hub,
-    functions: Functions {
-        wordings: &[placement::SATISFIED, work_replica_set::VERIFIED],
-        views: &[cel_view::MANAGED_CLUSTER],
-        ..Functions::NONE
-    },
     ..Dialect::BLANK
 };
 

@@ -1,6 +1,5 @@
 //! Loading with a dialect made for tests, so that each rule is seen alone.
 
-mod coded;
 mod hostile;
 mod keeping;
 mod patches;

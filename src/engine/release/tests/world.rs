@@ -17,8 +17,7 @@ use serde_json::json;
 use crate::release::labels::ClusterLabels;
 use crate::release::{self, Given, copies};
 use crate::render::{self, MemoryContents, Previous};
-use crate::state::{State, codec};
-use berth_base::codec::file::{File, to_bytes};
+use crate::state::{State, releases_file};
 use berth_base::packed::Packed;
 
 pub(super) struct World {
@@ -164,7 +163,7 @@ impl World {
         assert_eq!(self.next_state().releases, next.releases, "the records of a pass and of its proof");
         assert!(self.next_state() == next, "the state of a pass is not the one of its proof");
         self.statuses = reports;
-        self.state = stored(&next);
+        self.state = read_back(next);
         is_new
     }
 
@@ -309,9 +308,13 @@ fn path_of(key: &Key) -> String {
     format!("shop/ConfigMap_{}.yaml", key.name)
 }
 
-/// A state as the next process reads it from its stored form.
-fn stored(state: &State) -> State {
-    let bytes = to_bytes(None, |encoder| codec::encode(encoder, state));
-    let file = File::read(bytes).expect("it is a file");
-    codec::decode(&mut file.decoder()).expect("what is written is read back")
+/// A state with its releases as the branch has them.
+fn read_back(mut state: State) -> State {
+    for releases in state.releases.values_mut() {
+        let inputs = releases.all().map(|release| (release.number, release.inputs)).collect();
+        let text = releases_file::write(releases);
+        *releases =
+            releases_file::read(text.as_bytes(), &inputs).expect("what is written is read back").into();
+    }
+    state
 }

@@ -1,4 +1,4 @@
-//! Files that one process leaves for the next change no result.
+//! Results that are kept change nothing.
 
 use serde_json::{Value as Json, json};
 
@@ -12,13 +12,10 @@ fn a_secret_s_other_value_makes_its_copies_anew() {
     };
     let (before, after) = (secret("hunter2"), secret("hunter3"));
     assert_eq!(format!("{before:?}"), format!("{after:?}"), "nothing shows it for debugging");
-    for is_stored in [true, false] {
-        let mut world = World::default();
-        let left = world.render_after(None, &before);
-        let left = world.left(left, is_stored);
-        world.render_after(Some(left), &after);
-        assert_eq!(world.object("oslo", "shop/Secret_s.yaml")["stringData"]["p"], "hunter3");
-    }
+    let mut world = World::default();
+    let left = world.render_after(None, &before);
+    world.render_after(Some(left), &after);
+    assert_eq!(world.object("oslo", "shop/Secret_s.yaml")["stringData"]["p"], "hunter3");
 }
 
 #[test]
@@ -57,18 +54,15 @@ fn a_cluster_s_new_label_makes_only_those_copies_anew_that_read_it() {
         objects[0]["metadata"]["labels"]["tier"] = tier.into();
         loaded(&objects)
     };
-    for is_stored in [true, false] {
-        let mut world = World::default();
-        let left = world.render_after(None, &labelled("low"));
-        let after = labelled("high");
-        let left = world.left(left, is_stored);
-        let puts = world.contents.puts;
-        world.render_after(Some(left), &after);
-        assert_eq!(world.object("oslo", SETTINGS)["data"]["mode"], "b");
-        assert_eq!(world.object("turin", SETTINGS)["data"]["mode"], "a");
-        assert_eq!(world.object("oslo", "shop/ConfigMap_own.yaml")["data"]["tier"], "high");
-        assert_eq!(world.contents.puts - puts, 4, "of two objects, the copy as it is and the one for oslo");
-    }
+    let mut world = World::default();
+    let left = world.render_after(None, &labelled("low"));
+    let after = labelled("high");
+    let puts = world.contents.puts;
+    world.render_after(Some(left), &after);
+    assert_eq!(world.object("oslo", SETTINGS)["data"]["mode"], "b");
+    assert_eq!(world.object("turin", SETTINGS)["data"]["mode"], "a");
+    assert_eq!(world.object("oslo", "shop/ConfigMap_own.yaml")["data"]["tier"], "high");
+    assert_eq!(world.contents.puts - puts, 4, "of two objects, the copy as it is and the one for oslo");
 }
 
 #[test]
@@ -79,25 +73,21 @@ fn a_cluster_s_other_applier_makes_its_copies_anew() {
         loaded(&objects)
     };
     let guard = "kustomize.toolkit.fluxcd.io/prune";
-    for is_stored in [true, false] {
-        let mut world = World::default();
-        let left = world.render_after(None, &applied_by("berth"));
-        let after = applied_by("flux");
-        let left = world.left(left, is_stored);
-        let left = world.render_after(Some(left), &after);
-        let of = |world: &World, cluster: &str, path: &str| {
-            world.object(cluster, path)["metadata"]["annotations"][guard].clone()
-        };
-        let namespace = "_cluster/Namespace_shop.yaml";
-        assert_eq!(of(&world, "oslo", namespace), "disabled");
-        assert_eq!(of(&world, "oslo", SETTINGS), Json::Null);
-        assert_eq!(of(&world, "turin", namespace), Json::Null);
-        let after = applied_by("berth");
-        let left = world.left(left, is_stored);
-        world.render_after(Some(left), &after);
-        assert_eq!(of(&world, "oslo", namespace), Json::Null);
-        assert_eq!(world.folders["oslo"], world.folders["turin"]);
-    }
+    let mut world = World::default();
+    let left = world.render_after(None, &applied_by("berth"));
+    let after = applied_by("flux");
+    let left = world.render_after(Some(left), &after);
+    let of = |world: &World, cluster: &str, path: &str| {
+        world.object(cluster, path)["metadata"]["annotations"][guard].clone()
+    };
+    let namespace = "_cluster/Namespace_shop.yaml";
+    assert_eq!(of(&world, "oslo", namespace), "disabled");
+    assert_eq!(of(&world, "oslo", SETTINGS), Json::Null);
+    assert_eq!(of(&world, "turin", namespace), Json::Null);
+    let after = applied_by("berth");
+    world.render_after(Some(left), &after);
+    assert_eq!(of(&world, "oslo", namespace), Json::Null);
+    assert_eq!(world.folders["oslo"], world.folders["turin"]);
 }
 
 #[test]
@@ -106,19 +96,15 @@ fn a_cluster_that_joins_or_leaves_makes_no_copies_of_others_anew() {
         json!([{"clusterName": "oslo", "clusterOverrides": [{"path": "/data/mode", "value": "b"}]}]);
     let three = fleet(&[settings("a", of_oslo)]);
     let four = [&three[..], &[cluster("rome")]].concat();
-    for is_stored in [true, false] {
-        let mut world = World::default();
-        let left = world.render_after(None, &loaded(&three));
-        let (puts, joined) = (world.contents.puts, loaded(&four));
-        let left = world.left(left, is_stored);
-        let left = world.render_after(Some(left), &joined);
-        assert_eq!(world.contents.puts - puts, 2, "the namespace and the settings for rome");
-        assert_eq!(world.folders["rome"], world.folders["turin"]);
-        let (puts, again) = (world.contents.puts, loaded(&three));
-        let left = world.left(left, is_stored);
-        world.render_after(Some(left), &again);
-        assert_eq!(world.contents.puts, puts);
-        assert!(!world.folders.contains_key("rome"));
-        assert_eq!(world.object("oslo", SETTINGS)["data"]["mode"], "b");
-    }
+    let mut world = World::default();
+    let left = world.render_after(None, &loaded(&three));
+    let (puts, joined) = (world.contents.puts, loaded(&four));
+    let left = world.render_after(Some(left), &joined);
+    assert_eq!(world.contents.puts - puts, 2, "the namespace and the settings for rome");
+    assert_eq!(world.folders["rome"], world.folders["turin"]);
+    let (puts, again) = (world.contents.puts, loaded(&three));
+    world.render_after(Some(left), &again);
+    assert_eq!(world.contents.puts, puts);
+    assert!(!world.folders.contains_key("rome"));
+    assert_eq!(world.object("oslo", SETTINGS)["data"]["mode"], "b");
 }

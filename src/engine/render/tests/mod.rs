@@ -10,8 +10,6 @@ use serde_json::{Value as Json, json};
 use super::*;
 use crate::decide::decide;
 use crate::load::{History as Files, load};
-use berth_base::codec::coded::Coded as _;
-use berth_base::codec::file::{File, to_bytes};
 use berth_base::diag::Severity;
 use berth_base::model::content::ContentId;
 use berth_base::model::{Map, Shared};
@@ -61,23 +59,6 @@ impl World {
         (self.decisions, self.folders) = (decisions, rendered.folders);
         self.found = rendered.diagnostics.into_iter().collect();
         cache
-    }
-
-    /// The cache as the next rendering gets it: in the same process, or in another one.
-    fn left(&self, cache: ProcessCache, is_stored: bool) -> ProcessCache {
-        if !is_stored {
-            return cache;
-        }
-        let current = Previous { decisions: &self.decisions, folders: &self.folders };
-        let bytes = to_bytes(None, |encoder| {
-            cache.fleet().put(encoder);
-            cache.encode(encoder, current).expect("no doubt");
-        });
-        let file = File::read(bytes).expect("it is a file");
-        let mut decoder = file.decoder();
-        let fleet = Shared::get(&mut decoder).expect("readable");
-        let stored = StoredCache::decode(&mut decoder).expect("readable");
-        stored.restore(&fleet, current)
     }
 
     fn object(&self, cluster: &str, path: &str) -> Json {

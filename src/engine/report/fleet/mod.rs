@@ -7,7 +7,6 @@
 mod lines;
 mod on_cluster;
 mod readers;
-mod stored;
 #[cfg(test)]
 mod tests;
 

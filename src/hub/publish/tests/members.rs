@@ -9,7 +9,6 @@ use super::cluster_branches;
 use super::cluster_refs::{Repaired, WantedRefs, repair};
 use super::*;
 use crate::testing::{assert_clean, commit_files};
-use berth_base::codec::file::{File, to_bytes};
 use berth_base::model::{Applier, Cluster, ClusterStatus, Map, Shared};
 use berth_engine::report::{Detail, FleetSummary, SummaryInputs};
 use berth_git::{CommitId, Identity, TreeId};
@@ -76,22 +75,6 @@ fn clusters_have_a_branch_while_another_program_applies_their_folder() {
     ] {
         assert_eq!(branches_with(clusters, None), expected);
         assert_eq!(branches_with(clusters, Some(&mut ClusterRefCache::default())), expected);
-    }
-}
-
-#[test]
-fn another_process_believes_no_ref_where_it_cannot_go_on_from_the_last_repair() {
-    let branch = Branch::new();
-    branch.publish(&branch.state(&[("web", &["a", "b"], "1")]));
-    let mut cache = ClusterRefCache::default();
-    fix_with_cache(&branch, &["a", "b"], &mut cache);
-    let current = &branch.current().unwrap();
-    cache.folders(&branch.repo, &cache.refs()).unwrap();
-    let file = File::read(to_bytes(None, |encoder| cache.encode(encoder, current).unwrap())).unwrap();
-    for (clusters, is_known) in [(Some(Map::new()), true), (None, false)] {
-        let decoded = ClusterRefCache::decode(&mut file.decoder(), current, clusters).unwrap();
-        assert_eq!(decoded.published(), cache.published());
-        assert_eq!((decoded.settled.is_some(), decoded.sound == cache.sound), (is_known, is_known));
     }
 }
 

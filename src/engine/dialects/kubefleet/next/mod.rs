@@ -10,7 +10,6 @@ mod sync_strategy;
 #[cfg(test)]
 mod tests;
 
-pub use choices::{ALL, IN_TURN};
 pub use describe::describe;
 
 use berth_base::model::Key;

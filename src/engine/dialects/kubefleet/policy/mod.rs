@@ -26,7 +26,7 @@ use berth_base::packed::Packed;
 use berth_base::yaml::fields::Fields;
 
 pub use affinity::check_terms;
-pub use condition::{PICK_ALL, PICK_FIXED, PICK_N, invalid_selectors};
+pub use condition::{PICK_ALL, PICK_N, invalid_selectors};
 pub use property::{comparison, measure};
 pub use text::{NORMAL_FORM, normal_form};
 pub use tolerations::read as tolerations;

@@ -152,7 +152,7 @@ impl History {
             .map(|(path, bytes)| (path.clone(), Arc::from(bytes.as_slice())))
             .collect();
         let forms: Vec<(String, Arc<[u8]>)> =
-            pass.tree.files.iter().map(|(path, file)| (path.to_string(), (*file.bytes).clone())).collect();
+            pass.tree.files.iter().map(|(path, file)| (path.to_string(), file.bytes.clone())).collect();
         promises::hold(&pass, &verdict);
         let state = published(&verdict.state);
         let is_proven = state != self.state || self.before.len().is_multiple_of(4);
