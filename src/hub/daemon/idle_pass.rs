@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::pass::{PassResult, RefSnapshot, snapshot_refs};
+use super::pass::PassResult;
+use super::ref_snapshot::{RefSnapshot, snapshot_refs};
 use super::settings::Settings;
 use crate::own_files;
 use berth_base::diag::{Diagnostic, Diagnostics};

@@ -16,6 +16,7 @@ mod pass_log;
 pub mod pass_metrics;
 mod previews;
 mod ref_moves;
+mod ref_snapshot;
 mod ref_watch;
 mod registry_numbers;
 mod remote;
@@ -43,6 +44,7 @@ use berth_base::backoff;
 use berth_base::backoff::pace::paced;
 use berth_base::model::Timestamp;
 use berth_git::transport::Cancel;
+use ref_snapshot::RefSnapshot;
 use schedule::{Action, Event, Schedule};
 use signals::Hangup;
 use standby::{PublishRight, Turn};
@@ -233,7 +235,7 @@ struct LoopState {
     /// The start of the pass.
     begun: Option<Instant>,
     /// The refs when the last pass had nothing left to do.
-    seen: Option<pass::RefSnapshot>,
+    seen: Option<RefSnapshot>,
     next_change: Option<Timestamp>,
     poll: Duration,
     cache: Cache,

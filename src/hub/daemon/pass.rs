@@ -2,29 +2,29 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Value as Json, json};
-
 use super::cache::Cache;
 use super::error::PassError;
+use super::ref_snapshot::{OwnRefs, RefSnapshot};
 use super::settings::Settings;
 use super::source_branch::find_source;
 use super::standing::FleetStanding;
 use super::tip_check::refuse_untrusted;
-use crate::inputs::Reports;
+use crate::inputs::{PassInputs, Reports};
 use crate::next_commit::{self, NextCommit, StepInputs};
 use crate::publish::cluster_refs::WantedRefs;
 use crate::publish::rollout_steps::RolloutStep;
 use crate::publish::trusted_commits::{IN_FORCE, remember};
-use crate::publish::{self, Published, cluster_branches, cluster_refs};
-use crate::verify::trust;
+use crate::publish::{self, CurrentState, Processed, Published, cluster_branches, cluster_refs};
+use crate::verify::trust::{self, Trust};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use berth_base::model::{Map, Timestamp};
 use berth_engine::gate::{Held, HeldRecord};
 use berth_engine::hub_objects::Shown;
+use berth_engine::pipeline::Built;
 use berth_engine::plan::Plan;
 use berth_engine::report::SummaryInputs;
 use berth_git::protocol::{list_statuses, read_listed};
-use berth_git::{CommitId, GitError, Recent, Repo};
+use berth_git::{CommitId, GitError, Repo};
 
 /// The result of a pass.
 #[derive(Debug)]
@@ -59,13 +59,31 @@ pub enum PassOutcome {
 
 /// All that the attempts of one pass published.
 #[derive(Default)]
-struct Made {
+struct Publications {
     outcome: PassOutcome,
     plan: Plan,
     rollout_steps: Vec<RolloutStep>,
 }
 
+impl Publications {
+    fn add(&mut self, outcome: PassOutcome, plan: Plan, rollout_steps: Vec<RolloutStep>) {
+        if outcome != PassOutcome::Unchanged || self.outcome == PassOutcome::Unchanged {
+            (self.outcome, self.plan) = (outcome, plan);
+        }
+        self.rollout_steps.extend(rollout_steps);
+    }
+}
+
 impl PassOutcome {
+    fn of(published: &Published) -> PassOutcome {
+        match published {
+            Published::Committed(committed) => {
+                PassOutcome::Published { commit: committed.commit, seq: committed.seq }
+            }
+            Published::Unchanged => PassOutcome::Unchanged,
+        }
+    }
+
     fn word(self) -> &'static str {
         match self {
             PassOutcome::Published { .. } => "published",
@@ -78,25 +96,6 @@ impl PassResult {
     pub fn errors(&self) -> usize {
         self.diagnostics.errors().count()
     }
-}
-
-/// The refs a pass depends on, to tell whether another one has anything to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RefSnapshot {
-    /// The source and the reports, as they were before the pass read them: what comes during a pass is for
-    /// the next one.
-    source: (String, CommitId),
-    statuses: Map<String, CommitId>,
-    own: OwnRefs,
-}
-
-/// The refs that berth writes, as they were after the pass.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct OwnRefs {
-    rendered: Option<CommitId>,
-    clusters: Map<String, CommitId>,
-    /// Of clusters whose folder another program applies.
-    branches: Map<String, CommitId>,
 }
 
 /// The number of attempts before a pass gives up a lost race.
@@ -113,13 +112,13 @@ pub fn pass_with_cache(
     clock: Timestamp,
     cache: &mut Cache,
 ) -> Result<PassResult, PassError> {
-    let mut attempt = 1;
+    let mut number = 1;
     // A lost attempt's publication stays, and counts as the pass's own.
-    let mut made = Made::default();
+    let mut publications = Publications::default();
     loop {
-        match attempt_pass(settings, clock, cache, &mut made) {
+        match attempt(settings, clock, cache, &mut publications) {
             // A lock has been waited for already.
-            Err(error) if error.is_race() && !error.is_locked() && attempt < ATTEMPTS => attempt += 1,
+            Err(error) if error.is_race() && !error.is_locked() && number < ATTEMPTS => number += 1,
             done => return done,
         }
     }
@@ -135,141 +134,155 @@ pub(crate) fn git_folders(settings: &Settings) -> Result<[PathBuf; 2], PassError
     }
 }
 
-/// Reads the refs as they are now.
-pub(crate) fn snapshot_refs(settings: &Settings) -> Result<RefSnapshot, PassError> {
-    let repo = Repo::open(&settings.repo)?;
-    let source = find_source(&repo, settings)?;
-    RefSnapshot::upon(source, &repo, settings)
-}
-
-/// Reports whether no ref has moved. The source comes first: it mostly is the one that has, and the others are many.
-pub(super) fn is_as_seen(
-    settings: &Settings,
-    seen: &RefSnapshot,
-    recent: &Recent,
-) -> Result<bool, PassError> {
-    let repo = Repo::open(&settings.repo)?.recalling(recent);
-    let source = find_source(&repo, settings)?;
-    Ok(source == seen.source && RefSnapshot::upon(source, &repo, settings)? == *seen)
-}
-
-impl RefSnapshot {
-    /// Reads all refs but the source.
-    fn upon(source: (String, CommitId), repo: &Repo, settings: &Settings) -> Result<RefSnapshot, PassError> {
-        let statuses = list_statuses(repo, &settings.refs)?;
-        Ok(RefSnapshot { source, statuses, own: OwnRefs::read(repo, settings)? })
-    }
-
-    pub(super) fn source(&self) -> CommitId {
-        self.source.1
-    }
-
-    /// Returns the refs with their commits.
-    pub(super) fn inputs(&self) -> Json {
-        let RefSnapshot { source: (name, source), statuses, own: OwnRefs { rendered, clusters, branches } } =
-            self;
-        let refs = |refs: &Map<String, CommitId>| -> serde_json::Map<String, Json> {
-            refs.iter().map(|(name, id)| (name.clone(), id.to_string().into())).collect()
-        };
-        let others = [statuses, clusters, branches].map(refs);
-        json!([name, source.to_string(), rendered.map(|id| id.to_string()), others])
-    }
-}
-
-impl OwnRefs {
-    fn read(repo: &Repo, settings: &Settings) -> Result<OwnRefs, PassError> {
-        let refs = &settings.refs;
-        Ok(OwnRefs {
-            rendered: repo.read_ref(&refs.rendered)?,
-            clusters: repo.list_refs(&refs.clusters)?,
-            branches: repo.list_refs(&refs.cluster_branches)?,
-        })
-    }
-}
-
-fn attempt_pass(
+/// Makes one attempt at a pass.
+fn attempt(
     settings: &Settings,
     clock: Timestamp,
     cache: &mut Cache,
-    made: &mut Made,
+    publications: &mut Publications,
 ) -> Result<PassResult, PassError> {
     let repo = Repo::open(&settings.repo)?.watched(&settings.progress).recalling(&cache.recent);
-    let refs = &settings.refs;
-    settings.progress.begin("reading the current state");
-    // The state before the source: a source read earlier could be older than the state's own.
-    let current = cache.take_current(&repo, &refs.rendered)?;
-    let (name, source) = find_source(&repo, settings)?;
-    let asked = list_statuses(&repo, refs)?;
-    let believed = trust::believes(&repo, refs, &refs.processed, &settings.anchors)?;
-    let before = publish::read_processed(&repo, refs)?.filter(|_| believed);
-    settings.progress.begin("proving the current state");
-    let trusted = match &current {
-        Some(current) => Some(refuse_untrusted(&repo, settings, current, source, clock, cache)?),
-        None => None,
-    };
-    let statuses = read_listed(&repo, refs, &asked, &mut cache.statuses);
-    let reports = Reports::of(&repo, statuses, refs, &settings.limits.labels, current.as_ref())?;
-    let start = StepInputs {
-        name: &name,
-        source,
-        current: current.as_ref(),
-        processed: before.as_ref(),
-        refs,
-        reports: cache.hear(reports, clock, settings.max_silent),
-        identity: &settings.identity,
-        signs_anew: settings.identity.signer.is_some() && publish::is_unsigned(&repo, current.as_ref())?,
-        limits: &settings.limits,
-        exemptions: settings.exemptions(),
-        clock,
-        at: None,
-        cache: std::mem::take(&mut cache.build),
-    };
-    let next = next_commit::step(&repo, start)?;
-    let NextCommit {
-        drafted, rules, inputs, built, state, held, plan, rollout_steps, mut diagnostics, ..
-    } = next;
-    publish::point(&repo, refs, current.as_ref(), &drafted)?;
-    let outcome = outcome(&drafted);
-    if outcome != PassOutcome::Unchanged || made.outcome == PassOutcome::Unchanged {
-        (made.outcome, made.plan) = (outcome, plan);
+    let attempt = Attempt { repo: &repo, settings, clock };
+    let mut start = attempt.read(cache)?;
+    let next = attempt.step(&start, cache)?;
+    let step = attempt.point(&mut start, next, publications)?;
+    let own = attempt.derive_refs(&step, cache)?;
+    attempt.note_processed(&start, &step)?;
+    attempt.report(&step, &own, cache)?;
+    attempt.result(start, step, own, cache, publications)
+}
+
+/// An attempt at a pass. Its stages: read, step, point, derive refs, report.
+#[derive(Clone, Copy)]
+pub(super) struct Attempt<'a> {
+    pub(super) repo: &'a Repo,
+    pub(super) settings: &'a Settings,
+    pub(super) clock: Timestamp,
+}
+
+/// All that an attempt reads before its step.
+struct Start {
+    current: Option<CurrentState>,
+    trust: Option<Trust>,
+    /// The name of the source, and its commit.
+    source: (String, CommitId),
+    statuses: Map<String, CommitId>,
+    processed: Option<Processed>,
+}
+
+/// A step whose commit the branch points to, if it has one.
+struct PointedStep {
+    outcome: PassOutcome,
+    rendered: Option<CurrentState>,
+    rules: Option<CommitId>,
+    inputs: PassInputs,
+    built: Built,
+    held: Vec<Held>,
+    diagnostics: Diagnostics,
+}
+
+impl Attempt<'_> {
+    fn read(&self, cache: &mut Cache) -> Result<Start, PassError> {
+        let Attempt { repo, settings, .. } = *self;
+        let refs = &settings.refs;
+        settings.progress.begin("reading the current state");
+        // The state before the source: a source read earlier could be older than the state's own.
+        let current = cache.take_current(repo, &refs.rendered)?;
+        let source = find_source(repo, settings)?;
+        let statuses = list_statuses(repo, refs)?;
+        let believed = trust::believes(repo, refs, &refs.processed, &settings.anchors)?;
+        let processed = publish::read_processed(repo, refs)?.filter(|_| believed);
+        settings.progress.begin("proving the current state");
+        let trust = current.as_ref().map(|current| refuse_untrusted(*self, current, source.1, cache));
+        Ok(Start { trust: trust.transpose()?, current, source, statuses, processed })
     }
-    made.rollout_steps.extend(rollout_steps);
-    let rendered = match drafted {
-        Published::Committed(committed) => Some(committed.into_current(state)),
-        Published::Unchanged => current.map(|current| current.sharing(state)),
-    };
-    let beat = settings.beat(clock);
-    let alive = beat.map(|(last, _)| last);
-    let mut own = OwnRefs::default();
-    if let Some(rendered) = &rendered {
-        let wanted =
-            WantedRefs { rendered, clusters: &built.fleet.clusters, identity: &settings.identity, alive };
-        cluster_refs::repair(&repo, refs, wanted, &mut cache.cluster_refs)?;
+
+    fn step(&self, start: &Start, cache: &mut Cache) -> Result<NextCommit, PassError> {
+        let Attempt { repo, settings, clock } = *self;
+        let (refs, current) = (&settings.refs, start.current.as_ref());
+        let statuses = read_listed(repo, refs, &start.statuses, &mut cache.statuses);
+        let reports = Reports::of(repo, statuses, refs, &settings.limits.labels, current)?;
+        let inputs = StepInputs {
+            name: &start.source.0,
+            source: start.source.1,
+            current,
+            processed: start.processed.as_ref(),
+            refs,
+            reports: cache.hear(reports, clock, settings.max_silent),
+            identity: &settings.identity,
+            signs_anew: settings.identity.signer.is_some() && publish::is_unsigned(repo, current)?,
+            limits: &settings.limits,
+            exemptions: settings.exemptions(),
+            clock,
+            at: None,
+            cache: std::mem::take(&mut cache.build),
+        };
+        Ok(next_commit::step(repo, inputs)?)
+    }
+
+    /// Moves the branch to the drafted commit.
+    fn point(
+        &self,
+        start: &mut Start,
+        next: NextCommit,
+        publications: &mut Publications,
+    ) -> Result<PointedStep, PassError> {
+        let NextCommit {
+            drafted, rules, inputs, built, state, held, plan, rollout_steps, diagnostics, ..
+        } = next;
+        publish::point(self.repo, &self.settings.refs, start.current.as_ref(), &drafted)?;
+        let outcome = PassOutcome::of(&drafted);
+        publications.add(outcome, plan, rollout_steps);
+        let rendered = match drafted {
+            Published::Committed(committed) => Some(committed.into_current(state)),
+            Published::Unchanged => start.current.take().map(|current| current.sharing(state)),
+        };
+        Ok(PointedStep { outcome, rendered, rules, inputs, built, held, diagnostics })
+    }
+
+    fn derive_refs(&self, step: &PointedStep, cache: &mut Cache) -> Result<OwnRefs, PassError> {
+        let Attempt { repo, settings, clock } = *self;
+        let (refs, identity) = (&settings.refs, &settings.identity);
+        let Some(rendered) = &step.rendered else { return Ok(OwnRefs::default()) };
+        let alive = settings.beat(clock).map(|(last, _)| last);
+        let wanted = WantedRefs { rendered, clusters: &step.built.fleet.clusters, identity, alive };
+        cluster_refs::repair(repo, refs, wanted, &mut cache.cluster_refs)?;
         let others = cache.cluster_refs.applied_by_others();
-        cluster_branches::repair(&repo, refs, others, rendered)?;
-        own = OwnRefs {
+        cluster_branches::repair(repo, refs, others, rendered)?;
+        Ok(OwnRefs {
             rendered: Some(rendered.commit),
             clusters: cache.cluster_refs.refs(),
             branches: repo.list_refs(&refs.cluster_branches)?,
-        };
+        })
     }
-    let processed = publish::Processed {
-        source,
-        branch: Some(name.clone()).filter(|name| name.starts_with("refs/")),
-        rendered: rendered.as_ref().map(|rendered| rendered.commit),
-        errors: diagnostics.errors().count(),
-        warnings: diagnostics.iter().filter(|d| d.severity == Severity::Warning).count(),
-        result: if held.is_empty() { outcome.word() } else { "held" }.to_owned(),
-        held: held.iter().map(|held| HeldRecord::of(held).to_string()).collect(),
-        rules,
-        moment: inputs.now,
-    };
-    let written = publish::write_processed(&repo, refs, &processed, &settings.identity)?;
-    remember(&repo, &refs.processed, written);
-    if let Some(rendered) = &rendered {
-        let folders = cache.cluster_refs.folders(&repo, &own.clusters)?;
+
+    fn note_processed(&self, start: &Start, step: &PointedStep) -> Result<(), PassError> {
+        let Attempt { repo, settings, .. } = *self;
+        let PointedStep { outcome, rendered, rules, inputs, held, diagnostics, .. } = step;
+        let (name, source) = &start.source;
+        let processed = Processed {
+            source: *source,
+            branch: Some(name.clone()).filter(|name| name.starts_with("refs/")),
+            rendered: rendered.as_ref().map(|rendered| rendered.commit),
+            errors: diagnostics.errors().count(),
+            warnings: diagnostics.iter().filter(|one| one.severity == Severity::Warning).count(),
+            result: if held.is_empty() { outcome.word() } else { "held" }.to_owned(),
+            held: held.iter().map(|held| HeldRecord::of(held).to_string()).collect(),
+            rules: *rules,
+            moment: inputs.now,
+        };
+        let written = publish::write_processed(repo, &settings.refs, &processed, &settings.identity)?;
+        remember(repo, &settings.refs.processed, written);
+        Ok(())
+    }
+
+    /// Writes the fleet report.
+    fn report(&self, step: &PointedStep, own: &OwnRefs, cache: &mut Cache) -> Result<(), PassError> {
+        let Attempt { repo, settings, .. } = *self;
+        let PointedStep { rendered: Some(rendered), inputs, .. } = step else { return Ok(()) };
+        let folders = cache.cluster_refs.folders(repo, &own.clusters)?;
         let (statuses, published) = (inputs.statuses.clone(), folders.clone());
-        let differing = publish::differing(&repo, &statuses, &published, &mut cache.differing);
+        let differing = publish::differing(repo, &statuses, &published, &mut cache.differing);
         cache.summary.update(SummaryInputs {
             statuses,
             published,
@@ -279,57 +292,68 @@ fn attempt_pass(
             now: inputs.now,
         });
         let earlier = cache.report.take();
-        let seconds = inputs.now.as_second();
-        let written =
-            publish::write_report(&repo, refs, &cache.summary, earlier, &settings.identity, seconds)?;
-        cache.report = Some(written);
-        still_in_force(&repo, settings, rendered.commit)?;
+        let author = (&settings.identity, inputs.now.as_second());
+        cache.report = Some(publish::write_report(repo, &settings.refs, &cache.summary, earlier, author)?);
+        still_in_force(repo, settings, rendered.commit)?;
         if !settings.is_copy {
-            remember(&repo, IN_FORCE, rendered.commit);
+            remember(repo, IN_FORCE, rendered.commit);
         }
+        Ok(())
     }
-    // Said once, where it happened: proofs of what others made, and locks.
-    let proved = trusted.and_then(|trust| trust.note(&refs.rendered)).map(Diagnostic::note);
-    let locks = repo.cleared_locks().into_iter().map(cleared);
-    let once: Vec<Diagnostic> = proved.into_iter().chain(locks).collect();
-    // Objects that are missing may arrive without a ref that moves.
-    let lacks_objects = cache.statuses.lacks_objects() || inputs.lacks_objects();
-    let is_ahead = inputs.is_ahead_of(clock) || repo.commit(source)?.seconds > clock.as_second();
-    let is_steady = outcome == PassOutcome::Unchanged
-        && held.is_empty()
-        && once.is_empty()
-        && !lacks_objects
-        && !is_ahead;
-    diagnostics.extend(once);
-    let seen = RefSnapshot { source: (name, source), statuses: asked, own };
-    if inputs.silences.outage.is_some() {
-        cache.forgive(clock);
+
+    fn result(
+        &self,
+        start: Start,
+        step: PointedStep,
+        own: OwnRefs,
+        cache: &mut Cache,
+        publications: &mut Publications,
+    ) -> Result<PassResult, PassError> {
+        let Attempt { repo, settings, clock } = *self;
+        let (source, rendered) = (start.source.1, step.rendered.as_ref());
+        let noted = self.events(start.trust);
+        let is_ahead = step.inputs.is_ahead_of(clock) || repo.commit(source)?.seconds > clock.as_second();
+        // Objects that are missing may arrive without a ref that moves.
+        let lacks_objects = cache.statuses.lacks_objects() || step.inputs.lacks_objects();
+        let has_nothing_to_say = step.held.is_empty() && noted.is_empty();
+        let is_unchanged = step.outcome == PassOutcome::Unchanged;
+        if step.inputs.silences.outage.is_some() {
+            cache.forgive(clock);
+        }
+        let standing = FleetStanding::of(rendered, &step.inputs, &step.built, cache, clock);
+        let shown = Shown {
+            sequence: rendered.map(|rendered| rendered.trailers.seq).unwrap_or_default(),
+            decisions: rendered.map(|rendered| rendered.state.decisions.clone()).unwrap_or_default(),
+            clusters: step.built.fleet.clusters.clone(),
+            statuses: step.inputs.statuses.clone(),
+        };
+        let next_beat = settings.beat(clock).map(|(_, next)| next);
+        let next_change =
+            [step.built.next_change, step.inputs.silences.next, next_beat].into_iter().flatten();
+        let mut diagnostics = step.diagnostics;
+        diagnostics.extend(noted);
+        cache.keep(step.inputs.into_cache(), step.rendered);
+        let Publications { outcome, plan, rollout_steps } = std::mem::take(publications);
+        Ok(PassResult {
+            source,
+            outcome,
+            plan,
+            rollout_steps,
+            standing,
+            shown,
+            held: step.held,
+            diagnostics,
+            next_change: next_change.min(),
+            is_steady: is_unchanged && has_nothing_to_say && !lacks_objects && !is_ahead,
+            seen: RefSnapshot { source: start.source, statuses: start.statuses, own },
+        })
     }
-    let standing = FleetStanding::of(rendered.as_ref(), &inputs, &built, cache, clock);
-    let next_silence = inputs.silences.next;
-    let shown = Shown {
-        sequence: rendered.as_ref().map(|rendered| rendered.trailers.seq).unwrap_or_default(),
-        decisions: rendered.as_ref().map(|rendered| rendered.state.decisions.clone()).unwrap_or_default(),
-        clusters: built.fleet.clusters.clone(),
-        statuses: inputs.statuses.clone(),
-    };
-    cache.keep(inputs.into_cache(), rendered);
-    let timed = built.next_change.into_iter().chain(next_silence);
-    let next_change = timed.chain(beat.map(|(_, next)| next)).min();
-    let Made { outcome, plan, rollout_steps } = std::mem::take(made);
-    Ok(PassResult {
-        source,
-        outcome,
-        plan,
-        rollout_steps,
-        standing,
-        shown,
-        held,
-        diagnostics,
-        next_change,
-        is_steady,
-        seen,
-    })
+
+    /// Returns the notes of this pass alone: proofs of what others made, and stale locks.
+    fn events(&self, trust: Option<Trust>) -> Vec<Diagnostic> {
+        let proved = trust.and_then(|trust| trust.note(&self.settings.refs.rendered)).map(Diagnostic::note);
+        proved.into_iter().chain(self.repo.cleared_locks().into_iter().map(cleared)).collect()
+    }
 }
 
 pub(super) fn cleared(lock: String) -> Diagnostic {
@@ -343,14 +367,5 @@ fn still_in_force(repo: &Repo, settings: &Settings, rendered: CommitId) -> Resul
     match repo.read_ref(name)? {
         Some(now) if now == rendered => Ok(()),
         _ => Err(GitError::Raced { name: name.clone() }.into()),
-    }
-}
-
-fn outcome(published: &Published) -> PassOutcome {
-    match published {
-        Published::Committed(committed) => {
-            PassOutcome::Published { commit: committed.commit, seq: committed.seq }
-        }
-        Published::Unchanged => PassOutcome::Unchanged,
     }
 }

@@ -2,12 +2,12 @@
 
 use super::cache::Cache;
 use super::error::PassError;
-use super::settings::Settings;
+use super::pass::Attempt;
 use crate::publish::trusted_commits::{IN_FORCE, remembered};
 use crate::publish::{self, CurrentState};
 use crate::verify::trust::{self, Question, Trust, Untrusted};
 use berth_base::model::Timestamp;
-use berth_git::{CommitId, Repo};
+use berth_git::CommitId;
 
 /// The seconds for which a refusal is remembered. Time may pass a date that was ahead, and objects may arrive.
 const REFUSED_SECONDS: i64 = 600;
@@ -34,11 +34,9 @@ impl Refusal {
 /// Goes on only from what this machine made or proved, or an allowed key signed. A tip that was refused is not proven
 /// again for a while, unless the source moves or somebody else trusts another commit here.
 pub(super) fn refuse_untrusted(
-    repo: &Repo,
-    settings: &Settings,
+    Attempt { repo, settings, clock }: Attempt<'_>,
     current: &CurrentState,
     source: CommitId,
-    clock: Timestamp,
     cache: &mut Cache,
 ) -> Result<Trust, PassError> {
     let tip = current.commit;

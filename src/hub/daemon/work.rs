@@ -8,8 +8,9 @@ use tracing::{Span, info, warn};
 
 use super::cache::Cache;
 use super::error::PassError;
-use super::pass::{self, PassResult, RefSnapshot, pass_with_cache};
+use super::pass::{PassResult, pass_with_cache};
 use super::pass_log;
+use super::ref_snapshot::{self, RefSnapshot};
 use super::remote::Mirror;
 use super::remote_pass::pass_fetched;
 use super::settings::Settings;
@@ -111,7 +112,8 @@ fn look(
         cache.fetched(Timestamp::now());
     }
     let now = Timestamp::now();
-    let done = if seen.is_some_and(|seen| pass::is_as_seen(settings, seen, &cache.recent).unwrap_or_default())
+    let done = if seen
+        .is_some_and(|seen| ref_snapshot::is_as_seen(settings, seen, &cache.recent).unwrap_or_default())
     {
         Work::Nothing
     } else {

@@ -26,8 +26,7 @@ pub fn write_report(
     refs: &Refs,
     summary: &FleetSummary,
     earlier: Option<WrittenReport>,
-    identity: &Identity,
-    seconds: i64,
+    (identity, seconds): (&Identity, i64),
 ) -> Result<WrittenReport, PublishError> {
     let old = repo.read_ref(&refs.report)?;
     // Nothing goes on from a report that somebody else wrote there.

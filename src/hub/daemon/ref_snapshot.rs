@@ -1,0 +1,81 @@
+//! The refs that a pass depends on, as they are at a moment: whether another pass has anything to do.
+
+use serde_json::{Value as Json, json};
+
+use super::error::PassError;
+use super::settings::Settings;
+use super::source_branch::find_source;
+use berth_base::model::Map;
+use berth_git::protocol::list_statuses;
+use berth_git::{CommitId, Recent, Repo};
+
+/// The refs that a pass depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefSnapshot {
+    /// The source and the reports, as they were before the pass read them: what comes during a pass is for
+    /// the next one.
+    pub(super) source: (String, CommitId),
+    pub(super) statuses: Map<String, CommitId>,
+    pub(super) own: OwnRefs,
+}
+
+/// The refs that berth writes, as they were after the pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct OwnRefs {
+    pub(super) rendered: Option<CommitId>,
+    pub(super) clusters: Map<String, CommitId>,
+    /// Of clusters whose folder another program applies.
+    pub(super) branches: Map<String, CommitId>,
+}
+
+/// Reads the refs as they are now.
+pub(crate) fn snapshot_refs(settings: &Settings) -> Result<RefSnapshot, PassError> {
+    let repo = Repo::open(&settings.repo)?;
+    let source = find_source(&repo, settings)?;
+    RefSnapshot::upon(source, &repo, settings)
+}
+
+/// Reports whether no ref has moved. The source comes first: it mostly is the one that has, and the others are many.
+pub(super) fn is_as_seen(
+    settings: &Settings,
+    seen: &RefSnapshot,
+    recent: &Recent,
+) -> Result<bool, PassError> {
+    let repo = Repo::open(&settings.repo)?.recalling(recent);
+    let source = find_source(&repo, settings)?;
+    Ok(source == seen.source && RefSnapshot::upon(source, &repo, settings)? == *seen)
+}
+
+impl RefSnapshot {
+    /// Reads all refs but the source.
+    fn upon(source: (String, CommitId), repo: &Repo, settings: &Settings) -> Result<RefSnapshot, PassError> {
+        let statuses = list_statuses(repo, &settings.refs)?;
+        Ok(RefSnapshot { source, statuses, own: OwnRefs::read(repo, settings)? })
+    }
+
+    pub(super) fn source(&self) -> CommitId {
+        self.source.1
+    }
+
+    /// Returns the refs with their commits.
+    pub(super) fn inputs(&self) -> Json {
+        let RefSnapshot { source: (name, source), statuses, own: OwnRefs { rendered, clusters, branches } } =
+            self;
+        let refs = |refs: &Map<String, CommitId>| -> serde_json::Map<String, Json> {
+            refs.iter().map(|(name, id)| (name.clone(), id.to_string().into())).collect()
+        };
+        let others = [statuses, clusters, branches].map(refs);
+        json!([name, source.to_string(), rendered.map(|id| id.to_string()), others])
+    }
+}
+
+impl OwnRefs {
+    fn read(repo: &Repo, settings: &Settings) -> Result<OwnRefs, PassError> {
+        let refs = &settings.refs;
+        Ok(OwnRefs {
+            rendered: repo.read_ref(&refs.rendered)?,
+            clusters: repo.list_refs(&refs.clusters)?,
+            branches: repo.list_refs(&refs.cluster_branches)?,
+        })
+    }
+}
