@@ -71,15 +71,15 @@ fn sharing(lost: &ByWorkload) -> BTreeSet<(&Key, &Key)> {
     sharing
 }
 
-/// Finds the workloads that objects tie: a file that changes, and that another workload has before or after.
+/// Finds the workloads that objects tie: a file that changes, and that another workload has before, on the way or after.
 fn ties(question: &Question<'_>) -> BTreeMap<Key, BTreeSet<Key>> {
-    let after = PlaceOwners::of(question.desired());
+    let (on_the_way, after) = (PlaceOwners::of(question.step), PlaceOwners::of(question.desired()));
     let mut ties: BTreeMap<Key, BTreeSet<Key>> = BTreeMap::new();
     let mut last: Option<BTreeSet<&Key>> = None;
-    for file in question.states.files().filter(|file| file.before.is_some() && file.after.is_some()) {
-        let had = question.states.owners.holders(file.cluster, file.path);
-        let has = after.holders(file.cluster, file.path);
-        let all: BTreeSet<&Key> = had.into_iter().chain(has).map(|owner| owner.key).collect();
+    for file in question.states.files().filter(|file| file.after.is_some()) {
+        let owners = [&question.states.owners, &on_the_way, &after];
+        let holders = owners.into_iter().flat_map(|owners| owners.holders(file.cluster, file.path));
+        let all: BTreeSet<&Key> = holders.map(|owner| owner.key).collect();
         if all.len() < 2 || last.as_ref() == Some(&all) {
             continue;
         }
