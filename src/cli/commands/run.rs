@@ -39,7 +39,7 @@ use berth_git::transport::Cancel;
 use berth_git::{CommitId, Identity};
 use berth_hub::daemon::PreviewRule;
 use berth_hub::daemon::pass_metrics::PassMeter;
-use berth_hub::daemon::{self, Mirror, Once, PassEnd, PassOutcome, Remote, Settings, Stop};
+use berth_hub::daemon::{self, Daemon, Mirror, Once, PassEnd, PassOutcome, Remote, Settings, Stop};
 use berth_registry::publish::Attach;
 
 /// Watch the fleet repository; decide, render and publish whenever it changes
@@ -301,7 +301,8 @@ pub(super) fn watch<T>(
     let hubs = args.hub.start(&args.events.access(), &fleet, meter.as_ref())?;
     let publishing = args.publish.start(&settings, attestor, files.successors.clone(), meter.as_ref())?;
     let mut watchers = Watchers { meter, telemetry, events, notices, hubs, publishing };
-    daemon::run(settings, &mut || files.changed(), poll, remote, webhooks, &mut watchers, stop)?;
+    let daemon = Daemon { settings, poll, remote, webhooks };
+    daemon.run(&mut || files.changed(), &mut watchers, stop)?;
     Ok(())
 }
 

@@ -6,8 +6,10 @@ use std::time::Instant;
 use tokio::task::JoinHandle;
 use tracing::{Span, info, warn};
 
+use super::SharedMirror;
 use super::cache::Cache;
 use super::error::PassError;
+use super::event_loop::LoopState;
 use super::pass::{PassResult, pass_with_cache};
 use super::pass_log;
 use super::ref_snapshot::{self, RefSnapshot};
@@ -15,7 +17,6 @@ use super::remote::Mirror;
 use super::remote_pass::pass_fetched;
 use super::settings::Settings;
 use super::standby::PublishRight;
-use super::{LoopState, SharedMirror};
 use berth_base::model::Timestamp;
 
 /// A daemon's part in a pass.

@@ -39,7 +39,7 @@ const TO_BYTES: [Harm; 10] = [
 ];
 
 /// Harm to a file as a whole.
-const TO_FILE: [Harm; 16] = [
+const TO_FILE: [Harm; 17] = [
     Harm::Missing,
     Harm::Empty,
     Harm::Folder,
