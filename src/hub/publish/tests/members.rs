@@ -203,7 +203,7 @@ fn write(branch: &Branch, workloads: &[&str], earlier: Option<WrittenReport>) ->
         ..SummaryInputs::default()
     };
     let summary = FleetSummary::of(inputs, Detail::Brief);
-    write_report(&branch.repo, &branch.refs, &summary, earlier, &Identity::default(), 1).unwrap()
+    write_report(&branch.repo, &branch.refs, &summary, earlier, (&Identity::default(), 1)).unwrap()
 }
 
 #[test]
