@@ -7,21 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster_ref_cache::{ClusterRefCache, Settled, Sound};
 use super::error::PublishError;
-use super::own_commits::claimed;
+use super::folder_history::{self, KnownTrees};
 use super::prune_permits;
 use super::rendered_state::CurrentState;
 use super::tree::write_folder;
 use berth_base::model::applier::BERTH;
-use berth_base::model::{Cluster, Map, Shared, Timestamp, path};
-use berth_engine::state::layout;
+use berth_base::model::{Cluster, Map, Shared, Timestamp};
 use berth_git::protocol::cluster_ref::Replaced;
 use berth_git::protocol::trailers::one_line;
 use berth_git::protocol::{ClusterRef, Refs, cluster_ref};
 use berth_git::signature::{AllowedSigners, PublicKey};
-use berth_git::{CommitId, CommitInfo, Identity, RefMove, Repo, TreeId, Writer};
-
-/// How far back the last change of a tree is looked for; beyond, the oldest commit seen stands for it.
-const LONGEST_WALK: usize = 1_000;
+use berth_git::{CommitId, Identity, RefMove, Repo, TreeId, Writer};
 
 /// The forged refs that a repair names, those with the highest sequences.
 const MOST_REPLACED: usize = 16;
@@ -51,185 +47,298 @@ pub fn repair(
     wanted: WantedRefs<'_>,
     cache: &mut ClusterRefCache,
 ) -> Result<Repaired, PublishError> {
-    let WantedRefs { rendered, clusters, identity, alive } = wanted;
-    let mut writer = Writer::new(repo)?;
-    let key = identity.signer.as_ref().map(|signer| signer.public().clone());
-    let fleet = identity.fleet.as_deref().or(rendered.trailers.fleet()).map(one_line);
-    let mut now = Settled {
-        rendered: rendered.commit,
-        trees: rendered.trees.clone(),
-        clusters: clusters.clone(),
-        applied_by_others: BTreeSet::new(),
-        is_own: rendered.foreign.is_empty(),
-        refs: repo.list_refs(&refs.clusters)?,
-        key: key.clone(),
-        fleet: fleet.clone(),
-        alive,
-    };
-    let settled = cache.settled.take();
-    now.take_clusters(settled.as_ref());
-    if settled.as_ref().is_some_and(|settled| settled.key != key) {
-        // Another process asked for no signature, or for another one.
-        cache.sound = Sound::default();
-    }
-    let changed = settled.as_ref().and_then(|settled| settled.changed(repo, &now, rendered));
-    let known = KnownTrees::of(rendered, settled.as_ref());
-    let mut existing = match &changed {
-        Some(changed) => {
-            let names = changed.iter().map(|cluster| refs.cluster(cluster));
-            names
-                .filter_map(|name| now.refs.get_key_value(&name).map(|(name, id)| (name.clone(), *id)))
-                .collect()
-        }
-        None => now.refs.clone(),
-    };
-    let has_objects = |cluster: &String| {
-        let folder = rendered.state.folders.get(cluster);
-        folder.is_some_and(|folder| !folder.is_empty())
-    };
-    let is_wanted = |cluster: &&String| clusters.contains_key(*cluster) || has_objects(cluster);
-    let wanted: BTreeSet<&String> = match &changed {
-        Some(changed) => changed.iter().filter(is_wanted).collect(),
-        None => clusters.keys().chain(rendered.state.folders.keys()).filter(is_wanted).collect(),
-    };
-    let mut stale: BTreeMap<&str, (TreeId, Option<CommitId>)> = BTreeMap::new();
-    // Refs that let something go, and that no signature vouches for.
-    let mut doubtful: BTreeMap<&str, (TreeId, CommitId, BTreeSet<String>)> = BTreeMap::new();
-    // Refs whose folder must have stayed since a number: it may have changed and come back.
-    let mut standing: BTreeMap<&str, (TreeId, CommitId, u64)> = BTreeMap::new();
-    for cluster in wanted {
-        let tree = folder_tree(&mut writer, rendered, cluster)?;
-        let old = existing.remove(&refs.cluster(cluster));
-        let now = old.and_then(|commit| cache.read(repo, commit));
-        let current = now.zip(old).filter(|(now, _)| {
-            now.tree == tree
-                && now.cluster == one_line(cluster)
-                && now.fleet == fleet
-                && now.applier.as_deref() == applier_of(clusters, cluster)
-                && now.seq <= rendered.trailers.seq
-                && alive.is_none_or(|alive| now.alive.is_some_and(|said| said >= alive))
-                // What was made before there was a key, or under another one, is signed anew.
-                && (key.is_none() || now.claimed_key == key)
-        });
-        match current {
-            Some((now, commit)) => {
-                let until = cache.sound.until(commit);
-                if until.is_none() && !is_sound(repo, commit, &now, key.as_ref())? {
-                    stale.insert(cluster, (tree, old));
-                    continue;
-                }
-                standing.insert(cluster, (tree, commit, until.unwrap_or(now.seq)));
-                if until.is_none() && key.is_none() && !now.allow_prune.is_empty() {
-                    doubtful.insert(cluster, (tree, commit, now.allow_prune));
-                }
-            }
-            None => {
-                stale.insert(cluster, (tree, old));
-            }
-        }
-    }
-    let replayed = changed_since(repo, rendered, &standing, &known)?;
-    // Where only these clusters changed, all others stayed as they were.
-    let mut sound =
-        if changed.is_some() { std::mem::take(&mut cache.sound.commits) } else { BTreeSet::new() };
-    for (cluster, (tree, commit, _)) in standing {
-        if replayed.contains(cluster) {
-            sound.remove(&commit);
-            stale.insert(cluster, (tree, Some(commit)));
-        } else {
-            sound.insert(commit);
-        }
-    }
-    let allowed = prune_permits::prunable(
-        repo,
-        rendered.commit,
-        &doubtful.keys().copied().collect(),
-        &mut cache.permits,
-    )?;
-    for (cluster, (tree, commit, said)) in doubtful {
-        if allowed.get(cluster) != Some(&said) {
-            sound.remove(&commit);
-            stale.insert(cluster, (tree, Some(commit)));
-        }
-    }
-    let since = last_changes(repo, rendered, &stale, &known)?;
-    let prunable =
-        prune_permits::prunable(repo, rendered.commit, &stale.keys().copied().collect(), &mut cache.permits)?;
-    let mut repaired = Repaired::default();
-    let mut moves = Vec::new();
-    repo.progress().begin_of("writing the clusters' refs", stale.len());
-    for (cluster, (tree, old)) in stale {
-        repo.progress().add(1);
-        let (seq, seconds) = since.get(cluster).copied().unwrap_or((rendered.trailers.seq, rendered.seconds));
-        let target = refs.cluster(cluster);
-        let last = settled.as_ref().and_then(|settled| settled.refs.get(&target).copied());
-        let (named, places) = (one_line(cluster), [old, last]);
-        let replaces = replaced(repo, cache, (&named, places), Replaced { seq, tree }, key.as_ref())?;
-        let said = ClusterRef {
-            cluster: named,
-            fleet: fleet.clone(),
-            seq,
-            tree,
-            allow_prune: prunable.get(cluster).cloned().unwrap_or_default(),
-            format: cluster_ref::CLUSTER_REF_FORMAT,
-            applier: applier_of(clusters, cluster).map(str::to_owned),
-            alive,
-            replaces,
-            claimed_key: key.clone(),
-        };
-        let seconds = alive.map_or(seconds, |alive| seconds.max(alive.as_second()));
-        let commit = writer.commit_later(tree, &[], &said.message(), identity, seconds)?;
-        if old.is_none() {
-            repo.discard_broken_ref(&target)?;
-        }
-        moves.push(RefMove { name: target.clone(), old, new: commit });
-        now.refs.insert(target.clone(), commit);
-        cache.insert(commit, said);
-        sound.insert(commit);
-        repaired.written.push(cluster.to_owned());
-    }
-    // First those that nobody wants: a new ref's name can be above theirs, or below.
-    for (name, commit) in existing {
-        repo.delete_ref(&name, commit)?;
-        now.refs.remove(&name);
-        repaired.deleted.push(name);
-    }
-    if let Some(new) = moves.iter().find(|one| one.old.is_none()) {
-        repo.clear_above(&new.name)?;
-    }
-    repo.move_refs(&moves)?;
-    let listed = repo.list_refs(&refs.clusters)?;
-    if listed == now.refs {
-        // The same memory.
-        now.refs = listed;
-    }
-    cache.sound = Sound { commits: sound, until: rendered.trailers.seq };
-    cache.settled = Some(now);
-    Ok(repaired)
+    let mut repair = Repair::begin(repo, refs, wanted, cache)?;
+    let compared = repair.compare()?;
+    let stale = repair.judge(compared.stale, compared.standing)?;
+    let (written, moves) = repair.write(stale)?;
+    let deleted = repair.move_refs(compared.unwanted, &moves)?;
+    repair.end()?;
+    Ok(Repaired { written, deleted })
 }
 
-/// Returns the refs that a member may have followed, and that the new one takes back: those in its place now, which berth
-/// did not write if they are ahead of it, and those that earlier ones took back.
-fn replaced(
-    repo: &Repo,
-    cache: &mut ClusterRefCache,
-    (cluster, places): (&str, [Option<CommitId>; 2]),
-    new: Replaced,
-    key: Option<&PublicKey>,
-) -> Result<BTreeSet<Replaced>, PublishError> {
-    let mut found = BTreeSet::new();
-    for commit in places.into_iter().flatten() {
-        let Some(said) = cache.read(repo, commit).filter(|said| said.cluster == cluster) else { continue };
-        if is_sound(repo, commit, &said, key)? {
-            found.extend(said.replaces.iter().copied());
+/// A repair under way. Its stages: compare the refs, judge those that look right, write the stale ones, move.
+struct Repair<'a> {
+    repo: &'a Repo,
+    refs: &'a Refs,
+    wanted: WantedRefs<'a>,
+    cache: &'a mut ClusterRefCache,
+    writer: Writer<'a>,
+    /// The last repair, and this one.
+    last: Option<Settled>,
+    now: Settled,
+    /// The clusters to look at, where everything else is as it was.
+    changed: Option<BTreeSet<String>>,
+    /// Commits that are written and signed as berth does.
+    sound: BTreeSet<CommitId>,
+}
+
+/// A ref to write: the folder, and the commit that is there now.
+struct StaleRef {
+    tree: TreeId,
+    old: Option<CommitId>,
+}
+
+/// A ref that says what it should.
+struct StandingRef {
+    tree: TreeId,
+    commit: CommitId,
+    /// The folder must have stayed since this number: it may have changed and come back.
+    since: u64,
+    /// Objects that the ref lets go, where no signature vouches for it.
+    unproven_prunes: Option<BTreeSet<String>>,
+}
+
+#[derive(Default)]
+struct Compared {
+    stale: BTreeMap<String, StaleRef>,
+    standing: BTreeMap<String, StandingRef>,
+    /// The refs of clusters that nobody wants.
+    unwanted: Map<String, CommitId>,
+}
+
+impl<'a> Repair<'a> {
+    fn begin(
+        repo: &'a Repo,
+        refs: &'a Refs,
+        wanted: WantedRefs<'a>,
+        cache: &'a mut ClusterRefCache,
+    ) -> Result<Repair<'a>, PublishError> {
+        let WantedRefs { rendered, clusters, identity, alive } = wanted;
+        let mut now = Settled {
+            rendered: rendered.commit,
+            trees: rendered.trees.clone(),
+            clusters: clusters.clone(),
+            applied_by_others: BTreeSet::new(),
+            is_own: rendered.foreign.is_empty(),
+            refs: repo.list_refs(&refs.clusters)?,
+            key: identity.signer.as_ref().map(|signer| signer.public().clone()),
+            fleet: identity.fleet.as_deref().or(rendered.trailers.fleet()).map(one_line),
+            alive,
+        };
+        let last = cache.settled.take();
+        now.take_clusters(last.as_ref());
+        if last.as_ref().is_some_and(|last| last.key != now.key) {
+            // Another process asked for no signature, or for another one.
+            cache.sound = Sound::default();
         }
-        found.insert(Replaced { seq: said.seq, tree: said.tree });
+        let changed = last.as_ref().and_then(|last| last.changed(repo, &now, rendered));
+        Ok(Repair {
+            repo,
+            refs,
+            wanted,
+            cache,
+            writer: Writer::new(repo)?,
+            last,
+            now,
+            changed,
+            sound: BTreeSet::new(),
+        })
     }
-    found.retain(|one| one.seq > new.seq || one.seq == new.seq && one.tree != new.tree);
-    while found.len() > MOST_REPLACED {
-        found.pop_first();
+
+    /// Compares the refs to look at with what they should say.
+    fn compare(&mut self) -> Result<Compared, PublishError> {
+        let mut compared = Compared { unwanted: self.existing(), ..Compared::default() };
+        for cluster in self.clusters() {
+            let tree = folder_tree(&mut self.writer, self.wanted.rendered, &cluster)?;
+            let old = compared.unwanted.remove(&self.refs.cluster(&cluster));
+            match self.standing(&cluster, tree, old)? {
+                Some(standing) => drop(compared.standing.insert(cluster, standing)),
+                None => drop(compared.stale.insert(cluster, StaleRef { tree, old })),
+            }
+        }
+        Ok(compared)
     }
-    Ok(found)
+
+    /// Returns the refs to look at, as they are.
+    fn existing(&self) -> Map<String, CommitId> {
+        let Some(changed) = &self.changed else { return self.now.refs.clone() };
+        let names = changed.iter().map(|cluster| self.refs.cluster(cluster));
+        names.filter_map(|name| self.now.refs.get(&name).map(|id| (name.clone(), *id))).collect()
+    }
+
+    /// Returns the clusters to look at that have a ref.
+    fn clusters(&self) -> BTreeSet<String> {
+        let WantedRefs { rendered, clusters, .. } = self.wanted;
+        let folders = &rendered.state.folders;
+        let has_objects = |cluster: &String| folders.get(cluster).is_some_and(|folder| !folder.is_empty());
+        let is_wanted = |cluster: &&String| clusters.contains_key(*cluster) || has_objects(cluster);
+        match &self.changed {
+            Some(changed) => changed.iter().filter(is_wanted).cloned().collect(),
+            None => clusters.keys().chain(folders.keys()).filter(is_wanted).cloned().collect(),
+        }
+    }
+
+    /// Returns a cluster's ref if it says what it should.
+    fn standing(
+        &mut self,
+        cluster: &str,
+        tree: TreeId,
+        old: Option<CommitId>,
+    ) -> Result<Option<StandingRef>, PublishError> {
+        let Some(commit) = old else { return Ok(None) };
+        let Some(found) = self.cache.read(self.repo, commit) else { return Ok(None) };
+        if !self.says_what_it_should(&found, cluster, tree) {
+            return Ok(None);
+        }
+        let key = self.now.key.as_ref();
+        let until = self.cache.sound.until(commit);
+        if until.is_none() && !is_sound(self.repo, commit, &found, key)? {
+            return Ok(None);
+        }
+        let is_unproven = until.is_none() && key.is_none() && !found.allow_prune.is_empty();
+        Ok(Some(StandingRef {
+            tree,
+            commit,
+            since: until.unwrap_or(found.seq),
+            unproven_prunes: is_unproven.then_some(found.allow_prune),
+        }))
+    }
+
+    fn says_what_it_should(&self, found: &ClusterRef, cluster: &str, tree: TreeId) -> bool {
+        let WantedRefs { rendered, clusters, alive, .. } = self.wanted;
+        found.tree == tree
+            && found.cluster == one_line(cluster)
+            && found.fleet == self.now.fleet
+            && found.applier.as_deref() == applier_of(clusters, cluster)
+            && found.seq <= rendered.trailers.seq
+            && alive.is_none_or(|alive| found.alive.is_some_and(|said| said >= alive))
+            // A commit from before there was a key, or under another one, is signed anew.
+            && (self.now.key.is_none() || found.claimed_key == self.now.key)
+    }
+
+    /// Returns the stale refs, with those that look right and are not: their folder changed and came back, or they let
+    /// something go that nobody permitted.
+    fn judge(
+        &mut self,
+        mut stale: BTreeMap<String, StaleRef>,
+        standing: BTreeMap<String, StandingRef>,
+    ) -> Result<BTreeMap<String, StaleRef>, PublishError> {
+        if self.changed.is_some() {
+            // Where only these clusters changed, all others stayed as they were.
+            self.sound = std::mem::take(&mut self.cache.sound.commits);
+        }
+        let rendered = self.wanted.rendered;
+        let known = KnownTrees::of(rendered, self.last.as_ref());
+        let since = standing.iter().map(|(cluster, one)| (cluster.as_str(), (one.tree, one.since)));
+        let changed = folder_history::changed_since(self.repo, rendered, since.collect(), &known)?;
+        let unproven = standing.iter().filter(|(_, one)| one.unproven_prunes.is_some());
+        let unproven = unproven.map(|(cluster, _)| cluster.as_str()).collect();
+        let permits =
+            prune_permits::prunable(self.repo, rendered.commit, &unproven, &mut self.cache.permits)?;
+        for (cluster, one) in &standing {
+            let prunes = one.unproven_prunes.as_ref();
+            let may_prune = prunes.is_none_or(|prunes| permits.get(cluster.as_str()) == Some(prunes));
+            if may_prune && !changed.contains(cluster.as_str()) {
+                self.sound.insert(one.commit);
+            } else {
+                self.sound.remove(&one.commit);
+                stale.insert(cluster.clone(), StaleRef { tree: one.tree, old: Some(one.commit) });
+            }
+        }
+        Ok(stale)
+    }
+
+    /// Writes the commits of stale refs. Returns their clusters, and the moves to these commits.
+    fn write(
+        &mut self,
+        stale: BTreeMap<String, StaleRef>,
+    ) -> Result<(Vec<String>, Vec<RefMove>), PublishError> {
+        let WantedRefs { rendered, clusters, identity, alive } = self.wanted;
+        let trees = stale.iter().map(|(cluster, one)| (cluster.as_str(), one.tree)).collect();
+        let known = KnownTrees::of(rendered, self.last.as_ref());
+        let since = folder_history::last_changes(self.repo, rendered, trees, &known)?;
+        let names = stale.keys().map(String::as_str).collect();
+        let prunable = prune_permits::prunable(self.repo, rendered.commit, &names, &mut self.cache.permits)?;
+        let mut moves = Vec::new();
+        self.repo.progress().begin_of("writing the clusters' refs", stale.len());
+        for (cluster, StaleRef { tree, old }) in &stale {
+            self.repo.progress().add(1);
+            let now = (rendered.trailers.seq, rendered.seconds);
+            let (seq, seconds) = since.get(cluster.as_str()).copied().unwrap_or(now);
+            let name = self.refs.cluster(cluster);
+            let contents = ClusterRef {
+                cluster: one_line(cluster),
+                fleet: self.now.fleet.clone(),
+                seq,
+                tree: *tree,
+                allow_prune: prunable.get(cluster.as_str()).cloned().unwrap_or_default(),
+                format: cluster_ref::CLUSTER_REF_FORMAT,
+                applier: applier_of(clusters, cluster).map(str::to_owned),
+                alive,
+                replaces: self.replaced(&name, *old, cluster, Replaced { seq, tree: *tree })?,
+                claimed_key: self.now.key.clone(),
+            };
+            let seconds = alive.map_or(seconds, |alive| seconds.max(alive.as_second()));
+            let commit = self.writer.commit_later(*tree, &[], &contents.message(), identity, seconds)?;
+            if old.is_none() {
+                self.repo.discard_broken_ref(&name)?;
+            }
+            moves.push(RefMove { name: name.clone(), old: *old, new: commit });
+            self.now.refs.insert(name, commit);
+            self.cache.insert(commit, contents);
+            self.sound.insert(commit);
+        }
+        Ok((stale.into_keys().collect(), moves))
+    }
+
+    /// Returns the refs that a member may have followed, and that the new one takes back: those in its place now, which
+    /// berth did not write if they are ahead of it, and those that earlier ones took back.
+    fn replaced(
+        &mut self,
+        name: &str,
+        old: Option<CommitId>,
+        cluster: &str,
+        new: Replaced,
+    ) -> Result<BTreeSet<Replaced>, PublishError> {
+        let cluster = one_line(cluster);
+        let last = self.last.as_ref().and_then(|last| last.refs.get(name).copied());
+        let mut found = BTreeSet::new();
+        for commit in [old, last].into_iter().flatten() {
+            let of_cluster = self.cache.read(self.repo, commit).filter(|one| one.cluster == cluster);
+            let Some(one) = of_cluster else { continue };
+            if is_sound(self.repo, commit, &one, self.now.key.as_ref())? {
+                found.extend(one.replaces.iter().copied());
+            }
+            found.insert(Replaced { seq: one.seq, tree: one.tree });
+        }
+        found.retain(|one| one.seq > new.seq || one.seq == new.seq && one.tree != new.tree);
+        while found.len() > MOST_REPLACED {
+            found.pop_first();
+        }
+        Ok(found)
+    }
+
+    /// Moves the refs. Returns the names of those that were deleted.
+    fn move_refs(
+        &mut self,
+        unwanted: Map<String, CommitId>,
+        moves: &[RefMove],
+    ) -> Result<Vec<String>, PublishError> {
+        let mut deleted = Vec::new();
+        // First those that nobody wants: a new ref's name can be above theirs, or below.
+        for (name, commit) in &unwanted {
+            self.repo.delete_ref(name, *commit)?;
+            self.now.refs.remove(name);
+            deleted.push(name.clone());
+        }
+        if let Some(new) = moves.iter().find(|one| one.old.is_none()) {
+            self.repo.clear_above(&new.name)?;
+        }
+        self.repo.move_refs(moves)?;
+        Ok(deleted)
+    }
+
+    /// Leaves this repair in the cache for the next one.
+    fn end(mut self) -> Result<(), PublishError> {
+        let listed = self.repo.list_refs(&self.refs.clusters)?;
+        if listed == self.now.refs {
+            // The same memory.
+            self.now.refs = listed;
+        }
+        self.cache.sound = Sound { commits: self.sound, until: self.wanted.rendered.trailers.seq };
+        self.cache.settled = Some(self.now);
+        Ok(())
+    }
 }
 
 /// Returns the name of the program that applies a cluster's folder, where it is another than berth.
@@ -242,10 +351,10 @@ fn applier_of(clusters: &Map<String, Shared<Cluster>>, cluster: &str) -> Option<
 fn is_sound(
     repo: &Repo,
     commit: CommitId,
-    said: &ClusterRef,
+    found: &ClusterRef,
     key: Option<&PublicKey>,
 ) -> Result<bool, PublishError> {
-    if said.message() != repo.commit(commit)?.message {
+    if found.message() != repo.commit(commit)?.message {
         return Ok(false);
     }
     Ok(match key {
@@ -264,96 +373,5 @@ pub(super) fn folder_tree(
         (Some(tree), _) => Ok(*tree),
         (None, Some(folder)) => write_folder(writer, folder),
         (None, None) => Ok(TreeId::EMPTY),
-    }
-}
-
-/// The clusters whose tree was another one after the number given. A member that applied that one refuses the number.
-fn changed_since<'c>(
-    repo: &Repo,
-    rendered: &CurrentState,
-    standing: &BTreeMap<&'c str, (TreeId, CommitId, u64)>,
-    known: &KnownTrees<'_>,
-) -> Result<BTreeSet<&'c str>, PublishError> {
-    let newest = rendered.trailers.seq;
-    let mut changed = BTreeSet::new();
-    let mut open: BTreeMap<&str, (TreeId, u64)> =
-        standing.iter().map(|(cluster, (tree, _, seq))| (*cluster, (*tree, *seq))).collect();
-    open.retain(|_, (_, seq)| seq.saturating_add(1) < newest);
-    for commit in repo.first_parents(rendered.commit).take(LONGEST_WALK) {
-        if open.is_empty() {
-            break;
-        }
-        let Some(trailers) = claimed(repo, &commit)?.filter(|trailers| trailers.seq < newest) else {
-            continue;
-        };
-        open.retain(|_, (_, seq)| *seq < trailers.seq);
-        let trees = known.of_clusters(repo, &commit, open.keys())?;
-        open.retain(|cluster, (tree, _)| {
-            let stayed = tree_in(&trees, cluster) == *tree;
-            if !stayed {
-                changed.insert(*cluster);
-            }
-            stayed
-        });
-    }
-    Ok(changed)
-}
-
-/// At which sequence number and date each of these trees came to be: one walk back for all of them.
-fn last_changes<'c>(
-    repo: &Repo,
-    rendered: &CurrentState,
-    stale: &BTreeMap<&'c str, (TreeId, Option<CommitId>)>,
-    known: &KnownTrees<'_>,
-) -> Result<BTreeMap<&'c str, (u64, i64)>, PublishError> {
-    let mut since = BTreeMap::new();
-    let mut open: BTreeMap<&str, TreeId> =
-        stale.iter().map(|(cluster, (tree, _))| (*cluster, *tree)).collect();
-    for commit in repo.first_parents(rendered.commit).take(LONGEST_WALK) {
-        if open.is_empty() {
-            break;
-        }
-        let Some(trailers) = claimed(repo, &commit)? else { continue };
-        let trees = known.of_clusters(repo, &commit, open.keys())?;
-        open.retain(|cluster, tree| tree_in(&trees, cluster) == *tree);
-        // A proof compares the moment, and passes over the date, which somebody may have set back.
-        let moment = trailers.now.map_or(commit.seconds, |now| now.as_second());
-        let seconds = commit.seconds.max(moment);
-        since.extend(open.keys().map(|cluster| (*cluster, (trailers.seq, seconds))));
-    }
-    Ok(since)
-}
-
-fn tree_in(trees: &BTreeMap<String, TreeId>, cluster: &str) -> TreeId {
-    trees.get(&path::encode(cluster)).copied().unwrap_or(TreeId::EMPTY)
-}
-
-/// The trees of all clusters in commits of which they are known already.
-struct KnownTrees<'a>(Vec<(CommitId, &'a Map<String, TreeId>)>);
-
-impl<'a> KnownTrees<'a> {
-    /// Those of the current state and of the last repair, if nobody else changed anything there.
-    fn of(rendered: &'a CurrentState, settled: Option<&'a Settled>) -> KnownTrees<'a> {
-        let now = rendered.foreign.is_empty().then_some((rendered.commit, &rendered.trees));
-        let before =
-            settled.filter(|settled| settled.is_own).map(|settled| (settled.rendered, &settled.trees));
-        KnownTrees(now.into_iter().chain(before).collect())
-    }
-
-    /// Returns the folders of these clusters in a commit, by their names on the branch.
-    fn of_clusters<'c>(
-        &self,
-        repo: &Repo,
-        commit: &CommitInfo,
-        clusters: impl Iterator<Item = &'c &'c str>,
-    ) -> Result<BTreeMap<String, TreeId>, PublishError> {
-        if let Some((_, trees)) = self.0.iter().find(|(known, _)| *known == commit.id) {
-            let tree = |cluster: &&str| Some((path::encode(cluster), *trees.get(*cluster)?));
-            return Ok(clusters.filter_map(tree).collect());
-        }
-        let all = repo.folders_named(commit.tree, [layout::CLUSTERS])?;
-        let names: Vec<String> = clusters.map(|cluster| path::encode(cluster)).collect();
-        let clusters = all.get(layout::CLUSTERS).copied().unwrap_or(TreeId::EMPTY);
-        Ok(repo.folders_named(clusters, names.iter().map(String::as_str))?)
     }
 }

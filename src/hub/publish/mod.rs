@@ -18,6 +18,7 @@ pub mod cluster_refs;
 pub mod commit;
 mod differing;
 mod error;
+mod folder_history;
 mod foreign_files;
 pub mod import;
 mod member_lines;
