@@ -7,11 +7,12 @@
 use super::bounds::{self, Claims, Expected};
 use super::compare::{Difference, compare};
 use super::error::VerifyError;
-use crate::next_commit::{CommitInputs, NextCommitError, Outside, compute};
-use crate::publish::{self, PublishError, Published, Trailers};
+use crate::next_commit::{CommitInputs, NextCommit, NextCommitError, Outside, compute};
+use crate::publish::{self, CurrentState, PublishError, Published, Trailers};
+use berth_base::model::{ClusterStatus, Map, Shared};
 use berth_engine::state::layout;
 use berth_git::protocol::Refs;
-use berth_git::{CommitId, CommitInfo, Identity, Repo, Scratch, TreeId};
+use berth_git::{CommitId, CommitInfo, GitError, Identity, Repo, Scratch, TreeId};
 
 /// The result of proving a commit.
 #[derive(Clone, Debug)]
@@ -117,91 +118,135 @@ impl<'r> Verifier<'r> {
     }
 
     fn generated(&self, info: &CommitInfo, trailers: &Trailers) -> Result<Verdict, VerifyError> {
-        match publish::import::import_of(self.repo, info) {
-            Ok(Some((from, true))) => {
-                return Ok(match self.root {
-                    Some(root) if root == info.id => Verdict::Root(from),
-                    Some(root) => Verdict::Differs(vec![Difference::OtherRoot(root)]),
-                    None => Verdict::Differs(vec![Difference::UnpinnedRoot(info.id)]),
-                });
-            }
-            Ok(Some((_, false))) => return Ok(Verdict::Differs(vec![Difference::NoRoot])),
-            Ok(None) => {}
-            Err(PublishError::Git(error)) => return Err(error.into()),
-            Err(refusal) => return Ok(refused(&refusal)),
+        match self.compare_generated(info, trailers) {
+            Ok(verdict) | Err(Early::Verdict(verdict)) => Ok(verdict),
+            Err(Early::Failed(error)) => Err(error),
         }
-        let Some(source) = trailers.source else { return Ok(Verdict::Differs(vec![Difference::NoSource])) };
-        if let Some(root) = self.root.filter(|_| info.parents.is_empty() && trailers.seq == 1) {
-            return Ok(Verdict::Differs(vec![Difference::OtherRoot(root)]));
-        }
-        if !self.repo.has_commit(source) {
-            return Ok(no_commit("source", source));
-        }
-        let current = match info.parents.first() {
-            Some(parent) if !self.repo.has_commit(*parent) => return Ok(no_commit("parent", *parent)),
-            Some(parent) => match publish::read_current_at(self.repo, &self.refs.rendered, *parent) {
-                Err(PublishError::Git(error)) => return Err(error.into()),
-                Err(refusal) => return Ok(refused(&refusal)),
-                Ok(current) => Some(current),
-            },
-            None => None,
-        };
-        let committed = match publish::read_state(self.repo, info.id) {
-            Err(PublishError::Git(error)) => return Err(error.into()),
-            Err(refusal) => return Ok(refused(&refusal)),
-            Ok(read) => read.state,
-        };
-        let facts = committed.facts;
+    }
+
+    fn compare_generated(&self, info: &CommitInfo, trailers: &Trailers) -> Result<Verdict, Early> {
+        self.pass_over_import(info)?;
+        let source = self.source(info, trailers)?;
+        let current = self.current(info)?;
+        let facts = publish::read_state(self.repo, info.id)?.state.facts;
         let claims = Claims { info, trailers, facts: &facts };
         let bounds = bounds::check(self.repo, &self.expected, claims, current.as_ref())?;
-        let claims = bounds.findings.into_iter().map(Difference::Claim);
-        let given = CommitInputs {
-            source,
-            current: current.as_ref(),
-            identity: &Identity {
-                name: info.author.clone(),
-                email: info.email.clone(),
-                signer: None,
-                fleet: trailers.fleet().map(str::to_owned),
-            },
-            signs_anew: self.repo.claimed_key(info.id)?.is_some()
-                && publish::is_unsigned(self.repo, current.as_ref())?,
-            outside: Outside::Recorded { facts, trailers: trailers.clone() },
-        };
-        let next = match compute(self.scratch.repo(), given) {
-            Err(NextCommitError::Publish(PublishError::Git(error))) => return Err(error.into()),
-            Err(NextCommitError::Publish(refusal)) => return Ok(refused(&refusal)),
-            Err(error) => match error.lacks_rules_of() {
-                Some(commit) => return Ok(no_commit("rules'", commit)),
-                None => return Err(error.into()),
-            },
-            Ok(done) => done,
-        };
-        let Published::Committed(computed) = next.drafted else {
+        let next = self.compute(info, trailers, source, current.as_ref(), facts)?;
+        let mut differences: Vec<Difference> = bounds.findings.into_iter().map(Difference::Claim).collect();
+        let Published::Committed(computed) = &next.drafted else {
             let before = current.as_ref().map_or(TreeId::EMPTY, |current| current.tree);
             let paths = self.repo.changed_paths(before, info.tree, &[])?.into_iter().map(Difference::Path);
-            return Ok(Verdict::Differs(claims.chain([Difference::Nothing]).chain(paths).collect()));
+            differences.push(Difference::Nothing);
+            return Ok(Verdict::Differs(differences.into_iter().chain(paths).collect()));
         };
-        let claims: Vec<Difference> = claims.collect();
         // Inputs do not determine the signature.
         if computed.commit == self.repo.unsigned_id(info.id)? {
-            return Ok(match (claims.is_empty(), bounds.missing) {
-                (false, _) => Verdict::Differs(claims),
+            return Ok(match (differences.is_empty(), bounds.missing) {
+                (false, _) => Verdict::Differs(differences),
                 (true, Some((what, commit))) => no_commit(what, commit),
                 (true, None) => Verdict::Proven,
             });
         }
-        if let Some(lost) = current
-            .as_ref()
-            .and_then(|current| current.trailers.source)
-            .filter(|lost| !self.repo.has_commit(*lost))
-            && next.inputs.lacks_history()
-        {
+        let last_source = current.as_ref().and_then(|current| current.trailers.source);
+        let lost = last_source.filter(|last| !self.repo.has_commit(*last));
+        if let Some(lost) = lost.filter(|_| next.inputs.lacks_history()) {
             return Ok(no_commit("parent's source", lost));
         }
         let scratch = self.scratch.repo();
-        let differences = compare(scratch, info, &scratch.commit(computed.commit)?)?;
-        Ok(Verdict::Differs(claims.into_iter().chain(differences).collect()))
+        differences.extend(compare(scratch, info, &scratch.commit(computed.commit)?)?);
+        Ok(Verdict::Differs(differences))
+    }
+
+    /// Ends the proof of a commit that was imported from a hub.
+    fn pass_over_import(&self, info: &CommitInfo) -> Result<(), Early> {
+        let Some((from, is_root)) = publish::import::import_of(self.repo, info)? else { return Ok(()) };
+        Err(Early::Verdict(match self.root {
+            _ if !is_root => Verdict::Differs(vec![Difference::NoRoot]),
+            Some(root) if root == info.id => Verdict::Root(from),
+            Some(root) => Verdict::Differs(vec![Difference::OtherRoot(root)]),
+            None => Verdict::Differs(vec![Difference::UnpinnedRoot(info.id)]),
+        }))
+    }
+
+    fn source(&self, info: &CommitInfo, trailers: &Trailers) -> Result<CommitId, Early> {
+        let differs = |difference| Early::Verdict(Verdict::Differs(vec![difference]));
+        let source = trailers.source.ok_or_else(|| differs(Difference::NoSource))?;
+        if let Some(root) = self.root.filter(|_| info.parents.is_empty() && trailers.seq == 1) {
+            return Err(differs(Difference::OtherRoot(root)));
+        }
+        match self.repo.has_commit(source) {
+            true => Ok(source),
+            false => Err(Early::Verdict(no_commit("source", source))),
+        }
+    }
+
+    /// Returns the state of the parent.
+    fn current(&self, info: &CommitInfo) -> Result<Option<CurrentState>, Early> {
+        let Some(parent) = info.parents.first() else { return Ok(None) };
+        if !self.repo.has_commit(*parent) {
+            return Err(Early::Verdict(no_commit("parent", *parent)));
+        }
+        Ok(Some(publish::read_current_at(self.repo, &self.refs.rendered, *parent)?))
+    }
+
+    /// Makes the commit again.
+    fn compute(
+        &self,
+        info: &CommitInfo,
+        trailers: &Trailers,
+        source: CommitId,
+        current: Option<&CurrentState>,
+        facts: Map<String, Shared<ClusterStatus>>,
+    ) -> Result<NextCommit, Early> {
+        let identity = Identity {
+            name: info.author.clone(),
+            email: info.email.clone(),
+            signer: None,
+            fleet: trailers.fleet().map(str::to_owned),
+        };
+        let signs_anew =
+            self.repo.claimed_key(info.id)?.is_some() && publish::is_unsigned(self.repo, current)?;
+        let outside = Outside::Recorded { facts, trailers: trailers.clone() };
+        let inputs = CommitInputs { source, current, identity: &identity, signs_anew, outside };
+        compute(self.scratch.repo(), inputs).map_err(Early::of_computation)
+    }
+}
+
+/// The end of a proof before its last stage.
+enum Early {
+    Verdict(Verdict),
+    Failed(VerifyError),
+}
+
+impl Early {
+    fn of_computation(error: NextCommitError) -> Early {
+        match (error.lacks_rules_of(), error) {
+            (Some(commit), _) => Early::Verdict(no_commit("rules'", commit)),
+            (None, NextCommitError::Publish(error)) => error.into(),
+            (None, error) => Early::Failed(error.into()),
+        }
+    }
+}
+
+impl From<GitError> for Early {
+    fn from(error: GitError) -> Early {
+        Early::Failed(error.into())
+    }
+}
+
+impl From<VerifyError> for Early {
+    fn from(error: VerifyError) -> Early {
+        Early::Failed(error)
+    }
+}
+
+/// A state that berth would refuse is a difference.
+impl From<PublishError> for Early {
+    fn from(error: PublishError) -> Early {
+        match error {
+            PublishError::Git(error) => error.into(),
+            refusal => Early::Verdict(refused(&refusal)),
+        }
     }
 }
 
