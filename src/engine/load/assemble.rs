@@ -9,9 +9,9 @@ use super::{berth_kinds, merge_clusters, name_labels, rollout_checks, workload_m
 use crate::dialects::{Bearing, Claim, Dialect, Dialects, Document, Input, Lowered, ReadingContexts};
 use berth_base::diag::{Diagnostic, Diagnostics, did_you_mean};
 use berth_base::meta::names::is_dns_subdomain;
-use berth_base::model::Fleet;
 use berth_base::model::PlacementRef;
 use berth_base::model::placement::Source;
+use berth_base::model::{Cluster, Fleet, Shared};
 use berth_base::packed::{Packed, View};
 
 /// A fleet, its faults, and the claim to each document.
@@ -37,43 +37,20 @@ pub(super) fn assemble(
     contexts: &ReadingContexts,
 ) -> Assembled {
     let dialects: Vec<&Dialect> = all.iter().copied().chain([&berth_kinds::DIALECT]).collect();
-    let mut done = Assembled::default();
     let claims: Vec<Vec<Claim>> = dialects.iter().map(|dialect| (dialect.claim)(documents)).collect();
-    let said = |index: usize| {
-        dialects.iter().zip(&claims).filter_map(move |(one, claims)| Some((*one, *claims.get(index)?)))
-    };
-    let bearing = |(index, document): (usize, &Document)| bearing(document, said(index));
-    done.bearings = documents.iter().enumerate().map(bearing).collect();
+    let mut done = Assembled::default();
     let mut groups = ApiGroups::of(&dialects);
-    for (index, document) in documents.iter().enumerate() {
-        let said = claims.iter().enumerate().filter_map(|(who, claims)| Some((who, *claims.get(index)?)));
-        let (who, claim) =
-            said.min_by_key(|(who, claim)| (rank(*claim), *who)).unwrap_or((0, Claim::Foreign));
-        if claim == Claim::Foreign
-            && let Some(fault) = groups.misspelt(document)
-        {
-            // Not taken for a plain object: its last good form counts until the group is corrected.
-            done.claims.push(Claim::Unknown);
-            done.diagnostics.push(fault);
-            done.faulty.insert(index);
-            continue;
-        }
-        done.claims.push(claim);
-        if let Some(fault) = check(document, claim, dialects[who]) {
-            done.diagnostics.push(fault);
-            done.faulty.insert(index);
-        }
+    for document in documents {
+        done.claim(document, &dialects, &claims, &mut groups);
     }
     let claimed = documents.iter().zip(&done.claims);
     let foreign = claimed.filter(|(_, claim)| **claim == Claim::Foreign);
     let plain: Vec<&Document> = foreign.map(|(document, _)| document).collect();
-    let mut selected = BTreeSet::new();
-    let mut clusters = Vec::new();
+    let (mut selected, mut clusters) = (BTreeSet::new(), Vec::new());
     for (dialect, claims) in dialects.iter().zip(&claims) {
-        let theirs: Vec<usize> = (0..documents.len())
-            .filter(|index| claims.get(*index).is_some_and(|claim| rank(*claim) == 0))
-            .filter(|index| !done.faulty.contains(index))
-            .collect();
+        let is_theirs = |index: &usize| claims.get(*index).is_some_and(|claim| rank(*claim) == 0);
+        let is_sound = |index: &usize| !done.faulty.contains(index);
+        let theirs: Vec<usize> = (0..documents.len()).filter(is_theirs).filter(is_sound).collect();
         let input = Input {
             documents: theirs.iter().map(|index| &documents[*index]).collect(),
             plain: &plain,
@@ -91,20 +68,9 @@ pub(super) fn assemble(
         take(&mut done, lowered);
     }
     workload_metadata::give(&mut done.fleet, documents);
-    let merged = merge_clusters::merge(clusters, &mut done.diagnostics);
-    for name in &merged.contradicting {
-        let origins = &merged.clusters[name].origins;
-        let is_one = |index: &usize| origins.contains(&documents[*index].at);
-        let all = (0..documents.len()).filter(is_one).collect();
-        done.rivals.push(Rivals { documents: all, others: BTreeSet::new() });
-    }
-    done.fleet.clusters = merged.clusters;
+    done.take_clusters(documents, clusters);
     name_labels::give(&mut done.fleet, all);
-    let templates = done.fleet.workloads.values().flat_map(|workload| &workload.templates);
-    let placed = templates.map(|template| (&*template.object.id.kind, &template.object.content));
-    let objects = placed.chain(plain.iter().map(|document| (&*document.key.kind, &document.root)));
-    let defined: Vec<_> = objects.filter_map(|(kind, content)| defined_list_kind(kind, content)).collect();
-    done.fleet.list_kinds.extend(defined);
+    done.define_list_kinds(&plain);
     check_follows(&mut done);
     check_statuses(&mut done);
     let found = rollout_checks::check(&done.fleet);
@@ -115,6 +81,54 @@ pub(super) fn assemble(
     done.diagnostics.extend(groups.doubtful(unselected.iter().copied()));
     note_what_does_not_count(&mut done, documents, &dialects, &unselected);
     done
+}
+
+impl Assembled {
+    /// Notes the strongest claim to the next document, and its faults.
+    fn claim(
+        &mut self,
+        document: &Document,
+        dialects: &[&Dialect],
+        claims: &[Vec<Claim>],
+        groups: &mut ApiGroups,
+    ) {
+        let index = self.claims.len();
+        let made = || {
+            let all = dialects.iter().zip(claims);
+            all.filter_map(move |(dialect, claims)| Some((*dialect, *claims.get(index)?)))
+        };
+        self.bearings.push(bearing(document, made()));
+        let strongest = made().min_by_key(|(_, claim)| rank(*claim));
+        let (dialect, claim) = strongest.unwrap_or((dialects[0], Claim::Foreign));
+        let misspelt = (claim == Claim::Foreign).then(|| groups.misspelt(document)).flatten();
+        // A document with a misspelt group is no plain object: its last good form counts until the group is corrected.
+        self.claims.push(if misspelt.is_some() { Claim::Unknown } else { claim });
+        if let Some(fault) = misspelt.or_else(|| check(document, claim, dialect)) {
+            self.diagnostics.push(fault);
+            self.faulty.insert(index);
+        }
+    }
+
+    fn take_clusters(&mut self, documents: &[Document], clusters: Vec<Shared<Cluster>>) {
+        let merged = merge_clusters::merge(clusters, &mut self.diagnostics);
+        for name in &merged.contradicting {
+            let origins = &merged.clusters[name].origins;
+            let is_one = |index: &usize| origins.contains(&documents[*index].at);
+            let documents = (0..documents.len()).filter(is_one).collect();
+            self.rivals.push(Rivals { documents, others: BTreeSet::new() });
+        }
+        self.fleet.clusters = merged.clusters;
+    }
+
+    /// Notes the kinds of lists that the fleet's custom resources define.
+    fn define_list_kinds(&mut self, plain: &[&Document]) {
+        let templates = self.fleet.workloads.values().flat_map(|workload| &workload.templates);
+        let placed = templates.map(|template| (&*template.object.id.kind, &template.object.content));
+        let objects = placed.chain(plain.iter().map(|document| (&*document.key.kind, &document.root)));
+        let defined: Vec<_> =
+            objects.filter_map(|(kind, content)| defined_list_kind(kind, content)).collect();
+        self.fleet.list_kinds.extend(defined);
+    }
 }
 
 /// Brings the dialects' words on a document together. Those that it is foreign to may still read others against it.
