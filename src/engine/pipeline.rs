@@ -187,7 +187,7 @@ pub fn build_loaded(
     let desired = State { decisions, folders, facts, kept, ..State::default() };
     let mut state = desired.clone();
     let labels = &ClusterLabels::of(&loaded.fleet, &state.facts);
-    let given = release::Given { fleet: &loaded.fleet, labels, current, statuses, now };
+    let given = release::ReleaseInputs { fleet: &loaded.fleet, labels, current, statuses, now };
     let released = release::release(given, &mut state, contents)?;
     diagnostics.extend(released.diagnostics);
     diagnostics.sort();

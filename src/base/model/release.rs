@@ -20,9 +20,9 @@ pub struct Releases {
     pub good: Option<u64>,
     /// Earlier releases that may be needed again, by number ascending.
     pub earlier: Vec<Release>,
-    /// The clusters that were told of another release than the good one.
-    pub told: BTreeMap<String, Told>,
-    /// The clusters that have another release than they were told of, or than the good one.
+    /// The clusters to which another release than the good one was assigned.
+    pub assigned: BTreeMap<String, Assignment>,
+    /// The clusters that have another release than was assigned to them, or than the good one.
     pub stays: BTreeMap<String, Stays>,
     /// The current release was taken back: clusters return to the good one, until there is a newer one.
     pub taken_back: bool,
@@ -35,7 +35,7 @@ pub struct Releases {
     /// The clusters that have lost their copies and did not report yet that these are gone, with the moment at which
     /// the copies left their folders.
     pub removing: BTreeMap<String, Timestamp>,
-    /// The clusters outside `told` that did not report yet on the copies that they have, with the moment at which they
+    /// The clusters outside `assigned` that did not report yet on the copies that they have, with the moment at which they
     /// got them: reports from before that moment do not count.
     pub awaited: BTreeMap<String, Timestamp>,
 }
@@ -51,14 +51,14 @@ pub struct Release {
     pub inputs: ContentId,
 }
 
-/// The release that a cluster was told to take, and when.
+/// The release that was assigned to a cluster, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Told {
+pub struct Assignment {
     pub release: u64,
     pub at: Timestamp,
 }
 
-/// A release that a cluster has without being told of it.
+/// A release that a cluster has without its assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stays {
     pub release: u64,
@@ -72,14 +72,14 @@ impl Releases {
         self.stays.get(cluster).map(|stays| stays.release).or_else(|| self.told_to(cluster))
     }
 
-    /// Returns the number of the release that a cluster was told of last.
+    /// Returns the number of the release that was assigned to a cluster last.
     pub fn told_to(&self, cluster: &str) -> Option<u64> {
-        self.told.get(cluster).map(|told| told.release).or(self.good)
+        self.assigned.get(cluster).map(|one| one.release).or(self.good)
     }
 
     /// Returns the moment from which reports on a cluster's copies count. `None` where all of them do.
     pub fn reports_from(&self, cluster: &str) -> Option<Timestamp> {
-        self.told.get(cluster).map(|told| told.at).or_else(|| self.awaited.get(cluster).copied())
+        self.assigned.get(cluster).map(|one| one.at).or_else(|| self.awaited.get(cluster).copied())
     }
 
     /// Returns the number of the release that clusters go to.
@@ -148,7 +148,7 @@ pub struct CopyReport {
 /// The health of a workload's copies in one cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Health {
-    /// Told, and nothing is reported on this content yet.
+    /// Assignment, and nothing is reported on this content yet.
     #[default]
     Applying,
     /// Applied, and not in order yet.

@@ -56,7 +56,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use berth_base::model::release::{Halt, Release, Stays, Told};
+    use berth_base::model::release::{Assignment, Halt, Release, Stays};
     use berth_base::model::{ContentId, Digest, Key, Timestamp};
 
     fn at(seconds: i64) -> Timestamp {
@@ -70,7 +70,7 @@ mod tests {
             current: release(2),
             good: Some(1),
             earlier: vec![release(1)],
-            told: BTreeMap::from([("a".to_owned(), Told { release: 2, at: at(10) })]),
+            assigned: BTreeMap::from([("a".to_owned(), Assignment { release: 2, at: at(10) })]),
             stays: BTreeMap::new(),
             taken_back: false,
             restarts: 0,

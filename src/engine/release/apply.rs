@@ -10,16 +10,16 @@ use berth_base::model::{
 };
 use berth_base::text::shared_values::SharedValues;
 
-use super::advance::{Advance, Fate};
+use super::advance::{Advance, Outcome};
 use super::places::{CopySet, Places};
-use super::{Given, Released, contested};
+use super::{ReleaseInputs, Released, contested};
 use crate::state::State;
 use crate::state::ledger::{CopyOwner, Place};
 
 const LEAVING: &str = "not picked any more; the removal waits for its turn";
 
 /// Applies all steps to the desired state.
-pub(super) fn apply(advances: Vec<Advance>, given: Given<'_>, state: &mut State) -> Released {
+pub(super) fn apply(advances: Vec<Advance>, given: ReleaseInputs<'_>, state: &mut State) -> Released {
     let mut released = Released::default();
     let (folders, owners) = folders(&advances, given, state);
     state.folders.extend(folders);
@@ -48,7 +48,7 @@ type Report = (String, WorkloadName, CopyReport);
 /// name there.
 fn folders(
     advances: &[Advance],
-    given: Given<'_>,
+    given: ReleaseInputs<'_>,
     state: &State,
 ) -> (Vec<(String, Folder)>, BTreeMap<Place, CopyOwner>) {
     let (current, desired) = (Places::of(given.current), Places::of(state));
@@ -101,7 +101,7 @@ fn name(advance: &Advance) -> WorkloadName {
     WorkloadName::of(&advance.key)
 }
 
-fn keeps_reports(advance: &Advance, given: Given<'_>) -> bool {
+fn keeps_reports(advance: &Advance, given: ReleaseInputs<'_>) -> bool {
     let is_as_before =
         |releases: &Releases| given.current.releases.get(&advance.key).is_some_and(|one| **one == *releases);
     advance.releases.as_ref().is_some_and(is_as_before)
@@ -109,7 +109,11 @@ fn keeps_reports(advance: &Advance, given: Given<'_>) -> bool {
 
 /// Returns the last reports from clusters that lost their copies, which stay until the record changes: to drop them is
 /// no reason for a publication.
-fn kept_reports(unchanged: &BTreeSet<WorkloadName>, reports: &[Report], given: Given<'_>) -> Vec<Report> {
+fn kept_reports(
+    unchanged: &BTreeSet<WorkloadName>,
+    reports: &[Report],
+    given: ReleaseInputs<'_>,
+) -> Vec<Report> {
     let said: BTreeSet<(&String, &WorkloadName)> =
         reports.iter().map(|(cluster, name, _)| (cluster, name)).collect();
     let mut clusters = given.fleet.clusters.cursor();
@@ -126,7 +130,7 @@ fn kept_reports(unchanged: &BTreeSet<WorkloadName>, reports: &[Report], given: G
 }
 
 /// Adds the reports that were read to the facts.
-fn add_reports(mut reports: Vec<Report>, given: Given<'_>, state: &mut State) {
+fn add_reports(mut reports: Vec<Report>, given: ReleaseInputs<'_>, state: &mut State) {
     reports.sort_by(|(one, ..), (other, ..)| one.cmp(other));
     let (mut before, mut now) = (given.current.facts.cursor(), state.facts.cursor());
     let mut facts: Vec<(String, Shared<ClusterStatus>)> = Vec::new();
@@ -180,12 +184,12 @@ fn changes_of<'a>(
     let key = &advance.key;
     let (mut had, mut wanted) = (current.of_workload(key), desired.of_workload(key));
     let mut changes = Vec::new();
-    for (cluster, fate) in &advance.fates {
-        let instead: CopySet = match fate {
-            Fate::Desired => continue,
-            Fate::Stays | Fate::Leaves => had.copies(cluster),
-            Fate::Gets(copies) => copies.clone(),
-            Fate::Waits => CopySet::new(),
+    for (cluster, outcome) in &advance.outcomes {
+        let instead: CopySet = match outcome {
+            Outcome::Desired => continue,
+            Outcome::Stays | Outcome::Leaves => had.copies(cluster),
+            Outcome::Gets(copies) => copies.clone(),
+            Outcome::Waits => CopySet::new(),
         };
         let own = wanted.copies(cluster);
         if own == instead {
@@ -204,14 +208,14 @@ fn changes_of<'a>(
 }
 
 /// Marks the picks that wait, adds those that leave, and the objects that clusters still have.
-fn mark(advance: &Advance, given: Given<'_>, state: &mut State) {
+fn mark(advance: &Advance, given: ReleaseInputs<'_>, state: &mut State) {
     let before = given.current.decisions.get(&advance.key);
     let Some(decision) = state.decisions.get_mut(&advance.key) else { return };
-    let has_fate = |wanted: Fate| {
-        let fates = advance.fates.iter().filter(move |(_, fate)| **fate == wanted);
-        fates.map(|(cluster, _)| cluster.as_str()).collect::<BTreeSet<_>>()
+    let has_outcome = |wanted: Outcome| {
+        let outcomes = advance.outcomes.iter().filter(move |(_, outcome)| **outcome == wanted);
+        outcomes.map(|(cluster, _)| cluster.as_str()).collect::<BTreeSet<_>>()
     };
-    let (waiting, leaving) = (has_fate(Fate::Waits), has_fate(Fate::Leaves));
+    let (waiting, leaving) = (has_outcome(Outcome::Waits), has_outcome(Outcome::Leaves));
     let is_marked = |pick: &Pick| !pick.leaving && pick.pending == waiting.contains(&*pick.cluster);
     if !leaving.is_empty() || !decision.picks.iter().all(is_marked) {
         let mut picks: Vec<Pick> = decision.picked().cloned().collect();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::model::{Key, ObjectId, path};
 
-use super::advance::{Advance, Fate};
+use super::advance::{Advance, Outcome};
 use super::places::Places;
 use crate::state::ledger::{CopyOwner, Place};
 
@@ -15,8 +15,8 @@ pub(super) fn find(
     current: &Places<'_>,
     desired: &Places<'_>,
 ) -> BTreeMap<Place, CopyOwner> {
-    let fates = advances.iter().map(|advance| (&advance.key, &advance.fates)).collect();
-    let copies = Copies { current, desired, fates };
+    let outcomes = advances.iter().map(|advance| (&advance.key, &advance.outcomes)).collect();
+    let copies = Copies { current, desired, outcomes };
     let mut found = BTreeMap::new();
     for advance in advances.iter().filter(|advance| advance.keeps_objects()) {
         for object in copies.objects(advance) {
@@ -25,7 +25,7 @@ pub(super) fn find(
             if others.is_empty() {
                 continue;
             }
-            let serves = advance.fates.iter().filter(|(_, fate)| **fate != Fate::Waits);
+            let serves = advance.outcomes.iter().filter(|(_, outcome)| **outcome != Outcome::Waits);
             for (cluster, _) in serves.filter(|(cluster, _)| !copies.is_there(&advance.key, cluster, &path)) {
                 let mut owners = others.iter().filter(|other| copies.is_there(other, cluster, &path));
                 if let (Some(owner), None) = (owners.next(), owners.next()) {
@@ -42,7 +42,7 @@ pub(super) fn find(
 struct Copies<'c> {
     current: &'c Places<'c>,
     desired: &'c Places<'c>,
-    fates: BTreeMap<&'c Key, &'c BTreeMap<String, Fate>>,
+    outcomes: BTreeMap<&'c Key, &'c BTreeMap<String, Outcome>>,
 }
 
 impl<'c> Copies<'c> {
@@ -62,11 +62,11 @@ impl<'c> Copies<'c> {
     /// has the desired one.
     fn is_there(&self, key: &Key, cluster: &str, path: &str) -> bool {
         let is_desired = |key: &Key| self.desired.owners.owns(key, cluster, path);
-        let stays = match self.fates.get(key).map(|fates| fates.get(cluster)) {
-            None | Some(Some(Fate::Desired)) => return is_desired(key),
-            Some(None | Some(Fate::Waits)) => false,
-            Some(Some(Fate::Stays | Fate::Leaves)) => self.current.owners.uses(key, cluster, path),
-            Some(Some(Fate::Gets(copies))) => copies.iter().any(|(gets, _)| **gets == *path),
+        let stays = match self.outcomes.get(key).map(|outcomes| outcomes.get(cluster)) {
+            None | Some(Some(Outcome::Desired)) => return is_desired(key),
+            Some(None | Some(Outcome::Waits)) => false,
+            Some(Some(Outcome::Stays | Outcome::Leaves)) => self.current.owners.uses(key, cluster, path),
+            Some(Some(Outcome::Gets(copies))) => copies.iter().any(|(gets, _)| **gets == *path),
         };
         let has_it = |other: &&Key| is_desired(other) && self.is_there(other, cluster, path);
         stays && (is_desired(key) || !self.others(key, path).iter().any(has_it))

@@ -6,80 +6,82 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_base::diag::Diagnostic;
 use berth_base::model::{Contents, Decision, Folders, Key, Map, Pick, Shared, Workload};
 
-use super::course::Course;
-use super::sight::Sight;
-use super::{Given, inputs};
+use super::cluster_rollout::ClusterRollout;
+use super::workload_rollout::WorkloadRollout;
+use super::{ReleaseInputs, inputs};
 use crate::render;
 
 /// Sets the copies that clusters should have.
-pub(super) fn want(sights: &mut BTreeMap<String, Sight<'_>>, folders: &Folders) {
-    for (cluster, sight) in sights {
+pub(super) fn want(cluster_rollouts: &mut BTreeMap<String, ClusterRollout<'_>>, folders: &Folders) {
+    for (cluster, cluster_rollout) in cluster_rollouts {
         let copies = folders.get(cluster).map(|folder| folder.iter());
-        sight.want = copies.into_iter().flatten().map(|(path, id)| (path.clone(), *id)).collect();
+        cluster_rollout.want = copies.into_iter().flatten().map(|(path, id)| (path.clone(), *id)).collect();
     }
 }
 
 /// Finds the clusters that keep a release, and what they should have then.
 pub(super) fn pin(
-    sights: &mut BTreeMap<String, Sight<'_>>,
-    course: &mut Course<'_>,
+    cluster_rollouts: &mut BTreeMap<String, ClusterRollout<'_>>,
+    workload_rollout: &mut WorkloadRollout<'_>,
     workload: &Workload,
-    (given, contents): (Given<'_>, &mut dyn Contents),
+    (given, contents): (ReleaseInputs<'_>, &mut dyn Contents),
     desired: &Map<Key, Decision>,
 ) {
-    if course.orders.policies().iter().all(|policy| policy.pins.is_empty()) {
+    if workload_rollout.orders.policies().iter().all(|policy| policy.pins.is_empty()) {
         return;
     }
     let mut by_release: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
-    for (cluster, sight) in sights.iter_mut().filter(|(_, sight)| sight.picked) {
+    for (cluster, cluster_rollout) in
+        cluster_rollouts.iter_mut().filter(|(_, cluster_rollout)| cluster_rollout.picked)
+    {
         let Some(labels) = given.labels.get(cluster) else { continue };
-        let Some(pin) = course.orders.pin(cluster, labels) else { continue };
+        let Some(pin) = workload_rollout.orders.pin(cluster, labels) else { continue };
         match pin.release {
-            Some(number) if Some(number) == course.target => continue,
+            Some(number) if Some(number) == workload_rollout.target => continue,
             Some(number) => drop(by_release.entry(number).or_default().insert(cluster.clone())),
-            None if !sight.serves => {
-                sight.keeps = true;
+            None if !cluster_rollout.serves => {
+                cluster_rollout.keeps = true;
                 continue;
             }
-            None => sight.want = sight.have.clone(),
+            None => cluster_rollout.want = cluster_rollout.have.clone(),
         }
-        sight.is_pinned = true;
+        cluster_rollout.is_pinned = true;
     }
     for (number, clusters) in by_release {
         let picks = picks_of(desired, &workload.key, |cluster| clusters.contains(cluster));
-        let found = again(course, number, given, &picks, contents);
+        let found = again(workload_rollout, number, given, &picks, contents);
         if let Err(fault) = &found {
-            course.diagnostics.push(lost(workload, number, fault));
+            workload_rollout.diagnostics.push(lost(workload, number, fault));
         }
         for cluster in clusters {
-            let Some(sight) = sights.get_mut(&cluster) else { continue };
-            sight.want = match &found {
+            let Some(cluster_rollout) = cluster_rollouts.get_mut(&cluster) else { continue };
+            cluster_rollout.want = match &found {
                 Ok(folders) => {
-                    sight.pinned_to = Some(number);
+                    cluster_rollout.pinned_to = Some(number);
                     let copies = folders.get(&cluster).map(|folder| folder.iter());
                     copies.into_iter().flatten().map(|(path, id)| (path.clone(), *id)).collect()
                 }
-                Err(_) => sight.have.clone(),
+                Err(_) => cluster_rollout.have.clone(),
             };
         }
     }
 }
 
-/// Renders a stored release for these picks; says in one line why not. The course notes its objects.
+/// Renders a stored release for these picks; says in one line why not. The rollout notes its objects.
 pub(super) fn again(
-    course: &mut Course<'_>,
+    workload_rollout: &mut WorkloadRollout<'_>,
     number: u64,
-    given: Given<'_>,
+    given: ReleaseInputs<'_>,
     picks: &Shared<Vec<Pick>>,
     contents: &mut dyn Contents,
 ) -> Result<Folders, String> {
-    let releases = &course.releases;
+    let releases = &workload_rollout.releases;
     let release = releases.get(number).ok_or_else(|| "its inputs are no longer kept".to_owned())?;
     let bytes = contents.get(release.inputs).map_err(|error| error.to_string())?;
     let workload = inputs::read(&bytes, &releases.key)?;
     let (folders, objects) =
         render::copies_of(given.fleet, &workload, picks, contents).map_err(|error| error.to_string())?;
-    course.earlier_objects.extend(objects);
+    workload_rollout.earlier_objects.extend(objects);
     Ok(folders)
 }
 

@@ -8,18 +8,17 @@
 //! - [`turn`]: a cluster as a strategy sees it, and the answer. [`strategies`]: every strategy behind one question;
 //!   [`progressive`], [`rolling`]: each of them.
 //! - [`labels`]: the labels by which stages and pins choose. [`copies`]: the digest that names copies. [`inputs`]: a release's inputs as they are stored.
-//! - [`units`]: workloads that go as one, in their order. [`advance`]: one workload's step. [`course`]: its strategy and
-//!   the release that clusters go to. [`earlier`]: a release that is rendered again. [`sight`]: its clusters.
+//! - [`units`]: workloads that go as one, in their order. [`advance`]: one workload's step. [`workload_rollout`]: its strategy and
+//!   the release that clusters go to. [`earlier`]: a release that is rendered again. [`cluster_rollout`]: its clusters.
 //!   [`answer`]: what its strategy gives. [`record`]: its releases after the step. [`apply`]: the steps become the state.
 //!   [`rollout_state`]: the state of a rollout in a word.
 
 mod advance;
-mod answer;
 mod apply;
 mod changes;
+mod cluster_rollout;
 mod contested;
 pub mod copies;
-mod course;
 mod earlier;
 mod inputs;
 pub mod labels;
@@ -35,13 +34,14 @@ mod record;
 pub mod rolling;
 pub mod rollout_state;
 pub mod runs;
-mod sight;
 mod staged;
 pub mod stages;
 pub mod strategies;
+mod strategy_answer;
 pub mod turn;
 mod units;
 pub mod verdict;
+mod workload_rollout;
 pub mod works;
 
 #[cfg(test)]
@@ -67,7 +67,7 @@ use places::Places;
 
 /// All that a step reads beside the desired state.
 #[derive(Clone, Copy, Debug)]
-pub struct Given<'a> {
+pub struct ReleaseInputs<'a> {
     pub fleet: &'a Fleet,
     pub labels: &'a ClusterLabels<'a>,
     pub current: &'a State,
@@ -102,7 +102,7 @@ pub struct Trace {
 
 /// Turns the desired state into the one that clusters get now.
 pub fn release(
-    given: Given<'_>,
+    given: ReleaseInputs<'_>,
     desired: &mut State,
     contents: &mut dyn Contents,
 ) -> Result<Released, ContentError> {
@@ -116,7 +116,7 @@ pub fn release(
 }
 
 fn release_all(
-    given: Given<'_>,
+    given: ReleaseInputs<'_>,
     desired: &mut State,
     contents: &mut dyn Contents,
 ) -> Result<Released, ContentError> {
@@ -194,6 +194,6 @@ pub fn asked(fleet: &Fleet) -> BTreeSet<&Key> {
 }
 
 /// Returns the workloads that some member has reported on, if only on earlier copies.
-fn reported(given: Given<'_>) -> BTreeSet<&WorkloadName> {
+fn reported(given: ReleaseInputs<'_>) -> BTreeSet<&WorkloadName> {
     given.statuses.values().flat_map(|status| status.copies.keys()).collect()
 }

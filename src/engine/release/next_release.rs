@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use berth_base::model::release::{Release, Releases};
 use berth_base::model::{ContentId, Key, Map, Shared, Timestamp};
 
-use super::Given;
+use super::ReleaseInputs;
 
 /// The earlier releases that are kept beside the good one, for pins and for a look back.
 const KEPT: usize = 3;
@@ -26,7 +26,7 @@ pub(super) fn with_inputs(
             current: Release { number: last + 1, begun: now, inputs },
             good: None,
             earlier: Vec::new(),
-            told: BTreeMap::new(),
+            assigned: BTreeMap::new(),
             stays: BTreeMap::new(),
             taken_back: false,
             restarts: 0,
@@ -56,12 +56,15 @@ fn newest(releases: &Releases) -> u64 {
 }
 
 /// Returns the highest number that a workload without a record ever had; 0 for a workload that had none.
-pub(super) fn last_number(key: &Key, given: Given<'_>) -> u64 {
+pub(super) fn last_number(key: &Key, given: ReleaseInputs<'_>) -> u64 {
     given.current.ledger.last_releases.get(key).copied().unwrap_or_default()
 }
 
 /// Returns the highest number of each workload without a record in the next state.
-pub(super) fn last_numbers(given: Given<'_>, next: &Map<Key, Shared<Releases>>) -> BTreeMap<Key, u64> {
+pub(super) fn last_numbers(
+    given: ReleaseInputs<'_>,
+    next: &Map<Key, Shared<Releases>>,
+) -> BTreeMap<Key, u64> {
     let mut last = given.current.ledger.last_releases.clone();
     last.retain(|key, _| !next.contains_key(key));
     let gone = given.current.releases.iter().filter(|(key, _)| !next.contains_key(*key));

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::policy::{Closed, Orders};
 use super::strategies;
-use super::turn::{Has, Step, Turn};
+use super::turn::{Step, Turn, Version};
 use super::works::Works;
 use berth_base::model::rollout::Strategy;
 use berth_base::model::{Decision, Fleet, Key, Map, Timestamp, Workload};
@@ -70,7 +70,7 @@ impl NextStep<'_> {
         put("namespace", json!(&*key.namespace));
         put("name", json!(&*key.name));
         put("give", json!(step.give));
-        put("has", json!(those(&|turn| turn.has == Has::New)));
+        put("has", json!(those(&|turn| turn.has == Version::New)));
         put("wait", json!(those(&|turn| turn.wants() && !step.give.contains(turn.cluster))));
         match *self.strategy {
             Strategy::Progressive(_) => {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::changes::{first_change, seconds_after};
-use super::turn::{Failures, Has, MOST_NAMES, Step, Turn, group_name};
+use super::turn::{Failures, MOST_NAMES, Step, Turn, Version, group_name};
 use berth_base::model::release::Health;
 use berth_base::model::rollout::{Amount, GroupRef, Pace, Rollout};
 use berth_base::model::{Group, Timestamp};
@@ -23,10 +23,10 @@ static NO_GROUP: Group = Group { index: 0, name: String::new() };
 pub fn step<'a>(rollout: &Rollout, turns: &[Turn<'a>], now: Timestamp) -> Step<'a> {
     let turns: Vec<&Turn<'a>> = turns.iter().filter(|turn| turn.picked).collect();
     let clusters: Vec<Standing<'a>> = turns.iter().map(|turn| Standing::of(turn, rollout, now)).collect();
-    let answer = Answer::of(rollout, &clusters);
+    let answer = ProgressiveAnswer::of(rollout, &clusters);
     let moments = clusters.iter().filter_map(|one| one.state.until()).filter(|at| *at > now).collect();
     let later = |at| turns.iter().map(|turn| Standing::of(turn, rollout, at)).collect::<Vec<_>>();
-    let next = first_change(moments, |at| Answer::of(rollout, &later(at)).differs_from(&answer));
+    let next = first_change(moments, |at| ProgressiveAnswer::of(rollout, &later(at)).differs_from(&answer));
     let give: BTreeSet<&str> = answer.give.iter().copied().collect();
     let reason: Arc<str> = answer.reason().into();
     let waiting = turns.iter().filter(|turn| turn.wants() && !give.contains(turn.cluster));
@@ -47,7 +47,7 @@ enum State {
     /// The cluster lacks the wanted content.
     Missing,
     /// Nothing is reported on the wanted content yet.
-    Told,
+    Assignment,
     UnderWay(Option<Timestamp>),
     /// Failed, and may recover until the deadline.
     Failed(Option<Timestamp>),
@@ -63,7 +63,7 @@ impl State {
     fn until(self) -> Option<Timestamp> {
         match self {
             State::UnderWay(until) | State::Failed(until) | State::Fresh(until) => until,
-            State::Missing | State::Told | State::Done | State::Late => None,
+            State::Missing | State::Assignment | State::Done | State::Late => None,
         }
     }
 
@@ -91,13 +91,13 @@ impl<'a> Standing<'a> {
         let deadline = || rollout.deadline_seconds.and_then(end);
         let passed = |until: Option<Timestamp>| until.is_some_and(|until| until <= now);
         let state = match (turn.has, turn.health) {
-            (Has::Nothing | Has::Old, _) => State::Missing,
-            (Has::New, Health::Applying) => State::Told,
-            (Has::New, Health::Succeeded) if passed(end(soak)) => State::Done,
-            (Has::New, Health::Succeeded) => State::Fresh(end(soak)),
-            (Has::New, _) if passed(deadline()) => State::Late,
-            (Has::New, Health::Progressing) => State::UnderWay(deadline()),
-            (Has::New, Health::Failed) => State::Failed(deadline()),
+            (Version::Nothing | Version::Old, _) => State::Missing,
+            (Version::New, Health::Applying) => State::Assignment,
+            (Version::New, Health::Succeeded) if passed(end(soak)) => State::Done,
+            (Version::New, Health::Succeeded) => State::Fresh(end(soak)),
+            (Version::New, _) if passed(deadline()) => State::Late,
+            (Version::New, Health::Progressing) => State::UnderWay(deadline()),
+            (Version::New, Health::Failed) => State::Failed(deadline()),
         };
         Standing { cluster: turn.cluster, group: turn.group.unwrap_or(&NO_GROUP), state }
     }
@@ -121,7 +121,7 @@ enum Pause<'a> {
 }
 
 #[derive(Debug, Default)]
-struct Answer<'a> {
+struct ProgressiveAnswer<'a> {
     give: Vec<&'a str>,
     under_way: Vec<Standing<'a>>,
     late: Vec<&'a str>,
@@ -129,8 +129,8 @@ struct Answer<'a> {
     pause: Pause<'a>,
 }
 
-impl<'a> Answer<'a> {
-    fn of(rollout: &Rollout, clusters: &[Standing<'a>]) -> Answer<'a> {
+impl<'a> ProgressiveAnswer<'a> {
+    fn of(rollout: &Rollout, clusters: &[Standing<'a>]) -> ProgressiveAnswer<'a> {
         let all = clusters.len();
         if rollout.pace == Pace::Together {
             return by_cluster(clusters, |_| true, all, all);
@@ -168,7 +168,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    fn differs_from(&self, other: &Answer<'_>) -> bool {
+    fn differs_from(&self, other: &ProgressiveAnswer<'_>) -> bool {
         self.give != other.give || self.late != other.late || self.halted.is_some() != other.halted.is_some()
     }
 
@@ -227,11 +227,11 @@ fn by_cluster<'a>(
     may_join: impl Fn(&Standing<'a>) -> bool,
     size: usize,
     allowed: usize,
-) -> Answer<'a> {
-    let mut answer = Answer { pause: Pause::Full(size), ..Answer::default() };
+) -> ProgressiveAnswer<'a> {
+    let mut answer = ProgressiveAnswer { pause: Pause::Full(size), ..ProgressiveAnswer::default() };
     let mut failures = Failures { allowed, ..Failures::default() };
     for one in clusters.iter().filter(|one| one.state != State::Missing) {
-        if one.state != State::Told || !failures.are_too_many() {
+        if one.state != State::Assignment || !failures.are_too_many() {
             answer.count(one);
         }
         failures.count(one);
@@ -251,10 +251,14 @@ fn by_cluster<'a>(
 }
 
 /// Goes through groups up to the first that is not finished.
-fn by_group<'a>(clusters: &[Standing<'a>], groups: &[GroupOf<'a>], allowed: Option<Amount>) -> Answer<'a> {
-    let mut answer = Answer::default();
+fn by_group<'a>(
+    clusters: &[Standing<'a>],
+    groups: &[GroupOf<'a>],
+    allowed: Option<Amount>,
+) -> ProgressiveAnswer<'a> {
+    let mut answer = ProgressiveAnswer::default();
     // Clusters that were just told count with their group.
-    clusters.iter().filter(|one| one.state != State::Told).for_each(|one| answer.count(one));
+    clusters.iter().filter(|one| one.state != State::Assignment).for_each(|one| answer.count(one));
     let mut failed = 0;
     for group in groups {
         let allowed = usable(allowed, group.clusters.len(), 0);
@@ -263,7 +267,7 @@ fn by_group<'a>(clusters: &[Standing<'a>], groups: &[GroupOf<'a>], allowed: Opti
             failures.count(one);
             match one.state {
                 State::Missing => answer.give.push(one.cluster),
-                State::Told => answer.under_way.push(*one),
+                State::Assignment => answer.under_way.push(*one),
                 _ => {}
             }
         }
@@ -308,7 +312,7 @@ fn usable(amount: Option<Amount>, total: usize, default: usize) -> usize {
 }
 
 /// The settings and reports that have no effect, against what their author may expect.
-fn notes(rollout: &Rollout, clusters: &[Standing<'_>], answer: &Answer<'_>) -> BTreeSet<String> {
+fn notes(rollout: &Rollout, clusters: &[Standing<'_>], answer: &ProgressiveAnswer<'_>) -> BTreeSet<String> {
     let mut notes = BTreeSet::new();
     if rollout.pace == Pace::Together {
         return notes;
@@ -330,7 +334,7 @@ fn notes(rollout: &Rollout, clusters: &[Standing<'_>], answer: &Answer<'_>) -> B
     notes
 }
 
-impl Answer<'_> {
+impl ProgressiveAnswer<'_> {
     fn names(&self, cluster: &str) -> bool {
         self.late.contains(&cluster) || self.under_way.iter().any(|one| one.cluster == cluster)
     }

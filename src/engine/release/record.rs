@@ -3,198 +3,218 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::model::Timestamp;
-use berth_base::model::release::{Halt, Health, Releases, Stays, Told};
+use berth_base::model::release::{Assignment, Halt, Health, Releases, Stays};
 use berth_base::model::rollout::Strategy;
 use berth_base::model::rollout_policy::OnFailure;
 
-use super::advance::{Asked, Fate};
+use super::advance::{Outcome, WorkloadStep};
 use super::changes::seconds_after;
-use super::course::Course;
+use super::cluster_rollout::ClusterRollout;
 use super::next_release::forget_old;
-use super::sight::Sight;
-use super::turn::Has;
+use super::turn::Version;
+use super::workload_rollout::WorkloadRollout;
 
 /// Writes down who was told what. `settles` is the moment from which the release is proven.
 pub(super) fn record(
-    asked: &mut Asked<'_>,
+    step: &mut WorkloadStep<'_>,
     joins: &BTreeSet<String>,
     settles: Option<Timestamp>,
     now: Timestamp,
 ) {
-    let halted = halt(asked, now);
-    let removing = removing(asked, now);
-    let target = asked.course.target;
-    let mut awaited = awaited(asked, now);
-    let releases = &mut asked.course.releases;
-    let had = of_clusters(&asked.sights, releases);
-    for (cluster, sight, fate) in with_fates(&asked.sights) {
-        let release = match fate {
-            Fate::Desired | Fate::Gets(_) if sight.keeps => None,
-            Fate::Desired | Fate::Gets(_) if joins.contains(cluster) => releases.good,
-            Fate::Desired | Fate::Gets(_) if sight.is_pinned => None,
-            Fate::Desired | Fate::Gets(_) => target,
-            Fate::Stays | Fate::Leaves | Fate::Waits => continue,
+    let halted = halt(step, now);
+    let removing = removing(step, now);
+    let target = step.workload_rollout.target;
+    let mut awaited = awaited(step, now);
+    let releases = &mut step.workload_rollout.releases;
+    let had = of_clusters(&step.cluster_rollouts, releases);
+    for (cluster, cluster_rollout, outcome) in with_outcomes(&step.cluster_rollouts) {
+        let release = match outcome {
+            Outcome::Desired | Outcome::Gets(_) if cluster_rollout.keeps => None,
+            Outcome::Desired | Outcome::Gets(_) if joins.contains(cluster) => releases.good,
+            Outcome::Desired | Outcome::Gets(_) if cluster_rollout.is_pinned => None,
+            Outcome::Desired | Outcome::Gets(_) => target,
+            Outcome::Stays | Outcome::Leaves | Outcome::Waits => continue,
         };
-        let is_new = sight.has() != Has::New;
-        let is_pinned = sight.is_pinned || sight.keeps;
+        let is_new = cluster_rollout.version() != Version::New;
+        let is_pinned = cluster_rollout.is_pinned || cluster_rollout.keeps;
         if let Some(release) = release.filter(|_| is_new) {
-            releases.told.insert(cluster.clone(), Told { release, at: now });
+            releases.assigned.insert(cluster.clone(), Assignment { release, at: now });
         } else if is_pinned {
-            releases.told.remove(cluster);
+            releases.assigned.remove(cluster);
         } else if let (Some(release), Some(at)) = (release, awaited.get(cluster)) {
             // It has these copies already, and nobody reported on them.
-            releases.told.entry(cluster.clone()).or_insert(Told { release, at: *at });
+            releases.assigned.entry(cluster.clone()).or_insert(Assignment { release, at: *at });
         }
     }
-    let has_fate = |cluster: &String| asked.sights.get(cluster).is_some_and(|sight| sight.fate.is_some());
-    releases.told.retain(|cluster, _| has_fate(cluster));
+    let has_outcome = |cluster: &String| {
+        step.cluster_rollouts.get(cluster).is_some_and(|cluster_rollout| cluster_rollout.outcome.is_some())
+    };
+    releases.assigned.retain(|cluster, _| has_outcome(cluster));
     releases.removing = removing;
-    if let Some(staged) = asked.course.staged.take() {
+    if let Some(staged) = step.workload_rollout.staged.take() {
         releases.run = Some(staged.progress);
     }
     // Newcomers begin with the release that was proven before this step.
     let first = releases.good;
     if settles.is_some_and(|at| at <= now) {
         releases.good = target;
-        releases.told.clear();
+        releases.assigned.clear();
     }
     releases.halted = halted;
-    awaited.retain(|cluster, _| !releases.told.contains_key(cluster));
+    awaited.retain(|cluster, _| !releases.assigned.contains_key(cluster));
     releases.awaited = awaited;
-    asked.course.releases.stays = stays(asked, joins, (&had, first));
-    let releases = &mut asked.course.releases;
-    let mut needed: BTreeSet<u64> = releases.told.values().map(|told| told.release).collect();
+    step.workload_rollout.releases.stays = stays(step, joins, (&had, first));
+    let releases = &mut step.workload_rollout.releases;
+    let mut needed: BTreeSet<u64> = releases.assigned.values().map(|told| told.release).collect();
     needed.extend(releases.run.as_ref().filter(|run| run.finished.is_none()).map(|run| run.release));
-    let policies = asked.course.orders.policies().iter();
+    let policies = step.workload_rollout.orders.policies().iter();
     needed.extend(policies.flat_map(|policy| &policy.pins).filter_map(|pin| pin.release));
     forget_old(releases, |number| needed.contains(&number));
 }
 
 /// Returns the clusters that keep or get copies, or wait for them.
-fn with_fates<'s, 'a>(
-    sights: &'s BTreeMap<String, Sight<'a>>,
-) -> impl Iterator<Item = (&'s String, &'s Sight<'a>, &'s Fate)> {
-    sights.iter().filter_map(|(cluster, sight)| Some((cluster, sight, sight.fate.as_ref()?)))
+fn with_outcomes<'s, 'a>(
+    cluster_rollouts: &'s BTreeMap<String, ClusterRollout<'a>>,
+) -> impl Iterator<Item = (&'s String, &'s ClusterRollout<'a>, &'s Outcome)> {
+    cluster_rollouts.iter().filter_map(|(cluster, cluster_rollout)| {
+        Some((cluster, cluster_rollout, cluster_rollout.outcome.as_ref()?))
+    })
 }
 
 /// Returns the number of the release that each cluster has.
 fn of_clusters<'s>(
-    sights: &'s BTreeMap<String, Sight<'_>>,
+    cluster_rollouts: &'s BTreeMap<String, ClusterRollout<'_>>,
     releases: &Releases,
 ) -> BTreeMap<&'s String, u64> {
-    with_fates(sights).filter_map(|(cluster, ..)| Some((cluster, releases.of_cluster(cluster)?))).collect()
+    with_outcomes(cluster_rollouts)
+        .filter_map(|(cluster, ..)| Some((cluster, releases.of_cluster(cluster)?)))
+        .collect()
 }
 
 /// Finds the clusters whose copies are being removed: those whose removal goes on, and those that lose them now.
-fn removing(asked: &Asked<'_>, now: Timestamp) -> BTreeMap<String, Timestamp> {
-    let is_lost = |sight: &Sight<'_>| match &sight.fate {
-        None | Some(Fate::Waits) => asked.course.remembers_removals(),
-        Some(Fate::Desired | Fate::Stays | Fate::Gets(_) | Fate::Leaves) => false,
+fn removing(step: &WorkloadStep<'_>, now: Timestamp) -> BTreeMap<String, Timestamp> {
+    let is_lost = |cluster_rollout: &ClusterRollout<'_>| match &cluster_rollout.outcome {
+        None | Some(Outcome::Waits) => step.workload_rollout.remembers_removals(),
+        Some(Outcome::Desired | Outcome::Stays | Outcome::Gets(_) | Outcome::Leaves) => false,
     };
-    let begins = |sight: &Sight<'_>| (sight.serves && sight.is_removed_slowly()).then_some(now);
-    let since = |sight: &Sight<'_>| sight.removing.or_else(|| begins(sight));
-    let lost = asked.sights.iter().filter(|(_, sight)| is_lost(sight));
-    lost.filter_map(|(cluster, sight)| Some((cluster.clone(), since(sight)?))).collect()
+    let begins = |cluster_rollout: &ClusterRollout<'_>| {
+        (cluster_rollout.serves && cluster_rollout.is_removed_slowly()).then_some(now)
+    };
+    let since =
+        |cluster_rollout: &ClusterRollout<'_>| cluster_rollout.removing.or_else(|| begins(cluster_rollout));
+    let lost = step.cluster_rollouts.iter().filter(|(_, cluster_rollout)| is_lost(cluster_rollout));
+    lost.filter_map(|(cluster, cluster_rollout)| Some((cluster.clone(), since(cluster_rollout)?))).collect()
 }
 
 /// Finds the clusters with copies on which nobody reported since they got them.
-fn awaited(asked: &Asked<'_>, now: Timestamp) -> BTreeMap<String, Timestamp> {
-    let releases = &asked.course.releases;
-    let since = |(cluster, sight, fate): (&String, &Sight<'_>, &Fate)| {
-        let is_other = || sight.has() == Has::Old && sight.pinned_to != releases.of_cluster(cluster);
-        let since = match fate {
-            Fate::Waits => None,
-            Fate::Desired | Fate::Gets(_) if !sight.serves || is_other() => Some(now),
-            _ => releases.reports_from(cluster).filter(|_| !sight.is_reported()),
+fn awaited(step: &WorkloadStep<'_>, now: Timestamp) -> BTreeMap<String, Timestamp> {
+    let releases = &step.workload_rollout.releases;
+    let since = |(cluster, cluster_rollout, outcome): (&String, &ClusterRollout<'_>, &Outcome)| {
+        let is_other = || {
+            cluster_rollout.version() == Version::Old
+                && cluster_rollout.pinned_to != releases.of_cluster(cluster)
+        };
+        let since = match outcome {
+            Outcome::Waits => None,
+            Outcome::Desired | Outcome::Gets(_) if !cluster_rollout.serves || is_other() => Some(now),
+            _ => releases.reports_from(cluster).filter(|_| !cluster_rollout.is_reported()),
         };
         Some((cluster.clone(), since?))
     };
-    with_fates(&asked.sights).filter_map(since).collect()
+    with_outcomes(&step.cluster_rollouts).filter_map(since).collect()
 }
 
 /// Finds the clusters that have a release without being told of it. `had` are the releases that they had, and
 /// `first` the one that newcomers begin with.
 fn stays(
-    asked: &Asked<'_>,
+    step: &WorkloadStep<'_>,
     joins: &BTreeSet<String>,
     (had, first): (&BTreeMap<&String, u64>, Option<u64>),
 ) -> BTreeMap<String, Stays> {
-    let Course { releases, target, .. } = &asked.course;
-    let of_cluster = |(cluster, sight, fate): (&String, &Sight<'_>, &Fate)| {
+    let WorkloadRollout { releases, target, .. } = &step.workload_rollout;
+    let of_cluster = |(cluster, cluster_rollout, outcome): (&String, &ClusterRollout<'_>, &Outcome)| {
         let had = had.get(cluster).copied();
-        let pinned = sight.is_pinned || sight.keeps;
-        let release = match fate {
-            Fate::Desired | Fate::Gets(_) if sight.keeps && joins.contains(cluster) => first,
-            Fate::Desired | Fate::Gets(_) if sight.keeps => *target,
-            Fate::Stays | Fate::Leaves => had,
-            Fate::Desired | Fate::Gets(_) if pinned => sight.pinned_to.or(had),
-            Fate::Desired | Fate::Gets(_) if sight.has() == Has::New => *target,
-            // Told just now, or without a copy.
-            Fate::Desired | Fate::Gets(_) | Fate::Waits => None,
+        let pinned = cluster_rollout.is_pinned || cluster_rollout.keeps;
+        let release = match outcome {
+            Outcome::Desired | Outcome::Gets(_) if cluster_rollout.keeps && joins.contains(cluster) => first,
+            Outcome::Desired | Outcome::Gets(_) if cluster_rollout.keeps => *target,
+            Outcome::Stays | Outcome::Leaves => had,
+            Outcome::Desired | Outcome::Gets(_) if pinned => cluster_rollout.pinned_to.or(had),
+            Outcome::Desired | Outcome::Gets(_) if cluster_rollout.version() == Version::New => *target,
+            // Assignment just now, or without a copy.
+            Outcome::Desired | Outcome::Gets(_) | Outcome::Waits => None,
         };
         let release = release.filter(|release| pinned || Some(*release) != releases.told_to(cluster))?;
         Some((cluster.clone(), Stays { release, pinned }))
     };
-    let begins = |cluster: &String, sight: &Sight<'_>| joins.contains(cluster) && !sight.keeps;
-    let others = with_fates(&asked.sights).filter(|(cluster, sight, _)| !begins(cluster, sight));
+    let begins = |cluster: &String, cluster_rollout: &ClusterRollout<'_>| {
+        joins.contains(cluster) && !cluster_rollout.keeps
+    };
+    let others = with_outcomes(&step.cluster_rollouts)
+        .filter(|(cluster, cluster_rollout, _)| !begins(cluster, cluster_rollout));
     others.filter_map(of_cluster).collect()
 }
 
 /// Returns the moment from which the release that clusters go to counts as proven, if nothing changes until then.
-pub(super) fn settles(asked: &Asked<'_>) -> Option<Timestamp> {
-    let releases = &asked.course.releases;
-    let target = asked.course.target?;
-    if releases.good == Some(target) && releases.told.is_empty() {
+pub(super) fn settles(step: &WorkloadStep<'_>) -> Option<Timestamp> {
+    let releases = &step.workload_rollout.releases;
+    let target = step.workload_rollout.target?;
+    if releases.good == Some(target) && releases.assigned.is_empty() {
         return None;
     }
-    if asked.course.staged.as_ref().is_some_and(|staged| staged.progress.finished.is_none()) {
+    if step.workload_rollout.staged.as_ref().is_some_and(|staged| staged.progress.finished.is_none()) {
         return None;
     }
     let begun = releases.get(target)?.begun;
-    let joins = asked.joins();
-    let gets = |cluster: &String| joins.contains(cluster) || asked.answer.give.contains(cluster);
-    let counts = |(cluster, sight): &(&String, &Sight<'_>)| {
-        sight.picked && !sight.is_pinned && !(sight.keeps && (sight.begins || gets(cluster)))
+    let joins = step.joins();
+    let gets = |cluster: &String| joins.contains(cluster) || step.answer.give.contains(cluster);
+    let counts = |(cluster, cluster_rollout): &(&String, &ClusterRollout<'_>)| {
+        cluster_rollout.picked
+            && !cluster_rollout.is_pinned
+            && !(cluster_rollout.keeps && (cluster_rollout.begins || gets(cluster)))
     };
-    let mut picked = asked.sights.iter().filter(counts).map(|(_, sight)| sight).peekable();
+    let mut picked =
+        step.cluster_rollouts.iter().filter(counts).map(|(_, cluster_rollout)| cluster_rollout).peekable();
     picked.peek()?;
-    let quiet = quiet_seconds(&asked.course.strategy);
+    let quiet = quiet_seconds(&step.workload_rollout.strategy);
     let mut latest = begun;
-    for sight in picked {
-        let succeeded = sight.has() == Has::New && sight.health() == Health::Succeeded;
-        let since = sight.since().filter(|_| succeeded)?;
+    for cluster_rollout in picked {
+        let succeeded =
+            cluster_rollout.version() == Version::New && cluster_rollout.health() == Health::Succeeded;
+        let since = cluster_rollout.since().filter(|_| succeeded)?;
         latest = latest.max(seconds_after(since, quiet).unwrap_or(Timestamp::MAX));
     }
     Some(latest)
 }
 
 /// Returns the reason why the rollout does not go on although clusters wait.
-fn halt(asked: &Asked<'_>, now: Timestamp) -> Option<Halt> {
-    let releases: &Releases = &asked.course.releases;
+fn halt(step: &WorkloadStep<'_>, now: Timestamp) -> Option<Halt> {
+    let releases: &Releases = &step.workload_rollout.releases;
     if releases.taken_back {
         // The reason for which it was taken back stays.
         return releases.halted.clone();
     }
-    let is_behind = |(_, sight, fate): (&String, &Sight<'_>, &Fate)| match fate {
-        Fate::Stays | Fate::Waits => true,
-        Fate::Gets(copies) => sight.want != *copies && !sight.keeps,
-        Fate::Desired | Fate::Leaves => false,
+    let is_behind = |(_, cluster_rollout, outcome): (&String, &ClusterRollout<'_>, &Outcome)| match outcome {
+        Outcome::Stays | Outcome::Waits => true,
+        Outcome::Gets(copies) => cluster_rollout.want != *copies && !cluster_rollout.keeps,
+        Outcome::Desired | Outcome::Leaves => false,
     };
-    let failed = asked.sights.iter().filter(|(cluster, sight)| {
-        sight.has() == Has::New
-            && !sight.is_pinned
-            && (sight.health() == Health::Failed || asked.answer.timed_out.contains(*cluster))
+    let failed = step.cluster_rollouts.iter().filter(|(cluster, cluster_rollout)| {
+        cluster_rollout.version() == Version::New
+            && !cluster_rollout.is_pinned
+            && (cluster_rollout.health() == Health::Failed || step.answer.timed_out.contains(*cluster))
     });
-    let failed: Vec<(&String, &Sight<'_>)> = failed.collect();
-    let (first, sight) = failed.first()?;
+    let failed: Vec<(&String, &ClusterRollout<'_>)> = failed.collect();
+    let (first, cluster_rollout) = failed.first()?;
     // A release that is to be rolled back halts also where everybody has it already.
-    let rolls_back = asked.course.orders.on_failure() == OnFailure::RollBack && !releases.is_proven();
-    if asked.answer.halted.is_none() && !rolls_back && !with_fates(&asked.sights).any(is_behind) {
+    let rolls_back =
+        step.workload_rollout.orders.on_failure() == OnFailure::RollBack && !releases.is_proven();
+    if step.answer.halted.is_none() && !rolls_back && !with_outcomes(&step.cluster_rollouts).any(is_behind) {
         return None;
     }
-    let said = sight.report.as_ref().map(|report| report.message.as_str()).unwrap_or_default();
+    let said = cluster_rollout.report.as_ref().map(|report| report.message.as_str()).unwrap_or_default();
     let said = match said {
-        "" if sight.health() == Health::Failed => String::new(),
+        "" if cluster_rollout.health() == Health::Failed => String::new(),
         "" => ": it took too long".to_owned(),
         said => format!(": {said}"),
     };

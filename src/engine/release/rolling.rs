@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::changes::seconds_after;
-use super::turn::{Has, MOST_NAMES, Step, Turn};
+use super::turn::{MOST_NAMES, Step, Turn, Version};
 use berth_base::model::Timestamp;
 use berth_base::model::release::Health;
 use berth_base::model::rollout::Rolling;
@@ -28,7 +28,7 @@ pub fn step<'a>(rolling: &Rolling, turns: &[Turn<'a>], now: Timestamp) -> Step<'
     let counts = Counts::of(rolling, turns, now);
     let mut step = Step::default();
     let leaving = turns.iter().filter(|turn| turn.is_left_over());
-    let has_old = |turn: &&Turn<'_>| turn.picked && turn.has == Has::Old;
+    let has_old = |turn: &&Turn<'_>| turn.picked && turn.has == Version::Old;
     let (failed, updates): (Vec<_>, Vec<_>) =
         turns.iter().filter(has_old).partition(|turn| turn.health == Health::Failed);
     step.give.extend(failed.iter().map(|turn| turn.cluster));
@@ -46,7 +46,8 @@ pub fn step<'a>(rolling: &Rolling, turns: &[Turn<'a>], now: Timestamp) -> Step<'
         step.waits.extend(rest.iter().map(|turn| (turn.cluster, reason.clone())));
         step.next = counts.next();
     }
-    let joins: Vec<&Turn<'_>> = turns.iter().filter(|turn| turn.picked && turn.has == Has::Nothing).collect();
+    let joins: Vec<&Turn<'_>> =
+        turns.iter().filter(|turn| turn.picked && turn.has == Version::Nothing).collect();
     let (now_joining, rest) = joins.split_at(counts.room().min(joins.len()));
     step.give.extend(now_joining.iter().map(|turn| turn.cluster));
     if !rest.is_empty() {
@@ -66,7 +67,7 @@ enum Availability {
 
 impl Availability {
     fn of(turn: &Turn<'_>, period_seconds: i64, now: Timestamp) -> Availability {
-        if turn.has == Has::Nothing || turn.health != Health::Succeeded {
+        if turn.has == Version::Nothing || turn.health != Health::Succeeded {
             return Availability::Missing;
         }
         if turn.measured {
@@ -118,7 +119,7 @@ impl Counts {
             settling: Vec::new(),
         };
         for turn in turns {
-            if turn.has != Has::Nothing && turn.health != Health::Failed {
+            if turn.has != Version::Nothing && turn.health != Health::Failed {
                 counts.hopeful += 1;
             }
             // Copies that are being removed may be gone at any time.
@@ -129,7 +130,7 @@ impl Counts {
                     counts.settling.push(moment);
                     counts.miss(turn, &format!("counts from {moment}"));
                 }
-                Availability::Missing if turn.has == Has::Nothing => counts.miss(turn, "has no copy yet"),
+                Availability::Missing if turn.has == Version::Nothing => counts.miss(turn, "has no copy yet"),
                 Availability::Missing => counts.miss(turn, turn.health.word()),
             }
         }

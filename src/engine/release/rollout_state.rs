@@ -61,7 +61,7 @@ impl RolloutState {
         standing: Option<&Standing>,
         now: Timestamp,
     ) -> (RolloutState, String) {
-        if releases.is_proven() && releases.told.is_empty() {
+        if releases.is_proven() && releases.assigned.is_empty() {
             return (RolloutState::Done, String::new());
         }
         let halted = releases.halted.as_ref().map(|halt| halt.reason.clone());

@@ -12,7 +12,7 @@ use berth_base::text::{counted, some_of};
 
 /// The content that a cluster has of a workload, against the wanted one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Has {
+pub enum Version {
     #[default]
     Nothing,
     Old,
@@ -27,7 +27,7 @@ pub struct Turn<'a> {
     pub group: Option<&'a Group>,
     /// False for a cluster that has a copy and is no longer picked.
     pub picked: bool,
-    pub has: Has,
+    pub has: Version,
     /// Of the copy that it has.
     pub health: Health,
     /// When that health began; `None` while nothing is reported on the copy.
@@ -41,12 +41,12 @@ pub struct Turn<'a> {
 impl Turn<'_> {
     /// Reports whether the cluster should have the wanted content and does not have it yet.
     pub fn wants(&self) -> bool {
-        self.picked && self.has != Has::New
+        self.picked && self.has != Version::New
     }
 
     /// Reports whether the cluster has a copy that nobody wants any more, and whose removal is not under way.
     pub fn is_left_over(&self) -> bool {
-        !self.picked && self.has != Has::Nothing && !self.removing
+        !self.picked && self.has != Version::Nothing && !self.removing
     }
 }
 

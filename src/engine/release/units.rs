@@ -1,4 +1,4 @@
-//! Workloads that roll out → units in the order in which they are asked: a unit goes as a whole, after those that must
+//! Workloads that roll out → units in the order in which they step: a unit goes as a whole, after those that must
 //! be proven first.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,18 +7,18 @@ use berth_base::model::release::{Halt, Releases};
 use berth_base::model::rollout_policy::OnFailure;
 use berth_base::model::{ContentError, Contents, Key, Timestamp, Workload};
 
-use super::Given;
-use super::advance::{Advance, Asked, look};
-use super::answer::Ailing;
-use super::course::Way;
+use super::ReleaseInputs;
+use super::advance::{Advance, WorkloadStep, look};
 use super::places::Places;
 use super::policy::Orders;
+use super::strategy_answer::Unhealthy;
+use super::workload_rollout::Reversal;
 
 /// Makes the steps of all workloads. Those that are `unasked` begin with a report on the copies that a cluster has.
 pub(super) fn advance<'a>(
     workloads: &BTreeMap<&'a Key, &'a Workload>,
     unasked: &BTreeSet<&Key>,
-    given: Given<'a>,
+    given: ReleaseInputs<'a>,
     places: [&'a Places<'a>; 2],
     contents: &mut dyn Contents,
 ) -> Result<Vec<Advance>, ContentError> {
@@ -28,7 +28,7 @@ pub(super) fn advance<'a>(
     for unit in in_order(workloads, given) {
         if let [workload] = unit.as_slice()
             && unasked.contains(&workload.key)
-            && !look(workload, given, places, Way::Recorded, contents)?.is_reported()
+            && !look(workload, given, places, Reversal::Recorded, contents)?.is_reported()
         {
             continue;
         }
@@ -43,7 +43,10 @@ pub(super) fn advance<'a>(
 }
 
 /// Returns the units. One that waits for others comes after them; the loader has reported circles.
-fn in_order<'a>(workloads: &BTreeMap<&'a Key, &'a Workload>, given: Given<'a>) -> Vec<Vec<&'a Workload>> {
+fn in_order<'a>(
+    workloads: &BTreeMap<&'a Key, &'a Workload>,
+    given: ReleaseInputs<'a>,
+) -> Vec<Vec<&'a Workload>> {
     let mut units: Vec<Vec<&Workload>> = Vec::new();
     let mut met: BTreeSet<&Key> = BTreeSet::new();
     for key in workloads.keys() {
@@ -55,7 +58,7 @@ fn in_order<'a>(workloads: &BTreeMap<&'a Key, &'a Workload>, given: Given<'a>) -
 fn visit<'a>(
     key: &'a Key,
     workloads: &BTreeMap<&'a Key, &'a Workload>,
-    given: Given<'a>,
+    given: ReleaseInputs<'a>,
     met: &mut BTreeSet<&'a Key>,
     units: &mut Vec<Vec<&'a Workload>>,
 ) {
@@ -75,51 +78,55 @@ fn visit<'a>(
 /// Makes the steps of one unit. Where a release that fails is to be rolled back, it is in the same step.
 fn step<'a>(
     unit: &[&'a Workload],
-    given: Given<'a>,
+    given: ReleaseInputs<'a>,
     places: [&'a Places<'a>; 2],
     lets_go_on: &BTreeMap<&Key, bool>,
     contents: &mut dyn Contents,
 ) -> Result<Vec<Advance>, ContentError> {
-    let mut way = Way::Recorded;
+    let mut reversal = Reversal::Recorded;
     // The failure for which all of the unit goes back.
     let mut failure: Option<Halt> = None;
     loop {
-        let mut asked: Vec<Asked<'a>> = Vec::new();
+        let mut unit_steps: Vec<WorkloadStep<'a>> = Vec::new();
         for workload in unit {
-            asked.push(look(workload, given, places, way, contents)?);
+            unit_steps.push(look(workload, given, places, reversal, contents)?);
         }
         let desired = &places[1].state.decisions;
-        let mut ailing = Ailing::default();
-        let chooses_as_one = asked.len() > 1;
+        let mut unhealthy = Unhealthy::default();
+        let chooses_as_one = unit_steps.len() > 1;
         if chooses_as_one {
-            asked.iter().for_each(|one| ailing.add(&one.course, &one.sights));
-            join_together(&mut asked);
+            unit_steps.iter().for_each(|one| unhealthy.add(&one.workload_rollout, &one.cluster_rollouts));
+            join_together(&mut unit_steps);
         }
-        for one in &mut asked {
-            one.ask(given, desired, blocked(one.workload, given, lets_go_on), &ailing);
+        for one in &mut unit_steps {
+            one.ask(given, desired, blocked(one.workload, given, lets_go_on), &unhealthy);
         }
-        if way == Way::Recorded && unit.len() > 1 {
-            (way, failure) = as_one(&asked, given);
-            if way != Way::Recorded {
+        if reversal == Reversal::Recorded && unit.len() > 1 {
+            (reversal, failure) = as_one(&unit_steps, given);
+            if reversal != Reversal::Recorded {
                 continue;
             }
         }
-        for one in asked.iter_mut().filter(|one| way == Way::Back && one.course.releases.taken_back) {
-            one.course.releases.halted.clone_from(&failure);
+        for one in unit_steps
+            .iter_mut()
+            .filter(|one| reversal == Reversal::Back && one.workload_rollout.releases.taken_back)
+        {
+            one.workload_rollout.releases.halted.clone_from(&failure);
         }
-        keep_together(&mut asked);
+        keep_together(&mut unit_steps);
         if chooses_as_one {
-            leave_together(&mut asked);
+            leave_together(&mut unit_steps);
         }
-        let settles = settles(&asked);
-        let rolls_back = asked.iter().any(|one| one.course.orders.on_failure() == OnFailure::RollBack);
-        let has_way_back = |one: &Asked<'_>| {
-            let releases = &one.course.releases;
+        let settles = settles(&unit_steps);
+        let rolls_back =
+            unit_steps.iter().any(|one| one.workload_rollout.orders.on_failure() == OnFailure::RollBack);
+        let has_way_back = |one: &WorkloadStep<'_>| {
+            let releases = &one.workload_rollout.releases;
             !releases.taken_back && releases.good.is_some() && !releases.is_proven()
         };
-        let may_go_back = way != Way::Back && rolls_back && asked.iter().any(has_way_back);
+        let may_go_back = reversal != Reversal::Back && rolls_back && unit_steps.iter().any(has_way_back);
         let mut steps: Vec<Advance> = Vec::new();
-        for one in asked {
+        for one in unit_steps {
             // A release that no cluster could prove is not proven by the others.
             let settles = settles.filter(|_| one.needs_proof());
             steps.push(one.finish(given, desired, settles, contents));
@@ -129,45 +136,49 @@ fn step<'a>(
         if failure.is_none() {
             return Ok(steps);
         }
-        way = Way::Back;
+        reversal = Reversal::Back;
     }
 }
 
-/// Returns the way of several workloads that are one release, with the reason. While one of them is taken back, all
+/// Returns the reversal of several workloads that are one release, with the reason. While one of them is taken back, all
 /// are. A newer release of one is a newer one of all, unless people took another one of them back.
-fn as_one(asked: &[Asked<'_>], given: Given<'_>) -> (Way, Option<Halt>) {
-    let is_back = |one: &&Asked<'_>| one.course.releases.taken_back;
-    let is_aborted = |one: &&Asked<'_>| {
-        let current = one.course.releases.current.number;
-        one.course.orders.aborted(current).is_some()
+fn as_one(unit_steps: &[WorkloadStep<'_>], given: ReleaseInputs<'_>) -> (Reversal, Option<Halt>) {
+    let is_back = |one: &&WorkloadStep<'_>| one.workload_rollout.releases.taken_back;
+    let is_aborted = |one: &&WorkloadStep<'_>| {
+        let current = one.workload_rollout.releases.current.number;
+        one.workload_rollout.orders.aborted(current).is_some()
     };
-    let is_newer = |one: &Asked<'_>| {
+    let is_newer = |one: &WorkloadStep<'_>| {
         let before = given.current.releases.get(&one.workload.key);
-        before.is_none_or(|before| before.current != one.course.releases.current)
+        before.is_none_or(|before| before.current != one.workload_rollout.releases.current)
     };
-    let mut back = asked.iter().filter(is_back);
-    let reason = |one: &Asked<'_>| one.course.releases.halted.clone();
+    let mut back = unit_steps.iter().filter(is_back);
+    let reason = |one: &WorkloadStep<'_>| one.workload_rollout.releases.halted.clone();
     match (back.clone().find(is_aborted), back.next()) {
-        (Some(aborted), _) => (Way::Back, reason(aborted)),
-        (None, None) => (Way::Recorded, None),
-        (None, Some(_)) if asked.iter().any(is_newer) => (Way::Anew, None),
-        (None, Some(first)) => (Way::Back, reason(first)),
+        (Some(aborted), _) => (Reversal::Back, reason(aborted)),
+        (None, None) => (Reversal::Recorded, None),
+        (None, Some(_)) if unit_steps.iter().any(is_newer) => (Reversal::Anew, None),
+        (None, Some(first)) => (Reversal::Back, reason(first)),
     }
 }
 
 /// Reports whether all clusters have a release that is proven.
 fn is_done(releases: &Releases) -> bool {
-    releases.is_proven() && releases.told.is_empty()
+    releases.is_proven() && releases.assigned.is_empty()
 }
 
 /// Returns the reason why a workload must wait for another one.
-fn blocked(workload: &Workload, given: Given<'_>, lets_go_on: &BTreeMap<&Key, bool>) -> Option<String> {
+fn blocked(
+    workload: &Workload,
+    given: ReleaseInputs<'_>,
+    lets_go_on: &BTreeMap<&Key, bool>,
+) -> Option<String> {
     let orders = Orders::of(given.fleet, &workload.key);
     let is_frozen = |key: &&Key| given.fleet.workloads.get(*key).is_some_and(|workload| workload.frozen);
     if let Some(frozen) = orders.together().and_then(|all| all.into_iter().find(is_frozen)) {
         return Some(format!("{frozen} goes together with it, and stays as it is"));
     }
-    // One that stays as it is was not asked, and is as far as its record says.
+    // One that stays as it is was not unit_steps, and is as far as its record says.
     let recorded = |key: &Key| given.current.releases.get(key).is_none_or(|releases| is_done(releases));
     let waits_for = |key: &&Key| !lets_go_on.get(*key).copied().unwrap_or_else(|| recorded(key));
     let first = orders.after().into_iter().find(waits_for)?;
@@ -175,30 +186,36 @@ fn blocked(workload: &Workload, given: Given<'_>, lets_go_on: &BTreeMap<&Key, bo
 }
 
 /// Lets newcomers begin with the proven releases of all workloads of a unit, once none of them is being removed there.
-fn join_together(asked: &mut [Asked<'_>]) {
-    let returning = |one: &Asked<'_>| {
-        let sights = one.sights.iter().filter(|(_, sight)| sight.picked && sight.removing.is_some());
-        sights.map(|(cluster, _)| cluster.clone()).collect::<BTreeSet<_>>()
+fn join_together(unit_steps: &mut [WorkloadStep<'_>]) {
+    let returning = |one: &WorkloadStep<'_>| {
+        let cluster_rollouts = one
+            .cluster_rollouts
+            .iter()
+            .filter(|(_, cluster_rollout)| cluster_rollout.picked && cluster_rollout.removing.is_some());
+        cluster_rollouts.map(|(cluster, _)| cluster.clone()).collect::<BTreeSet<_>>()
     };
-    let waits: BTreeSet<String> = asked.iter().flat_map(returning).collect();
-    asked.iter_mut().for_each(|one| one.waits_along.clone_from(&waits));
-    let begins = |one: &Asked<'_>| match one.course.releases.taken_back {
+    let waits: BTreeSet<String> = unit_steps.iter().flat_map(returning).collect();
+    unit_steps.iter_mut().for_each(|one| one.waits_along.clone_from(&waits));
+    let begins = |one: &WorkloadStep<'_>| match one.workload_rollout.releases.taken_back {
         true => one.newcomers(),
         false => one.joins(),
     };
-    let joins: BTreeSet<String> = asked.iter().flat_map(begins).collect();
-    asked.iter_mut().for_each(|one| one.joins_along.clone_from(&joins));
+    let joins: BTreeSet<String> = unit_steps.iter().flat_map(begins).collect();
+    unit_steps.iter_mut().for_each(|one| one.joins_along.clone_from(&joins));
 }
 
 /// Keeps the copies of a unit in a cluster that is no longer picked, until all of them may go.
-fn leave_together(asked: &mut [Asked<'_>]) {
-    let staying = |one: &Asked<'_>| {
-        let left = one.sights.iter().filter(|(_, sight)| sight.serves && !sight.picked);
+fn leave_together(unit_steps: &mut [WorkloadStep<'_>]) {
+    let staying = |one: &WorkloadStep<'_>| {
+        let left = one
+            .cluster_rollouts
+            .iter()
+            .filter(|(_, cluster_rollout)| cluster_rollout.serves && !cluster_rollout.picked);
         let staying = left.filter(|(cluster, _)| !one.answer.remove.contains(*cluster));
         staying.map(|(cluster, _)| cluster.clone()).collect::<BTreeSet<_>>()
     };
-    let stay: BTreeSet<String> = asked.iter().flat_map(staying).collect();
-    for one in asked {
+    let stay: BTreeSet<String> = unit_steps.iter().flat_map(staying).collect();
+    for one in unit_steps {
         let (waits, goes) =
             std::mem::take(&mut one.answer.remove).into_iter().partition(|it| stay.contains(it));
         let waits: BTreeSet<String> = waits;
@@ -209,24 +226,24 @@ fn leave_together(asked: &mut [Asked<'_>]) {
 }
 
 /// Takes back what one workload of a unit would give to a cluster where another one must wait.
-fn keep_together(asked: &mut [Asked<'_>]) {
-    if asked.len() < 2 {
+fn keep_together(unit_steps: &mut [WorkloadStep<'_>]) {
+    if unit_steps.len() < 2 {
         return;
     }
     loop {
-        let waits: BTreeSet<String> = asked
+        let waits: BTreeSet<String> = unit_steps
             .iter()
             .flat_map(|one| {
-                one.sights.iter().filter(|(cluster, sight)| {
-                    sight.picked
+                one.cluster_rollouts.iter().filter(|(cluster, cluster_rollout)| {
+                    cluster_rollout.picked
                         && !one.answer.give.contains(*cluster)
-                        && sight.has() != super::turn::Has::New
+                        && cluster_rollout.version() != super::turn::Version::New
                 })
             })
             .map(|(cluster, _)| cluster.clone())
             .collect();
         let mut changed = false;
-        for one in asked.iter_mut() {
+        for one in unit_steps.iter_mut() {
             let before = one.answer.give.len();
             one.answer.give.retain(|cluster| !waits.contains(cluster));
             changed |= one.answer.give.len() != before;
@@ -238,9 +255,9 @@ fn keep_together(asked: &mut [Asked<'_>]) {
 }
 
 /// Returns the moment from which all workloads of a unit are proven, beside those that no cluster could prove.
-fn settles(asked: &[Asked<'_>]) -> Option<Timestamp> {
+fn settles(unit_steps: &[WorkloadStep<'_>]) -> Option<Timestamp> {
     let mut latest = None;
-    for one in asked.iter().filter(|one| !is_done(&one.course.releases) && one.needs_proof()) {
+    for one in unit_steps.iter().filter(|one| !is_done(&one.workload_rollout.releases) && one.needs_proof()) {
         latest = latest.max(Some(one.settles()?));
     }
     latest

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::turn::{Has, Turn};
+use super::turn::{Turn, Version};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity, did_you_mean};
 use berth_base::model::release::Health;
 use berth_base::model::{Fleet, Key, Timestamp};
@@ -18,7 +18,7 @@ pub type Works = BTreeMap<Key, BTreeMap<String, Copies>>;
 /// A member's copies of one workload, and how they do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Copies {
-    has: Has,
+    has: Version,
     health: Health,
     since: Option<Timestamp>,
     measured: bool,
@@ -29,7 +29,7 @@ impl Copies {
     /// The copies as a strategy sees them: those that are being removed are not the wanted ones, whatever they hold.
     pub fn turn<'a>(&self, cluster: &'a str) -> Turn<'a> {
         let Copies { has, health, since, measured, removing } = *self;
-        let has = if removing { Has::Old } else { has };
+        let has = if removing { Version::Old } else { has };
         Turn { cluster, has, health, since, measured, removing, ..Turn::default() }
     }
 }
@@ -72,9 +72,9 @@ fn entry_of(mut fields: Fields<'_>, fleet: &Fleet) -> Option<(Mark, Key, String,
     let cluster = fields.required_str("cluster");
     fields.require("has");
     let has = fields.choice("has", &["none", "old", "new"]).map(|word| match word {
-        "old" => Has::Old,
-        "new" => Has::New,
-        _ => Has::Nothing,
+        "old" => Version::Old,
+        "new" => Version::New,
+        _ => Version::Nothing,
     });
     let status = fields.choice("status", &Health::WORDS);
     let health = status.and_then(Health::of_word);
@@ -95,9 +95,9 @@ fn entry_of(mut fields: Fields<'_>, fleet: &Fleet) -> Option<(Mark, Key, String,
 }
 
 /// Checks that the fields belong together.
-fn check(fields: &mut Fields<'_>, has: Option<Has>, health: Option<Health>) {
+fn check(fields: &mut Fields<'_>, has: Option<Version>, health: Option<Health>) {
     let Some(has) = has else { return };
-    if has == Has::Nothing {
+    if has == Version::Nothing {
         for key in ["status", "since", "available", "removing"] {
             if fields.node(key).is_some() {
                 let message = format!("{} says something of a copy that does not exist", fields.path_of(key));

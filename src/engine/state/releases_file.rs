@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::decision::{MetadataForm, NameForm, Names};
-use berth_base::model::release::{Halt, Release, Releases, Stays, Told};
+use berth_base::model::release::{Assignment, Halt, Release, Releases, Stays};
 use berth_base::model::rollout::{Amount, StageTask};
 use berth_base::model::staged::{RunProgress, StageCluster, StageProgress};
 use berth_base::model::{API_VERSION, ContentId, Key, Timestamp, path};
@@ -31,7 +31,7 @@ struct Form {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     earlier: Vec<ReleaseForm>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    told: Vec<ToldForm>,
+    assigned: Vec<AssignmentForm>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     stays: Vec<StaysForm>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -54,16 +54,16 @@ struct ReleaseForm {
     begun: Timestamp,
 }
 
-/// The clusters that were told of one release at one moment.
+/// The clusters to which one release was assigned at one moment.
 #[derive(Serialize, Deserialize)]
-struct ToldForm {
+struct AssignmentForm {
     release: u64,
     at: Timestamp,
     #[serde(flatten)]
     clusters: Names<String>,
 }
 
-/// The clusters that have one release without being told of it.
+/// The clusters that have one release without its assignment.
 #[derive(Serialize, Deserialize)]
 struct StaysForm {
     release: u64,
@@ -177,7 +177,7 @@ pub fn of_inputs_file(path: &str) -> Option<(String, u64)> {
 /// The text of the file.
 pub fn write(releases: &Releases) -> String {
     let key = &releases.key;
-    let (told, stays) = (alike(&releases.told), alike(&releases.stays));
+    let (assigned, stays) = (alike(&releases.assigned), alike(&releases.stays));
     let form = Form {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
@@ -187,9 +187,13 @@ pub fn write(releases: &Releases) -> String {
         current: ReleaseForm::of(&releases.current),
         good: releases.good,
         earlier: releases.earlier.iter().map(ReleaseForm::of).collect(),
-        told: told
+        assigned: assigned
             .into_iter()
-            .map(|(Told { release, at }, names)| ToldForm { release, at, clusters: Names::of(names) })
+            .map(|(Assignment { release, at }, names)| AssignmentForm {
+                release,
+                at,
+                clusters: Names::of(names),
+            })
             .collect(),
         stays: stays
             .into_iter()
@@ -232,10 +236,10 @@ pub fn read(bytes: &[u8], inputs: &BTreeMap<u64, ContentId>) -> Result<Releases,
         Some(id) => Ok(Release { number: form.number, begun: form.begun, inputs: *id }),
         None => Err(format!("the inputs of release {} are missing", form.number)),
     };
-    let mut told = BTreeMap::new();
-    for one in form.told {
-        let at = Told { release: one.release, at: one.at };
-        told.extend(one.clusters.into_iter().map(|cluster| (cluster, at)));
+    let mut assigned = BTreeMap::new();
+    for one in form.assigned {
+        let at = Assignment { release: one.release, at: one.at };
+        assigned.extend(one.clusters.into_iter().map(|cluster| (cluster, at)));
     }
     let mut stays = BTreeMap::new();
     for StaysForm { release, pinned, clusters } in form.stays {
@@ -249,7 +253,7 @@ pub fn read(bytes: &[u8], inputs: &BTreeMap<u64, ContentId>) -> Result<Releases,
         current: release(form.current)?,
         good: form.good,
         earlier: form.earlier.into_iter().map(release).collect::<Result<_, _>>()?,
-        told,
+        assigned,
         stays,
         taken_back: form.taken_back,
         restarts: form.restarts,

@@ -104,9 +104,9 @@ fn step(key: &Key, before: Option<&Releases>, after: &Releases) -> RolloutStep {
     if before.is_some_and(|before| before.current.number != number) {
         parts.push("begins".to_owned());
     }
-    let was_told = |cluster: &String| before.and_then(|before| before.told.get(cluster));
+    let was_told = |cluster: &String| before.and_then(|before| before.assigned.get(cluster));
     let mut told: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
-    for (cluster, one) in after.told.iter().filter(|(cluster, one)| was_told(cluster) != Some(*one)) {
+    for (cluster, one) in after.assigned.iter().filter(|(cluster, one)| was_told(cluster) != Some(*one)) {
         told.entry(one.release).or_default().push(cluster);
     }
     for (release, clusters) in told {
@@ -149,7 +149,7 @@ mod tests {
             current: Release { number, begun: Timestamp::UNIX_EPOCH, inputs: ContentId([0; 20]) },
             good: Some(1),
             earlier: Vec::new(),
-            told: BTreeMap::new(),
+            assigned: BTreeMap::new(),
             stays: BTreeMap::new(),
             taken_back: false,
             restarts: 0,

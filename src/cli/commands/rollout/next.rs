@@ -11,7 +11,7 @@ use crate::commands::table::table;
 use crate::commands::ui::{Tone, Ui};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_engine::release::next_step::{NextStep, next_steps};
-use berth_engine::release::turn::{Has, Turn};
+use berth_engine::release::turn::{Turn, Version};
 use berth_engine::release::works;
 
 /// Show which clusters may take the files' content now, for facts that a file gives
@@ -109,7 +109,7 @@ fn row(turn: &Turn<'_>, next: &NextStep<'_>) -> Option<Vec<String>> {
         ("remove it", "no longer picked".to_owned())
     } else if step.timed_out.contains(cluster) {
         ("has it", format!("{status}, past the deadline"))
-    } else if turn.picked && turn.has == Has::New {
+    } else if turn.picked && turn.has == Version::New {
         ("has it", status)
     } else {
         ("wait", step.waits.get(cluster)?.to_string())

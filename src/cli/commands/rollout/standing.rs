@@ -72,7 +72,7 @@ impl WorkloadLine {
         let cluster = |pick: &Pick| {
             let name = &*pick.cluster;
             let has = releases.filter(|_| !pick.pending);
-            let told = has.and_then(|has| has.told.get(name)).map(|told| told.at);
+            let told = has.and_then(|has| has.assigned.get(name)).map(|told| told.at);
             let report = views.iter().flatten().find_map(|view| view.report(name));
             // The pass that reads a report may give the cluster other copies in the same second.
             let report = report.filter(|report| report.since != told || is_on_copies(name, report));

@@ -19,7 +19,7 @@ use berth_base::model::{Decision, Fleet, Key, Timestamp, Workload};
 use berth_base::text::some_of;
 
 use super::labels::ClusterLabels;
-use super::staged::{self, Course};
+use super::staged::{self, StagedOrders};
 use super::stages::{Fault, plan};
 use super::turn::{Step, Turn};
 
@@ -67,9 +67,13 @@ impl Staged<'_> {
     /// Says who may go on now, and takes the progress further. `turns` ascend by name.
     pub fn step<'a>(&mut self, turns: &[Turn<'a>], now: Timestamp) -> (Step<'a>, Standing) {
         let labels = |cluster: &str| self.labels.get(cluster);
-        let course =
-            Course { stages: &self.stages, approved: &self.approved, state: self.state, labels: &labels };
-        let stepped = staged::step(course, turns, &self.progress, now);
+        let orders = StagedOrders {
+            stages: &self.stages,
+            approved: &self.approved,
+            state: self.state,
+            labels: &labels,
+        };
+        let stepped = staged::step(orders, turns, &self.progress, now);
         self.progress = stepped.progress;
         (stepped.step, stepped.standing)
     }

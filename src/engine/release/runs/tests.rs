@@ -1,7 +1,7 @@
 //! Which run drives a workload, and what it tells.
 
 use super::*;
-use crate::release::turn::Has;
+use crate::release::turn::Version;
 use berth_base::diag::Pos;
 use berth_base::model::release::Release;
 use berth_base::model::rollout::Amount;
@@ -91,7 +91,7 @@ fn releases(number: u64, recorded: Option<&RunProgress>) -> Releases {
         current: Release { number, begun: now(), inputs: ContentId([1; 20]) },
         good: None,
         earlier: Vec::new(),
-        told: BTreeMap::new(),
+        assigned: BTreeMap::new(),
         stays: BTreeMap::new(),
         taken_back: false,
         restarts: 0,
@@ -199,7 +199,8 @@ fn approvals_of_the_run_itself_count() {
         gate: StageGate { stage: stage.to_owned(), side: Side::Before },
         approved,
     };
-    let turns = ["a1", "b1"].map(|cluster| Turn { cluster, picked: true, has: Has::Old, ..Turn::default() });
+    let turns =
+        ["a1", "b1"].map(|cluster| Turn { cluster, picked: true, has: Version::Old, ..Turn::default() });
     for (given, told) in [
         (vec![], false),
         (vec![approval("web-1", "a", true), approval("web-2", "b", true)], false),

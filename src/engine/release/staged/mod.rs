@@ -24,7 +24,7 @@ use berth_base::text::some_quoted;
 use jiff::SignedDuration;
 
 use super::stages::takes;
-use super::turn::{Failures, Has, Step, Turn};
+use super::turn::{Failures, Step, Turn, Version};
 
 /// A cluster that is under way for longer makes its stage stuck, in seconds.
 const STUCK_AFTER: i64 = 300;
@@ -34,7 +34,7 @@ const SHOWN: usize = 3;
 
 /// The wishes of people for a staged rollout.
 #[derive(Clone, Copy)]
-pub(super) struct Course<'c> {
+pub(super) struct StagedOrders<'c> {
     /// The stages as the strategy has them now: a cluster that joins finds its own among them.
     pub stages: &'c [Stage],
     pub approved: &'c BTreeSet<StageGate>,
@@ -43,9 +43,9 @@ pub(super) struct Course<'c> {
     pub labels: &'c dyn Fn(&str) -> Option<&'c Labels>,
 }
 
-impl std::fmt::Debug for Course<'_> {
+impl std::fmt::Debug for StagedOrders<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Course").field("state", &self.state).field("approved", &self.approved).finish()
+        f.debug_struct("StagedOrders").field("state", &self.state).field("approved", &self.approved).finish()
     }
 }
 
@@ -59,14 +59,14 @@ pub(super) struct Stepped<'a> {
 
 /// Says who may go on now. `turns` ascend by name.
 pub(super) fn step<'a>(
-    course: Course<'_>,
+    orders: StagedOrders<'_>,
     turns: &[Turn<'a>],
     before: &RunProgress,
     now: Timestamp,
 ) -> Stepped<'a> {
     let mut progress = before.clone();
-    queue_joined(course, turns, &mut progress);
-    let view = View { approved: course.approved, state: course.state, turns, now };
+    queue_joined(orders, turns, &mut progress);
+    let view = View { approved: orders.approved, state: orders.state, turns, now };
     let mut step = Step::default();
     let mut current = None;
     for (index, stage) in progress.stages.iter_mut().enumerate() {
@@ -83,7 +83,7 @@ pub(super) fn step<'a>(
             step.waits = view.waits(&progress.stages[index..], &standing, &step.give);
             standing
         }
-        None if course.state != RunState::Run => Standing::Stopped,
+        None if orders.state != RunState::Run => Standing::Stopped,
         None => {
             step.remove = leaving().filter(|turn| !turn.removing).map(|turn| turn.cluster).collect();
             let is_left = leaving().next().is_some();
@@ -102,7 +102,7 @@ pub(super) fn step<'a>(
 
 /// Puts picked clusters that have no turn to come into a stage: one that joined, or that left before its turn and is
 /// picked again.
-fn queue_joined(course: Course<'_>, turns: &[Turn<'_>], progress: &mut RunProgress) {
+fn queue_joined(orders: StagedOrders<'_>, turns: &[Turn<'_>], progress: &mut RunProgress) {
     let stages = &progress.stages;
     let mut stage_of: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, stage) in stages.iter().enumerate() {
@@ -110,17 +110,17 @@ fn queue_joined(course: Course<'_>, turns: &[Turn<'_>], progress: &mut RunProgre
     }
     let is_open = |stage: &&StageProgress| stage.finished.is_none();
     let open_stage_for = |cluster: &str| {
-        let labels = (course.labels)(cluster)?;
-        let of_now = course.stages.iter().filter(|stage| takes(stage, labels));
+        let labels = (orders.labels)(cluster)?;
+        let of_now = orders.stages.iter().filter(|stage| takes(stage, labels));
         let names: BTreeSet<&str> = of_now.map(|stage| stage.name.as_str()).collect();
         stages.iter().position(|stage| is_open(&stage) && names.contains(stage.name.as_str()))
     };
     let mut queued: Vec<(String, Option<usize>)> = Vec::new();
     for turn in turns.iter().filter(|turn| turn.picked) {
         let stage = match stage_of.get(turn.cluster) {
-            Some(index) if is_open(&&stages[*index]) || turn.has == Has::New => continue,
+            Some(index) if is_open(&&stages[*index]) || turn.has == Version::New => continue,
             Some(_) => None,
-            None if turn.has == Has::New && !stages.iter().any(|stage| is_open(&stage)) => continue,
+            None if turn.has == Version::New && !stages.iter().any(|stage| is_open(&stage)) => continue,
             None => open_stage_for(turn.cluster),
         };
         queued.push((turn.cluster.to_owned(), stage));
@@ -152,7 +152,7 @@ fn last_stage(progress: &mut RunProgress) -> usize {
 /// The clusters of one stage, by what they do now.
 #[derive(Default)]
 struct Seen<'a> {
-    /// Told, and no success yet; the failed ones too.
+    /// Assignment, and no success yet; the failed ones too.
     under_way: usize,
     failed: Vec<&'a str>,
     stuck: Vec<&'a str>,
@@ -224,7 +224,7 @@ impl<'a> View<'_, 'a> {
         let mut seen = Seen::default();
         for cluster in &mut stage.clusters {
             let Some(turn) = self.turn(&cluster.name).filter(|turn| turn.picked) else { continue };
-            if turn.has != Has::New {
+            if turn.has != Version::New {
                 (cluster.started, cluster.succeeded) = (None, None);
                 if turn.removing {
                     seen.removing += 1;
@@ -306,7 +306,7 @@ impl<'a> View<'_, 'a> {
                 false => format!("stage `{}` comes after stage `{}`", stage.name, current.name).into(),
             };
             for cluster in &stage.clusters {
-                let turn = self.turn(&cluster.name).filter(|turn| turn.picked && turn.has != Has::New);
+                let turn = self.turn(&cluster.name).filter(|turn| turn.picked && turn.has != Version::New);
                 if let Some(turn) = turn.filter(|turn| !told.contains(turn.cluster)) {
                     waits.insert(turn.cluster, reason.clone());
                 }

@@ -34,7 +34,7 @@ struct Member {
     labels: Labels,
     picked: bool,
     removing: bool,
-    has: Has,
+    has: Version,
     health: Health,
     since: Option<Timestamp>,
 }
@@ -84,7 +84,7 @@ fn stage(index: usize, (at_a_time, before, waits, after): (Amount, bool, bool, b
 impl World {
     fn new(stages: Vec<Stage>, rings: &[usize]) -> World {
         let member = |(index, ring): (usize, &usize)| {
-            let has = if index % 2 == 0 { Has::Old } else { Has::Nothing };
+            let has = if index % 2 == 0 { Version::Old } else { Version::Nothing };
             let labels = labels(ring % stages.len());
             (format!("m{index:02}"), Member { labels, picked: true, has, ..Member::default() })
         };
@@ -140,7 +140,7 @@ impl World {
         let Some((name, member)) = self.member(index) else { return };
         let name = name.clone();
         let become_health = |member: &mut Member, health: Health| {
-            if member.has != Has::Nothing && member.health != health {
+            if member.has != Version::Nothing && member.health != health {
                 (member.health, member.since) = (health, Some(now));
             }
         };
@@ -161,7 +161,7 @@ impl World {
             }
             _ => {}
         }
-        if matches!(event, Event::Vanish(_)) || (!member.picked && member.has == Has::Nothing) {
+        if matches!(event, Event::Vanish(_)) || (!member.picked && member.has == Version::Nothing) {
             self.members.remove(&name);
         }
     }
@@ -170,17 +170,21 @@ impl World {
     fn step(&mut self) -> (Standing, usize) {
         let members = self.members.clone();
         let labels_of = |name: &str| members.get(name).map(|member| &member.labels);
-        let course =
-            Course { stages: &self.stages, approved: &self.approved, state: self.state, labels: &labels_of };
+        let orders = StagedOrders {
+            stages: &self.stages,
+            approved: &self.approved,
+            state: self.state,
+            labels: &labels_of,
+        };
         let turns: Vec<Turn<'_>> = members.iter().map(|(name, member)| member.turn(name)).collect();
         let Stepped { step, progress, standing } = {
-            let stepped = step(course, &turns, &self.progress, self.now);
+            let stepped = step(orders, &turns, &self.progress, self.now);
             self.check(&stepped);
             stepped
         };
         for name in &step.give {
             let member = self.members.get_mut(*name).expect("a member");
-            (member.has, member.health, member.since) = (Has::New, Health::Applying, None);
+            (member.has, member.health, member.since) = (Version::New, Health::Applying, None);
         }
         for name in &step.remove {
             self.members.get_mut(*name).expect("a member").removing = true;
@@ -192,7 +196,7 @@ impl World {
     fn check(&self, stepped: &Stepped<'_>) {
         let Stepped { step, progress, standing } = stepped;
         let member = |name: &str| self.members.get(name).filter(|member| member.picked);
-        let has_new = |name: &str| member(name).filter(|member| member.has == Has::New);
+        let has_new = |name: &str| member(name).filter(|member| member.has == Version::New);
         let all_finished = progress.stages.iter().all(|stage| stage.finished.is_some());
         if self.state != RunState::Run {
             assert!(step.give.is_empty() && step.remove.is_empty(), "{standing:?}");
@@ -202,7 +206,7 @@ impl World {
         if progress.finished.is_some() && self.progress.finished.is_none() {
             let own = progress.stages.iter().flat_map(|stage| &stage.clusters);
             let mut own = own.filter_map(|cluster| member(&cluster.name));
-            assert!(own.all(|member| member.has == Has::New && member.health == Health::Succeeded));
+            assert!(own.all(|member| member.has == Version::New && member.health == Health::Succeeded));
         }
         for name in &step.give {
             let of = progress
@@ -227,8 +231,8 @@ impl World {
         for (name, member) in self.members.iter().filter(|(_, member)| member.picked) {
             let places = progress.stages.iter().flat_map(|stage| &stage.clusters);
             let places = places.filter(|cluster| cluster.name == *name).count();
-            assert!(places == 1 || (places == 0 && all_finished && member.has == Has::New), "{name}");
-            let waits = member.has != Has::New && !step.give.contains(name.as_str());
+            assert!(places == 1 || (places == 0 && all_finished && member.has == Version::New), "{name}");
+            let waits = member.has != Version::New && !step.give.contains(name.as_str());
             assert_eq!(step.waits.contains_key(name.as_str()), waits, "{name} {standing:?}");
         }
     }
@@ -240,7 +244,7 @@ impl World {
     fn check_finished(&self, stage: &StageProgress) {
         let members = stage.clusters.iter().filter_map(|cluster| self.members.get(&cluster.name));
         for member in members.filter(|member| member.picked) {
-            assert!(member.has == Has::New && member.health == Health::Succeeded, "{stage:?}");
+            assert!(member.has == Version::New && member.health == Health::Succeeded, "{stage:?}");
             let waits = stage.after.contains(&StageTask::Wait(WAIT));
             let since = member.since.expect("a success has a moment");
             assert!(!waits || later(since, WAIT) <= self.now, "{} goes on too early", stage.name);
@@ -259,7 +263,7 @@ impl World {
         }
         for _ in 0..4 * (self.members.len() + self.stages.len() + 1) {
             if self.step().0 == Standing::Succeeded {
-                assert!(self.members.values().all(|member| member.picked && member.has == Has::New));
+                assert!(self.members.values().all(|member| member.picked && member.has == Version::New));
                 return;
             }
             self.now = later(self.now, WAIT);

@@ -24,27 +24,27 @@ fn at(minutes: i64) -> Timestamp {
     later("2026-06-01T12:00:00Z".parse().expect("a moment"), minutes * 60)
 }
 
-fn turn(cluster: &str, has: Has, health: Health, since: Option<Timestamp>) -> Turn<'_> {
+fn turn(cluster: &str, has: Version, health: Health, since: Option<Timestamp>) -> Turn<'_> {
     Turn { cluster, picked: true, has, health, since, ..Turn::default() }
 }
 
 fn old(cluster: &str) -> Turn<'_> {
-    turn(cluster, Has::Old, Health::Succeeded, Some(at(-600)))
+    turn(cluster, Version::Old, Health::Succeeded, Some(at(-600)))
 }
 
 fn done(cluster: &str, minutes: i64) -> Turn<'_> {
-    turn(cluster, Has::New, Health::Succeeded, Some(at(minutes)))
+    turn(cluster, Version::New, Health::Succeeded, Some(at(minutes)))
 }
 
 fn failed(cluster: &str) -> Turn<'_> {
-    turn(cluster, Has::New, Health::Failed, Some(at(0)))
+    turn(cluster, Version::New, Health::Failed, Some(at(0)))
 }
 
 fn applying(cluster: &str) -> Turn<'_> {
-    turn(cluster, Has::New, Health::Applying, None)
+    turn(cluster, Version::New, Health::Applying, None)
 }
 
-fn left(cluster: &str, has: Has) -> Turn<'_> {
+fn left(cluster: &str, has: Version) -> Turn<'_> {
     Turn { picked: false, ..turn(cluster, has, Health::Succeeded, Some(at(-600))) }
 }
 
@@ -77,9 +77,13 @@ impl Rollout {
         let labels: BTreeMap<&str, Labels> =
             turns.iter().map(|turn| (turn.cluster, ring(&turn.cluster[..turn.cluster.len() - 1]))).collect();
         let labels_of = |cluster: &str| labels.get(cluster);
-        let course =
-            Course { stages: &self.stages, approved: &self.approved, state: self.state, labels: &labels_of };
-        let stepped = step(course, turns, &self.progress, at(minutes));
+        let orders = StagedOrders {
+            stages: &self.stages,
+            approved: &self.approved,
+            state: self.state,
+            labels: &labels_of,
+        };
+        let stepped = step(orders, turns, &self.progress, at(minutes));
         self.progress = stepped.progress;
         (stepped.step, stepped.standing)
     }
@@ -175,7 +179,7 @@ fn a_failure_holds_back_the_rest_of_its_stage_until_it_heals() {
     assert_eq!(rollout.given(&[done("b1", 3), done("b2", 1), old("b3")], 4), ["b3"]);
     // A failure of the old content holds nothing back: a fix must get through.
     let mut fix = Rollout::new(two_stages(), &["b1"]);
-    assert_eq!(fix.given(&[turn("b1", Has::Old, Health::Failed, Some(at(0)))], 5), ["b1"]);
+    assert_eq!(fix.given(&[turn("b1", Version::Old, Health::Failed, Some(at(0)))], 5), ["b1"]);
 }
 
 #[test]
@@ -224,16 +228,16 @@ fn a_cluster_that_joins_goes_in_its_own_stage_or_after_the_last_one() {
 #[test]
 fn a_cluster_that_leaves_is_skipped_and_loses_its_copy_last() {
     let mut rollout = Rollout::new(two_stages(), &["a1", "b1"]);
-    let turns = [left("a1", Has::Old), old("b1")];
+    let turns = [left("a1", Version::Old), old("b1")];
     let (step, _) = rollout.step(&turns, 0);
     assert_eq!((step.give, step.remove), (BTreeSet::from(["b1"]), BTreeSet::new()));
     // Back again, after its stage: it goes last, and keeps its copy.
     let (step, standing) = rollout.step(&[old("a1"), applying("b1")], 1);
     assert_eq!((step.give.len(), standing), (0, Standing::Going { stage: "b".to_owned() }));
     assert_eq!(rollout.clusters(2), ["a1"]);
-    let (step, standing) = rollout.step(&[left("a1", Has::Old), done("b1", 2)], 3);
+    let (step, standing) = rollout.step(&[left("a1", Version::Old), done("b1", 2)], 3);
     assert_eq!((step.remove, standing), (BTreeSet::from(["a1"]), Standing::Removing));
-    let removing = Turn { removing: true, ..left("a1", Has::Old) };
+    let removing = Turn { removing: true, ..left("a1", Version::Old) };
     let (step, standing) = rollout.step(&[removing, done("b1", 2)], 4);
     assert_eq!((step.remove.len(), standing), (0, Standing::Removing));
     assert_eq!(rollout.step(&[done("b1", 2)], 5).1, Standing::Succeeded);

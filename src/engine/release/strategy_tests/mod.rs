@@ -4,7 +4,7 @@ mod progressive;
 mod properties;
 mod rolling;
 
-use super::turn::{Has, Turn};
+use super::turn::{Turn, Version};
 use berth_base::model::Timestamp;
 use berth_base::model::release::Health;
 use jiff::SignedDuration;
@@ -17,7 +17,7 @@ fn after(seconds: i64) -> Timestamp {
 }
 
 /// A picked cluster whose copy has had this health for so many seconds.
-fn turn(cluster: &str, has: Has, health: Health, seconds: i64) -> Turn<'_> {
+fn turn(cluster: &str, has: Version, health: Health, seconds: i64) -> Turn<'_> {
     let since = (health != Health::Applying).then(|| after(-seconds));
     Turn { cluster, picked: true, has, health, since, measured: true, ..Turn::default() }
 }
@@ -27,9 +27,9 @@ fn missing(cluster: &str) -> Turn<'_> {
 }
 
 fn new(cluster: &str, health: Health) -> Turn<'_> {
-    turn(cluster, Has::New, health, 60)
+    turn(cluster, Version::New, health, 60)
 }
 
 fn old(cluster: &str, health: Health) -> Turn<'_> {
-    turn(cluster, Has::Old, health, 60)
+    turn(cluster, Version::Old, health, 60)
 }

@@ -2,7 +2,7 @@
 
 use super::{NOW, after, missing, new, old, turn};
 use crate::release::progressive::step;
-use crate::release::turn::{Has, Step, Turn};
+use crate::release::turn::{Step, Turn, Version};
 use berth_base::model::Group;
 use berth_base::model::release::Health::{Applying, Failed, Progressing, Succeeded};
 use berth_base::model::rollout::{Amount, GroupRef, Pace, Rollout};
@@ -48,14 +48,14 @@ fn a_full_wave_names_who_is_under_way() {
 #[test]
 fn a_success_counts_when_it_has_lasted() {
     let rollout = Rollout { soak_seconds: 600, ..waves(1) };
-    let found = step(&rollout, &[turn("a", Has::New, Succeeded, 420), missing("b")], NOW);
+    let found = step(&rollout, &[turn("a", Version::New, Succeeded, 420), missing("b")], NOW);
     let until = after(180);
     assert_eq!(
         reason(&found, "b"),
         format!("1 of 1 cluster is under way: a (must stay healthy until {until})")
     );
     assert_eq!(found.next, Some(until));
-    assert_eq!(given(&step(&rollout, &[turn("a", Has::New, Succeeded, 600), missing("b")], NOW)), "b");
+    assert_eq!(given(&step(&rollout, &[turn("a", Version::New, Succeeded, 600), missing("b")], NOW)), "b");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn after_mandatory_groups_a_wave_ends_before_the_next_begins() {
     // A cluster that was only told is not under way yet.
     let told = [new("a", Succeeded), new("b", Applying), missing("c"), missing("d")];
     assert_eq!(given(&step(&rollout, &grouped(&told, &groups, &[0, 1, 1, 1]), NOW)), "c");
-    let late = [new("a", Succeeded), turn("b", Has::New, Failed, 700), missing("c"), missing("d")];
+    let late = [new("a", Succeeded), turn("b", Version::New, Failed, 700), missing("c"), missing("d")];
     let late = grouped(&late, &groups, &[0, 1, 1, 1]);
     let found = step(&rollout, &late, NOW);
     assert_eq!((given(&found).as_str(), found.next), ("", None));

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::{NOW, after};
 use crate::release::strategies;
-use crate::release::turn::{Has, Step, Turn};
+use crate::release::turn::{Step, Turn, Version};
 use crate::release::{progressive, rolling};
 use berth_base::model::release::Health::{self, Applying, Failed, Progressing, Succeeded};
-use berth_base::model::rollout::{Amount, GroupRef, Pace, Rolling, Rollout, Strategy as Way};
+use berth_base::model::rollout::{Amount, GroupRef, Pace, Rolling, Rollout, Strategy as RolloutStrategy};
 use berth_base::model::{Group, Timestamp};
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 #[derive(Clone, Copy, Debug)]
 struct Facts {
     picked: bool,
-    has: Has,
+    has: Version,
     health: Health,
     seconds: i64,
     measured: bool,
@@ -26,7 +26,7 @@ struct Facts {
 }
 
 fn facts() -> impl Strategy<Value = Vec<Facts>> {
-    let has = prop::sample::select(vec![Has::Nothing, Has::Old, Has::New, Has::New]);
+    let has = prop::sample::select(vec![Version::Nothing, Version::Old, Version::New, Version::New]);
     let health = prop::sample::select(vec![Applying, Progressing, Succeeded, Succeeded, Failed]);
     let one = (0..8_u8, has, health, 0_i64..90, any::<bool>(), 0..12_u8, 0_usize..3);
     let one = one.prop_map(|(picked, has, health, seconds, measured, removing, group)| Facts {
@@ -141,10 +141,10 @@ fn obey(facts: &mut [Facts], step: &Step<'_>) {
         facts.seconds += 1;
         let next = match facts.health {
             _ if step.give.contains(name) => {
-                facts.has = Has::New;
+                facts.has = Version::New;
                 Some(Applying)
             }
-            Applying if facts.has != Has::Nothing => Some(Progressing),
+            Applying if facts.has != Version::Nothing => Some(Progressing),
             Progressing => Some(Succeeded),
             _ => None,
         };
@@ -152,18 +152,18 @@ fn obey(facts: &mut [Facts], step: &Step<'_>) {
             (facts.health, facts.seconds) = (health, 0);
         }
         if facts.removing {
-            (facts.removing, facts.has) = (false, Has::Nothing);
+            (facts.removing, facts.has) = (false, Version::Nothing);
         } else {
             facts.removing = step.remove.contains(name);
         }
     }
 }
 
-fn converges(mut facts: Vec<Facts>, way: &Way) -> Result<(), TestCaseError> {
+fn converges(mut facts: Vec<Facts>, way: &RolloutStrategy) -> Result<(), TestCaseError> {
     let groups = groups();
     for facts in &mut facts {
         // The content before may have failed; the wanted one is healthy everywhere.
-        facts.health = if facts.has == Has::New { Succeeded } else { facts.health };
+        facts.health = if facts.has == Version::New { Succeeded } else { facts.health };
     }
     for _ in 0..2_000 {
         let turns = turns(&facts, &groups);
@@ -220,7 +220,7 @@ proptest! {
         // A mandatory group goes as a whole, and alone.
         prop_assert!(first.is_empty() || others.is_empty());
         let open = |turn: &&Turn<'_>| {
-            turn.has == Has::New && (turn.health == Applying || turn.health == Progressing)
+            turn.has == Version::New && (turn.health == Applying || turn.health == Progressing)
                 && !step.timed_out.contains(turn.cluster)
         };
         prop_assert!(others.is_empty() || others.len() + picked().filter(open).count() <= most);
@@ -248,7 +248,7 @@ proptest! {
         for late in turns.iter().filter(given) {
             for early in turns.iter().filter(|turn| turn.picked && rank(turn) < rank(late)) {
                 // A group whose clusters that are under way are as few as its allowed failures holds nobody back.
-                prop_assert!(early.has == Has::New || rollout.max_failures.is_some() && given(&early));
+                prop_assert!(early.has == Version::New || rollout.max_failures.is_some() && given(&early));
                 // What is neither finished nor failed in a mandatory group holds everybody.
                 prop_assert!(!rank(late).0 || rank(early).0 || early.health == Succeeded);
             }
@@ -281,26 +281,26 @@ proptest! {
         let step = rolling::step(&rolling, &turns, NOW);
         check_sets(&turns, &step)?;
         let wanted = rolling.wanted.unwrap_or(turns.iter().filter(|turn| turn.picked).count());
-        let is_available = |turn: &Turn<'_>| turn.has != Has::Nothing && turn.health == Succeeded && !turn.removing
+        let is_available = |turn: &Turn<'_>| turn.has != Version::Nothing && turn.health == Succeeded && !turn.removing
             && (turn.measured || turn.since.is_some_and(|since| since < after(-rolling.period_seconds)));
         let is_touched = |turn: &Turn<'_>| step.give.contains(turn.cluster) || step.remove.contains(turn.cluster);
         let before = turns.iter().filter(|turn| is_available(turn)).count();
         let left = turns.iter().filter(|turn| is_available(turn) && !is_touched(turn)).count();
         let fewest = wanted.saturating_sub(rolling.max_unavailable.rounded_up(wanted));
         prop_assert!(left >= fewest.min(before), "{left} of {before} are left, {fewest} must be");
-        let joins = turns.iter().filter(|turn| turn.has == Has::Nothing && step.give.contains(turn.cluster)).count();
-        let hopeful = turns.iter().filter(|turn| turn.has != Has::Nothing && turn.health != Failed).count();
+        let joins = turns.iter().filter(|turn| turn.has == Version::Nothing && step.give.contains(turn.cluster)).count();
+        let hopeful = turns.iter().filter(|turn| turn.has != Version::Nothing && turn.health != Failed).count();
         prop_assert!(joins == 0 || hopeful + joins <= wanted + rolling.max_surge.rounded_up(wanted));
     }
 
     #[test]
     fn a_healthy_fleet_takes_every_wave(facts in facts(), rollout in rollout()) {
-        converges(facts, &Way::Progressive(vec![Rollout { deadline_seconds: None, ..rollout }]))?;
+        converges(facts, &RolloutStrategy::Progressive(vec![Rollout { deadline_seconds: None, ..rollout }]))?;
     }
 
     #[test]
     fn a_healthy_fleet_takes_every_update(facts in facts(), rolling in budgets(), unavailable in 1_usize..4) {
         let max_unavailable = Amount::Count(unavailable);
-        converges(facts, &Way::Rolling(Rolling { max_unavailable, wanted: None, ..rolling }))?;
+        converges(facts, &RolloutStrategy::Rolling(Rolling { max_unavailable, wanted: None, ..rolling }))?;
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{NOW, after, missing, new, old, turn};
 use crate::release::rolling::step;
-use crate::release::turn::{Has, Step, Turn};
+use crate::release::turn::{Step, Turn, Version};
 use berth_base::model::release::Health::{Applying, Failed, Progressing, Succeeded};
 use berth_base::model::rollout::{Amount, Rolling};
 
@@ -95,7 +95,7 @@ fn who_joins_waits_for_room() {
 #[test]
 fn an_unmeasured_copy_counts_after_its_period() {
     let unmeasured = |turn| Turn { measured: false, ..turn };
-    let fresh = |seconds| unmeasured(turn("a", Has::New, Succeeded, seconds));
+    let fresh = |seconds| unmeasured(turn("a", Version::New, Succeeded, seconds));
     let others = || [unmeasured(old("b", Succeeded)), old("c", Succeeded), old("d", Succeeded)];
     let all = |seconds| [vec![fresh(seconds)], others().to_vec()].concat();
     // The other unmeasured copy is as old as the period: it counts a second later.

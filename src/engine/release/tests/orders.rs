@@ -153,7 +153,7 @@ fn a_newcomer_that_is_pinned_while_all_go_back_holds_up_no_proof() {
     };
     order(&mut world, orders);
     world.settle();
-    assert_eq!((world.shown().as_str(), world.releases().told.len()), ("a=1 b=1 c=1", 1));
+    assert_eq!((world.shown().as_str(), world.releases().assigned.len()), ("a=1 b=1 c=1", 1));
     world.now += 10;
     world.report("a", Health::Succeeded, "");
     world.join("d");
@@ -162,7 +162,7 @@ fn a_newcomer_that_is_pinned_while_all_go_back_holds_up_no_proof() {
         policy.pins.push(pin("d", None));
     });
     world.settle();
-    assert_eq!((world.shown().as_str(), world.releases().told.len()), ("a=1 b=1 c=1 d=1", 0));
+    assert_eq!((world.shown().as_str(), world.releases().assigned.len()), ("a=1 b=1 c=1 d=1", 0));
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn where_a_pin_ends_as_a_member_takes_its_report_back_a_second_pass_changes_noth
     world.statuses.insert("b".to_owned(), silent.into());
     order(&mut world, |policy| policy.pins.clear());
     world.settle();
-    assert_eq!(world.releases().told.keys().collect::<Vec<_>>(), ["d"], "its report is awaited");
+    assert_eq!(world.releases().assigned.keys().collect::<Vec<_>>(), ["d"], "its report is awaited");
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn a_pin_that_keeps_copies_keeps_the_moment_of_their_coming() {
     order(&mut world, |_| {});
     world.settle();
     assert_eq!((world.releases().halted.clone(), world.awaited()), (None, Vec::new()));
-    assert!(world.releases().told.contains_key("a"));
+    assert!(world.releases().assigned.contains_key("a"));
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn a_change_goes_on_as_members_report_success_on_that_very_content() {
     }
     world.report("c", Health::Succeeded, "");
     world.settle();
-    assert_eq!((world.releases().good, world.releases().told.len()), (Some(2), 0));
+    assert_eq!((world.releases().good, world.releases().assigned.len()), (Some(2), 0));
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_revert_in_the_middle_is_the_proven_release_again() {
     assert_eq!(world.releases().current.number, 1);
     world.report_all(Health::Succeeded);
     world.settle();
-    assert!(world.releases().is_proven() && world.releases().told.is_empty());
+    assert!(world.releases().is_proven() && world.releases().assigned.is_empty());
     world.edit("4");
     world.settle();
     assert_eq!(world.releases().current.number, 3);

@@ -15,7 +15,7 @@ use berth_base::model::{
 use serde_json::json;
 
 use crate::release::labels::ClusterLabels;
-use crate::release::{self, Given, copies};
+use crate::release::{self, ReleaseInputs, copies};
 use crate::render::{self, MemoryContents, Previous};
 use crate::state::{State, releases_file};
 use berth_base::packed::Packed;
@@ -185,7 +185,7 @@ impl World {
         let mut next = State { decisions, folders, ..State::default() };
         let labels = &ClusterLabels::of(&self.fleet, &Map::new());
         let (fleet, current, statuses) = (&self.fleet, &self.state, &self.statuses);
-        let given = Given { fleet, labels, current, statuses, now: at(self.now) };
+        let given = ReleaseInputs { fleet, labels, current, statuses, now: at(self.now) };
         let released = release::release(given, &mut next, &mut self.contents).expect("memory never fails");
         self.warnings = released.diagnostics.iter().map(ToString::to_string).collect();
         self.next_change = released.next_change;

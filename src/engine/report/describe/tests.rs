@@ -122,7 +122,7 @@ fn other_systems_placements_come_in_their_own_words() {
 fn clusters_of_a_rollout_wait_in_each_systems_words() {
     use crate::state::State;
     use berth_base::model::ContentId;
-    use berth_base::model::release::{Release, Releases, Told};
+    use berth_base::model::release::{Assignment, Release, Releases};
     let object = ObjectId::new("apps", "Deployment", "shop", "web");
     let statuses: Map<String, Shared<ClusterStatus>> =
         [status("a", "new", vec![]), status("b", "new", vec![])].into();
@@ -132,13 +132,13 @@ fn clusters_of_a_rollout_wait_in_each_systems_words() {
         let key = Key::new(group, kind, "shop", "web");
         let decision = Decision { key: key.clone(), ..decision(&object) };
         let release = |number| Release { number, begun: at(0), inputs: ContentId([0; 20]) };
-        let told = told.iter().map(|name| ((*name).to_owned(), Told { release: 2, at: at(10) }));
+        let told = told.iter().map(|name| ((*name).to_owned(), Assignment { release: 2, at: at(10) }));
         let releases = Releases {
             key: key.clone(),
             current: release(2),
             good: Some(1),
             earlier: vec![release(1)],
-            told: told.collect(),
+            assigned: told.collect(),
             stays: BTreeMap::new(),
             taken_back: false,
             restarts: 0,

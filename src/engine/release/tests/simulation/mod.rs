@@ -218,7 +218,7 @@ impl Simulation {
     /// Reports whether all clusters have the newest release, which is proven.
     fn is_done(&self, key: &Key) -> bool {
         let releases = self.world.releases_of(key);
-        releases.is_some_and(|releases| releases.is_proven() && releases.told.is_empty())
+        releases.is_some_and(|releases| releases.is_proven() && releases.assigned.is_empty())
     }
 
     /// The clusters that strategies are asked about: those that are picked, and not pinned.

@@ -115,7 +115,7 @@ impl Simulation {
         if version.as_deref() == earlier {
             return;
         }
-        let told = releases.told.get(name).map(|told| told.release);
+        let told = releases.assigned.get(name).map(|told| told.release);
         let goes_back = releases.taken_back && told == releases.good;
         if self.people.is_closed(self.world.now) && earlier.is_some() {
             assert!(
@@ -179,9 +179,9 @@ impl Simulation {
                 let Some(highest) = given.iter().map(|name| group(name)).max() else { return };
                 let newest = releases.current.number;
                 let behind = turns.iter().filter(|name| group(name) < highest).find(|name| {
-                    let has_it = releases.told.get(**name).is_some_and(|told| told.release == newest);
+                    let has_it = releases.assigned.get(**name).is_some_and(|told| told.release == newest);
                     // A cluster that begins with the proven release holds nobody up.
-                    let begins = releases.told.get(**name).map(|told| told.release) == releases.good;
+                    let begins = releases.assigned.get(**name).map(|told| told.release) == releases.good;
                     !(begins || has_it && available.contains(**name))
                 });
                 let ok =
@@ -192,7 +192,7 @@ impl Simulation {
             _ => {
                 let newest = releases.current.number;
                 let in_flight = turns.iter().filter(|name| {
-                    releases.told.get(**name).is_some_and(|told| told.release == newest)
+                    releases.assigned.get(**name).is_some_and(|told| told.release == newest)
                         && (given.contains(**name) || !available.contains(**name))
                 });
                 let in_flight = in_flight.count();

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use berth_base::model::ContentId;
-use berth_base::model::release::{Release, Told};
+use berth_base::model::release::{Assignment, Release};
 use berth_base::model::status::ProblemKind;
 
 const CLUSTERS: u8 = 5;
@@ -144,13 +144,13 @@ fn decision_of(number: u8, decided: &Decided) -> Decision {
 
 fn releases_of(number: u8, good: u64, told: u8) -> Releases {
     let release = |number| Release { number, begun: at(0), inputs: ContentId([0; 20]) };
-    let told = chosen(told, CLUSTERS).map(|number| (cluster(number), Told { release: 2, at: at(10) }));
+    let told = chosen(told, CLUSTERS).map(|number| (cluster(number), Assignment { release: 2, at: at(10) }));
     Releases {
         key: key(number),
         current: release(2),
         good: Some(good),
         earlier: vec![release(1)],
-        told: told.collect(),
+        assigned: told.collect(),
         stays: Default::default(),
         taken_back: false,
         restarts: 0,

@@ -6,14 +6,14 @@ use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, Health, Releases};
 use berth_base::model::{Decision, Digest, Group, Pick, Timestamp};
 
-use super::advance::Fate;
+use super::advance::Outcome;
 use super::places::{CopySet, Places};
-use super::turn::Has;
-use super::{Given, copies};
+use super::turn::Version;
+use super::{ReleaseInputs, copies};
 
 /// One cluster as the step sees it.
 #[derive(Default)]
-pub(super) struct Sight<'a> {
+pub(super) struct ClusterRollout<'a> {
     pub(super) picked: bool,
     pub(super) serves: bool,
     pub(super) have: CopySet,
@@ -38,15 +38,15 @@ pub(super) struct Sight<'a> {
     pub(super) retracted: Option<&'a CopyReport>,
     /// The copies that it gets now. `None` before the strategy was asked, and for a cluster that gets none and loses
     /// what it has.
-    pub(super) fate: Option<Fate>,
+    pub(super) outcome: Option<Outcome>,
 }
 
 /// Looks at every cluster that is picked or has a copy.
-pub(super) fn sights<'a>(
+pub(super) fn cluster_rollouts<'a>(
     releases: &Releases,
-    given: Given<'a>,
+    given: ReleaseInputs<'a>,
     places: [&Places<'a>; 2],
-) -> BTreeMap<String, Sight<'a>> {
+) -> BTreeMap<String, ClusterRollout<'a>> {
     let key = &releases.key;
     let [current, desired] = places;
     let (mut had, mut wanted) = (current.of_workload(key), desired.of_workload(key));
@@ -55,59 +55,64 @@ pub(super) fn sights<'a>(
     let served = served.filter(|pick| !pick.pending);
     // A decision in doubt keeps a cluster that has left the inventory. Any other one has lost it.
     let mut is_there = |pick: &Pick| clusters.get(&*pick.cluster).is_some();
-    let mut serves =
-        |pick: &Pick| Sight { serves: true, have: had.copies(&pick.cluster), ..Sight::default() };
+    let mut serves = |pick: &Pick| ClusterRollout {
+        serves: true,
+        have: had.copies(&pick.cluster),
+        ..ClusterRollout::default()
+    };
     // Both ascend by cluster.
     let mut served = served.peekable();
-    let mut sights: Vec<(String, Sight<'a>)> = Vec::new();
+    let mut cluster_rollouts: Vec<(String, ClusterRollout<'a>)> = Vec::new();
     for pick in desired.state.decisions.get(key).into_iter().flat_map(Decision::picked) {
         while let Some(gone) = served.next_if(|served| served.cluster < pick.cluster) {
             if is_there(gone) {
-                sights.push((gone.cluster.to_string(), serves(gone)));
+                cluster_rollouts.push((gone.cluster.to_string(), serves(gone)));
             }
         }
-        let sight =
+        let cluster_rollout =
             served.next_if(|served| served.cluster == pick.cluster).map(&mut serves).unwrap_or_default();
         let want = wanted.copies(&pick.cluster);
-        sights.push((
+        cluster_rollouts.push((
             pick.cluster.to_string(),
-            Sight { picked: true, want, group: pick.group.as_ref(), ..sight },
+            ClusterRollout { picked: true, want, group: pick.group.as_ref(), ..cluster_rollout },
         ));
     }
     let rest = served.filter(|gone| is_there(gone));
-    sights.extend(rest.map(|gone| (gone.cluster.to_string(), serves(gone))));
-    let mut sights: BTreeMap<String, Sight<'a>> = sights.into_iter().collect();
+    cluster_rollouts.extend(rest.map(|gone| (gone.cluster.to_string(), serves(gone))));
+    let mut cluster_rollouts: BTreeMap<String, ClusterRollout<'a>> = cluster_rollouts.into_iter().collect();
     for (cluster, since) in &releases.removing {
         if given.fleet.clusters.contains_key(cluster) && !is_silent(cluster, desired) {
-            let sight: &mut Sight<'_> = sights.entry(cluster.clone()).or_default();
-            sight.removing = Some(*since).filter(|_| !sight.serves);
+            let cluster_rollout: &mut ClusterRollout<'_> =
+                cluster_rollouts.entry(cluster.clone()).or_default();
+            cluster_rollout.removing = Some(*since).filter(|_| !cluster_rollout.serves);
         }
     }
     let name = WorkloadName::of(key);
     let mut known: BTreeMap<CopySet, Digest> = BTreeMap::new();
     let (mut facts, mut statuses) = (given.current.facts.cursor(), given.statuses.cursor());
-    for (cluster, sight) in &mut sights {
+    for (cluster, cluster_rollout) in &mut cluster_rollouts {
         let earlier = facts.get(cluster).and_then(|fact| fact.copies.get(&name));
         let is_silent = is_silent(cluster, desired);
-        sight.answers = !is_silent && earlier.is_some();
+        cluster_rollout.answers = !is_silent && earlier.is_some();
         let status = statuses.get(cluster);
         let reported = status.and_then(|status| Some((status.copies.get(&name)?, status.reported)));
         if reported.is_none() && earlier.is_none() {
             continue;
         }
-        if !known.contains_key(&sight.have) {
-            let digest = copies::digest(sight.have.iter().map(|(path, id)| (&**path, *id)));
-            known.insert(sight.have.clone(), digest);
+        if !known.contains_key(&cluster_rollout.have) {
+            let digest = copies::digest(cluster_rollout.have.iter().map(|(path, id)| (&**path, *id)));
+            known.insert(cluster_rollout.have.clone(), digest);
         }
         // A report from before the cluster got its copies is about the same copies at an earlier time.
-        let from = sight.removing.or(releases.reports_from(cluster));
+        let from = cluster_rollout.removing.or(releases.reports_from(cluster));
         let is_stale = |since: Timestamp| from.is_some_and(|from| since < from);
-        let have = known.get(&sight.have);
+        let have = known.get(&cluster_rollout.have);
         let counts = |report: &CopyReport, since| !is_stale(since) && have == Some(&report.digest);
         let dated =
             reported.map(|(report, at)| (report, report.since.or(at).unwrap_or(given.now).min(given.now)));
         let Some((report, since)) = dated.filter(|(report, since)| counts(report, *since)) else {
-            sight.retracted = earlier.filter(|one| one.since.is_some_and(|since| counts(one, since)));
+            cluster_rollout.retracted =
+                earlier.filter(|one| one.since.is_some_and(|since| counts(one, since)));
             continue;
         };
         let same = earlier.filter(|one| one.digest == report.digest && one.health == report.health);
@@ -115,31 +120,39 @@ pub(super) fn sights<'a>(
         let message = if report.health == Health::Failed { report.message.clone() } else { String::new() };
         let fresh = CopyReport { since: Some(since), message, ..report.clone() };
         if report.health == Health::Succeeded {
-            sight.removing = None;
+            cluster_rollout.removing = None;
         }
-        sight.report = Some(same.cloned().unwrap_or(fresh));
-        sight.answers = !is_silent;
+        cluster_rollout.report = Some(same.cloned().unwrap_or(fresh));
+        cluster_rollout.answers = !is_silent;
     }
-    sights
+    cluster_rollouts
 }
 
 /// Lets the reports count that facts keep while a workload rests: a proof reads those.
-pub(super) fn keep_reports(sights: &mut BTreeMap<String, Sight<'_>>) {
-    for sight in sights.values_mut().filter(|sight| sight.retracted.is_some()) {
-        sight.report = sight.retracted.cloned();
+pub(super) fn keep_reports(cluster_rollouts: &mut BTreeMap<String, ClusterRollout<'_>>) {
+    for cluster_rollout in
+        cluster_rollouts.values_mut().filter(|cluster_rollout| cluster_rollout.retracted.is_some())
+    {
+        cluster_rollout.report = cluster_rollout.retracted.cloned();
     }
 }
 
 /// Reports whether nothing moved since the last step, and everybody has what is proven.
-pub(super) fn rests(releases: &Releases, given: Given<'_>, sights: &BTreeMap<String, Sight<'_>>) -> bool {
-    let is_same = |sight: &Sight<'_>| match sight.removing {
-        Some(_) => !sight.picked,
-        None => sight.picked && sight.serves && sight.have == sight.want,
+pub(super) fn rests(
+    releases: &Releases,
+    given: ReleaseInputs<'_>,
+    cluster_rollouts: &BTreeMap<String, ClusterRollout<'_>>,
+) -> bool {
+    let is_same = |cluster_rollout: &ClusterRollout<'_>| match cluster_rollout.removing {
+        Some(_) => !cluster_rollout.picked,
+        None => {
+            cluster_rollout.picked && cluster_rollout.serves && cluster_rollout.have == cluster_rollout.want
+        }
     };
     given.current.releases.get(&releases.key).is_some_and(|one| **one == *releases)
         && releases.is_proven()
-        && releases.told.is_empty()
-        && sights.values().all(is_same)
+        && releases.assigned.is_empty()
+        && cluster_rollouts.values().all(is_same)
 }
 
 /// Reports whether a member is silent, and so removes nothing that anybody could wait for.
@@ -148,19 +161,22 @@ fn is_silent(cluster: &str, desired: &Places<'_>) -> bool {
 }
 
 /// Takes copies of the proven release as a success where no report says otherwise: they were one.
-pub(super) fn assume(sights: &mut BTreeMap<String, Sight<'_>>, releases: &Releases) {
+pub(super) fn assume(cluster_rollouts: &mut BTreeMap<String, ClusterRollout<'_>>, releases: &Releases) {
     let Some(good) = releases.good() else { return };
-    for (cluster, sight) in sights {
-        if sight.serves && sight.report.is_none() && releases.reports_from(cluster).is_none() {
+    for (cluster, cluster_rollout) in cluster_rollouts {
+        if cluster_rollout.serves
+            && cluster_rollout.report.is_none()
+            && releases.reports_from(cluster).is_none()
+        {
             let health = Health::Succeeded;
             let (digest, since) = (Digest([0; 16]), Some(good.begun));
-            sight.report = Some(CopyReport { digest, health, since, message: String::new() });
-            sight.is_assumed = true;
+            cluster_rollout.report = Some(CopyReport { digest, health, since, message: String::new() });
+            cluster_rollout.is_assumed = true;
         }
     }
 }
 
-impl Sight<'_> {
+impl ClusterRollout<'_> {
     /// Reports whether the strategy is to know of it.
     pub(super) fn counts(&self) -> bool {
         self.picked || self.serves || self.removing.is_some()
@@ -176,11 +192,11 @@ impl Sight<'_> {
         self.answers && !self.have.is_empty()
     }
 
-    pub(super) fn has(&self) -> Has {
+    pub(super) fn version(&self) -> Version {
         match (self.serves, self.have == self.want) {
-            (false, _) => Has::Nothing,
-            (true, true) if self.picked => Has::New,
-            (true, _) => Has::Old,
+            (false, _) => Version::Nothing,
+            (true, true) if self.picked => Version::New,
+            (true, _) => Version::Old,
         }
     }
 

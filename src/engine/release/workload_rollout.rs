@@ -1,4 +1,4 @@
-//! The course of one workload: its strategy, what people ordered, and the release that clusters go to.
+//! The rollout of one workload: its strategy, what people ordered, and the release that clusters go to.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -9,15 +9,15 @@ use berth_base::model::rollout::{Stage, Strategy};
 use berth_base::model::rollout_policy::OnFailure;
 use berth_base::model::{ContentId, Decision, ObjectId, Timestamp, Workload};
 
-use super::Given;
+use super::ReleaseInputs;
 use super::measure;
 use super::next_release::{last_number, with_inputs};
 use super::policy::Orders;
 use super::runs::{self, RunContent, Staged};
 
-/// A workload's course at one moment.
+/// The rollout of a workload at one moment.
 #[derive(Debug)]
-pub(super) struct Course<'f> {
+pub(super) struct WorkloadRollout<'f> {
     pub(super) strategy: Cow<'f, Strategy>,
     pub(super) orders: Orders<'f>,
     pub(super) releases: Releases,
@@ -34,9 +34,9 @@ pub(super) struct Course<'f> {
     pub(super) diagnostics: Diagnostics,
 }
 
-/// The way of a unit's releases that were taken back, or are to be.
+/// The reversal of a unit's releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Reversal {
     /// As the record and people's orders have it.
     Recorded,
     /// All go back.
@@ -45,21 +45,21 @@ pub(super) enum Way {
     Anew,
 }
 
-/// Finds the course. `stored` are the workload's inputs as the files have them.
-pub(super) fn course<'f>(
+/// Finds the rollout. `stored` are the workload's inputs as the files have them.
+pub(super) fn workload_rollout<'f>(
     workload: &'f Workload,
-    given: Given<'f>,
+    given: ReleaseInputs<'f>,
     decision: Option<&Decision>,
     stored: ContentId,
-    way: Way,
-) -> Course<'f> {
+    reversal: Reversal,
+) -> WorkloadRollout<'f> {
     let key = &workload.key;
     let orders = Orders::of(given.fleet, key);
     let strategy = orders.strategy();
     let before = given.current.releases.get(key).map(|before| &**before);
-    let anew = before.filter(|before| way == Way::Anew && before.taken_back).map(anew);
+    let anew = before.filter(|before| reversal == Reversal::Anew && before.taken_back).map(anew);
     let before = anew.as_ref().or(before);
-    let mut course = Course {
+    let mut workload_rollout = WorkloadRollout {
         earlier_objects: BTreeSet::new(),
         releases: match (&*strategy, before) {
             // What the files say is no release before a run takes it up.
@@ -74,24 +74,25 @@ pub(super) fn course<'f>(
         stored,
         diagnostics: Diagnostics::new(),
     };
-    if !course.remembers_removals() {
-        course.releases.removing.clear();
+    if !workload_rollout.remembers_removals() {
+        workload_rollout.releases.removing.clear();
     }
-    match &*course.strategy.clone() {
-        Strategy::Runs => course.follow_run(workload, given, decision, stored),
-        Strategy::Stages(stages) => course.follow_stages(workload, given, decision, stages.clone()),
-        _ => course.target = Some(course.releases.current.number),
+    match &*workload_rollout.strategy.clone() {
+        Strategy::Runs => workload_rollout.follow_run(workload, given, decision, stored),
+        Strategy::Stages(stages) => workload_rollout.follow_stages(workload, given, decision, stages.clone()),
+        _ => workload_rollout.target = Some(workload_rollout.releases.current.number),
     }
-    course.restart(given.now);
-    let abort = course.orders.aborted(course.releases.current.number);
-    let stays_back = course.releases.taken_back && course.orders.on_failure() == OnFailure::RollBack;
-    course.take_back(abort.is_some() || stays_back || way == Way::Back);
-    if let Some(abort) = abort.filter(|_| course.releases.taken_back) {
-        let since = course.releases.halted.as_ref().map_or(given.now, |halt| halt.since);
+    workload_rollout.restart(given.now);
+    let abort = workload_rollout.orders.aborted(workload_rollout.releases.current.number);
+    let stays_back =
+        workload_rollout.releases.taken_back && workload_rollout.orders.on_failure() == OnFailure::RollBack;
+    workload_rollout.take_back(abort.is_some() || stays_back || reversal == Reversal::Back);
+    if let Some(abort) = abort.filter(|_| workload_rollout.releases.taken_back) {
+        let since = workload_rollout.releases.halted.as_ref().map_or(given.now, |halt| halt.since);
         let reason = if abort.reason.is_empty() { String::new() } else { format!(": {}", abort.reason) };
-        course.releases.halted = Some(Halt { since, reason: format!("aborted{reason}") });
+        workload_rollout.releases.halted = Some(Halt { since, reason: format!("aborted{reason}") });
     }
-    course
+    workload_rollout
 }
 
 /// Returns the releases as if the current one had not begun yet.
@@ -99,7 +100,7 @@ fn anew(releases: &Releases) -> Releases {
     Releases { taken_back: false, halted: None, run: None, ..releases.clone() }
 }
 
-impl Course<'_> {
+impl WorkloadRollout<'_> {
     /// Reports whether clusters go to what the files say now. A run that goes on does not, once the files are edited.
     pub(super) fn goes_to_files(&self) -> bool {
         let target = self.target.and_then(|target| self.releases.get(target));
@@ -125,7 +126,7 @@ impl Course<'_> {
         let restarts = self.orders.restarts(self.releases.current.number);
         if restarts > self.releases.restarts {
             let current = self.releases.current.number;
-            let told = self.releases.told.values_mut().filter(|told| told.release == current);
+            let told = self.releases.assigned.values_mut().filter(|told| told.release == current);
             // Reports from before count no more.
             told.for_each(|told| told.at = now);
             self.releases.halted = None;
@@ -134,11 +135,11 @@ impl Course<'_> {
     }
 }
 
-impl<'f> Course<'f> {
+impl<'f> WorkloadRollout<'f> {
     fn follow_run(
         &mut self,
         workload: &Workload,
-        given: Given<'f>,
+        given: ReleaseInputs<'f>,
         decision: Option<&Decision>,
         stored: ContentId,
     ) {
@@ -169,7 +170,7 @@ impl<'f> Course<'f> {
     fn follow_stages(
         &mut self,
         workload: &Workload,
-        given: Given<'f>,
+        given: ReleaseInputs<'f>,
         decision: Option<&Decision>,
         stages: Vec<Stage>,
     ) {
