@@ -1,9 +1,9 @@
 //! A pull request on a forge: found in the environment of a CI run, written to as one comment and one commit status.
 //!
 //! - [`environment`]: the variables of a CI run, an event's file and flags → a [`PullRequest`], or what is missing.
-//! - [`client`]: a pull request and a token → a [`Client`], which keeps one comment up to date and sets a status; a
-//!   member's status → a daemon of berth.
-//!   It speaks the APIs of GitHub, GitLab, and Gitea with Forgejo. [`token`]: a credential that nothing prints.
+//! - [`client`]: a pull request and a token → a [`Client`], which keeps one comment up to date and sets a status.
+//!   It speaks the APIs of GitHub, GitLab, and Gitea with Forgejo.
+//! - [`token`]: a credential that nothing prints.
 //!
 //! A client blocks the thread that calls it: a review writes a handful of requests and has nothing else to do.
 //!
@@ -30,9 +30,6 @@ pub mod environment;
 mod testing;
 pub mod token;
 
-pub use client::{
-    Client, Collector, CollectorError, CollectorSettingError, ForgeError, Hook, Marker, Protection, Pushers,
-    PutComment, State, Status, StatusDesk, StatusPostError, Written, server_time,
-};
+pub use client::{Client, ForgeError, Marker, Protection, Pushers, PutComment, State, Status, Written};
 pub use environment::{EnvironmentError, Forge, Given, Links, PullRequest, Repository};
 pub use token::Token;

@@ -4,7 +4,6 @@ pub mod attestation;
 pub mod daemon;
 pub mod inputs;
 pub mod next_commit;
-mod own_files;
 pub mod publish;
 pub mod verify;
 

@@ -1,17 +1,10 @@
 //! Objects → the same objects in one cluster, by server-side apply, for those who install berth there.
 
-use std::time::Duration;
-
-use kube::Client;
-use kube::api::{
-    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
-    Preconditions,
-};
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
 use serde_json::Value as Json;
-use tokio::runtime::Runtime;
 
-use crate::live::access::connect_member;
-use crate::live::error::{of_kube, one_line};
+use crate::live::error::one_line;
+use crate::live::session::ApiSession;
 use crate::live::{Access, LiveError};
 use berth_base::model::ObjectId;
 
@@ -50,32 +43,21 @@ pub enum ApplyError {
 }
 
 /// A connection to the cluster that gets the objects.
+#[derive(Debug)]
 pub struct Applier {
-    runtime: Runtime,
-    client: Client,
-    server: String,
-    patience: Duration,
+    session: ApiSession,
     /// True if fields of other managers are taken over.
     force: bool,
-}
-
-impl std::fmt::Debug for Applier {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Applier").field("server", &self.server).finish_non_exhaustive()
-    }
 }
 
 impl Applier {
     /// Reads the kubeconfig. Whether the server answers shows with the first object.
     pub fn connect(access: &Access, force: bool) -> Result<Applier, LiveError> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| LiveError::Start(error.to_string()))?;
-        let (client, server) = runtime.block_on(connect_member(access))?;
-        Ok(Applier { runtime, client, server, patience: access.patience, force })
+        Ok(Applier { session: ApiSession::open(access)?, force })
     }
 
     pub fn server(&self) -> &str {
-        &self.server
+        &self.session.server.address
     }
 
     /// Returns an object of the cluster, by kind and name of this one.
@@ -143,18 +125,9 @@ impl Applier {
         Ok(true)
     }
 
-    /// Returns the collection that an object belongs to.
     fn place(&self, object: &Json) -> Result<(ObjectId, Api<DynamicObject>), ApplyError> {
         let id = ObjectId::of(object).ok_or(ApplyError::Nameless)?;
-        let version = object["apiVersion"].as_str().unwrap_or_default();
-        let version = version.rsplit('/').next().unwrap_or_default();
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(&id.group, version, &id.kind));
-        let client = self.client.clone();
-        let api = if id.namespace.is_empty() {
-            Api::all_with(client, &resource)
-        } else {
-            Api::namespaced_with(client, &id.namespace, &resource)
-        };
+        let api = self.session.server.collection(&id, object);
         Ok((id, api))
     }
 
@@ -163,20 +136,15 @@ impl Applier {
         id: &ObjectId,
         answer: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, ApplyError> {
-        let limited = async { tokio::time::timeout(self.patience, answer).await };
-        let answer = self.runtime.block_on(limited).map_err(|_| LiveError::Late {
-            server: self.server.clone(),
-            what: id.to_string(),
-            seconds: self.patience.as_secs(),
-        })?;
-        answer.map_err(|error| match &error {
+        let what = id.to_string();
+        self.session.wait(&what, answer)?.map_err(|error| match &error {
             kube::Error::Api(status) if status.code == 409 => {
                 ApplyError::Conflict { id: id.clone(), message: one_line(&status.message) }
             }
             kube::Error::Api(status) if status.code != 401 => {
                 ApplyError::Refused { id: id.clone(), message: one_line(&status.message), code: status.code }
             }
-            error => of_kube(error, &self.server, &id.to_string(), "apply").into(),
+            error => self.session.server.explain(error, &what, "apply").into(),
         })
     }
 }

@@ -14,13 +14,12 @@ use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::{Api, ApiResource, DynamicObject, PostParams};
 use sha2::{Digest as _, Sha256};
-use tokio::runtime::Runtime;
 use tracing::{info, warn};
 
 use crate::live::Access;
-use crate::live::access::connect_member;
 use crate::live::error::{one_line, reason};
 use crate::live::rights::RightQuestion;
+use crate::live::session::{ApiServer, ApiSession};
 use berth_base::backoff::{self, Backoff};
 use berth_base::meta::names;
 use berth_base::model::{Key, Timestamp};
@@ -124,10 +123,10 @@ pub struct EventWriter {
 impl EventWriter {
     /// Starts the thread. Whether Events can be written shows later, in the log.
     pub fn start(access: Access, place: EventPlace) -> io::Result<EventWriter> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let access = Access { patience: PATIENCE, ..access };
         let (queue, waiting) = sync_channel(MOST_WAITING);
         let (ends, ended) = channel::<()>();
-        let mut worker = Worker { runtime, access, place, complained: false };
+        let mut worker = Worker { access, place, complained: false };
         thread::Builder::new().name("events".to_owned()).spawn(move || {
             let _ends = ends;
             worker.look();
@@ -158,7 +157,6 @@ impl Drop for EventWriter {
 
 /// The other side, on a thread of its own.
 struct Worker {
-    runtime: Runtime,
     access: Access,
     place: EventPlace,
     /// The last failure was told.
@@ -168,14 +166,14 @@ struct Worker {
 impl Worker {
     /// Looks for the object at once, so that a slip in its name or in a right shows before the first Event.
     fn look(&mut self) {
-        if let Err(why) = self.within(async { self.uid(&self.connect().await?).await }) {
+        if let Err(why) = self.attempt(async |server| self.uid(server).await) {
             self.complain(&why);
         }
     }
 
     fn deliver(&mut self, event: &ClusterEvent) {
         for attempt in 1..=ATTEMPTS {
-            match self.within(self.create(event)) {
+            match self.attempt(async |server| self.create(server, event).await) {
                 Ok(()) if std::mem::take(&mut self.complained) => {
                     return info!("Events can be written again");
                 }
@@ -194,20 +192,14 @@ impl Worker {
         }
     }
 
-    fn within<T>(&self, work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
-        let limited = async { tokio::time::timeout(PATIENCE, work).await };
-        let late = |_| format!("the API server did not answer in {} s", PATIENCE.as_secs());
-        self.runtime.block_on(limited).map_err(late)?
-    }
-
     /// Connects anew each time: Events are rare, and credentials change.
-    async fn connect(&self) -> Result<kube::Client, String> {
-        let connected = connect_member(&self.access).await;
-        connected.map(|(client, _)| client).map_err(|error| error.to_string())
+    fn attempt<T>(&self, work: impl AsyncFnOnce(&ApiServer) -> Result<T, String>) -> Result<T, String> {
+        let session = ApiSession::open(&self.access).map_err(|error| error.to_string())?;
+        session.wait("Events", work(&session.server)).map_err(|error| error.to_string())?
     }
 
     /// Returns the UID of the object, by which `kubectl describe` finds its Events.
-    async fn uid(&self, client: &kube::Client) -> Result<Option<String>, String> {
+    async fn uid(&self, server: &ApiServer) -> Result<Option<String>, String> {
         let EventPlace { kind, namespace, name } = &self.place;
         let resource = ApiResource {
             group: kind.group.to_owned(),
@@ -216,15 +208,14 @@ impl Worker {
             kind: kind.kind.to_owned(),
             plural: kind.plural.to_owned(),
         };
-        let objects: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
+        let objects: Api<DynamicObject> = Api::namespaced_with(server.client.clone(), namespace, &resource);
         objects.get_metadata(name).await.map(|found| found.metadata.uid).map_err(|error| words(&error))
     }
 
-    async fn create(&self, event: &ClusterEvent) -> Result<(), String> {
-        let client = self.connect().await?;
+    async fn create(&self, server: &ApiServer, event: &ClusterEvent) -> Result<(), String> {
         // Without the right to read the object, or without the object, there is the Event all the same.
-        let uid = self.uid(&client).await.unwrap_or_default();
-        let events: Api<Event> = Api::namespaced(client, &self.place.namespace);
+        let uid = self.uid(server).await.unwrap_or_default();
+        let events: Api<Event> = Api::namespaced(server.client.clone(), &self.place.namespace);
         match events.create(&PostParams::default(), &self.place.event(event, uid)).await {
             Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
             created => created.map(drop).map_err(|error| words(&error)),

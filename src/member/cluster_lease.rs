@@ -3,22 +3,18 @@
 use std::fmt;
 use std::time::Duration;
 
-use kube::Client;
 use kube::api::PostParams;
 use kube::core::{Request, Status};
 use serde_json::{Value as Json, json};
-use tokio::runtime::Runtime;
 
 use crate::live::error::innermost;
+use crate::live::session::ApiSession;
 use crate::live::{Access, LiveError};
 use berth_lease::{LeaseSpec, LeaseStore};
 
 /// A Lease object. It has a connection of its own.
 pub struct ClusterLease {
-    runtime: Runtime,
-    client: Client,
-    access: Access,
-    server: String,
+    session: ApiSession,
     namespace: String,
     name: String,
     /// The object as it was read or written last.
@@ -29,8 +25,7 @@ pub struct ClusterLease {
 
 impl fmt::Debug for ClusterLease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ClusterLease { server, namespace, name, .. } = self;
-        write!(f, "ClusterLease({server}, {namespace}/{name})")
+        write!(f, "ClusterLease({}, {}/{})", self.session.server.address, self.namespace, self.name)
     }
 }
 
@@ -42,14 +37,10 @@ impl ClusterLease {
         name: &str,
         patience: Duration,
     ) -> Result<ClusterLease, LiveError> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| LiveError::Start(error.to_string()))?;
         let access = Access { patience: access.patience.min(patience), ..access.clone() };
-        let (client, server) = runtime.block_on(crate::live::access::connect_member(&access))?;
+        let session = ApiSession::open(&access)?;
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
-        Ok(ClusterLease { runtime, client, access, server, namespace, name, object: None, is_refused: false })
+        Ok(ClusterLease { session, namespace, name, object: None, is_refused: false })
     }
 
     /// Finishes an exchange within its time, and keeps the object.
@@ -57,13 +48,11 @@ impl ClusterLease {
         &mut self,
         work: impl AsyncFnOnce(&ClusterLease) -> Result<Option<Json>, LeaseError>,
     ) -> Result<Option<LeaseSpec>, String> {
-        if std::mem::take(&mut self.is_refused)
-            && let Ok((client, _)) = self.runtime.block_on(crate::live::access::connect_member(&self.access))
-        {
-            self.client = client;
+        if std::mem::take(&mut self.is_refused) {
+            // The old credentials fail again, and say why.
+            let _ = self.session.runtime.block_on(self.session.server.reconnect());
         }
-        let limited = async { tokio::time::timeout(self.access.patience, work(self)).await };
-        let ended = self.runtime.block_on(limited).unwrap_or(Err(LeaseError::Late));
+        let ended = self.session.wait("the lease", work(self)).unwrap_or(Err(LeaseError::Late));
         self.is_refused = matches!(&ended, Err(LeaseError::Refused(status)) if status.code == 401);
         let object = match ended {
             Err(LeaseError::LostRace) => None,
@@ -104,7 +93,7 @@ impl ClusterLease {
             }
         };
         let request = request.map_err(|error| LeaseError::Unsendable(innermost(&error)))?;
-        match self.client.request::<Json>(request).await {
+        match self.session.server.client.request::<Json>(request).await {
             Ok(object) => Ok(Some(object)),
             Err(kube::Error::Api(status)) if status.code == passed_over => Ok(None),
             Err(kube::Error::Api(status)) if status.code == 409 => Err(LeaseError::LostRace),
@@ -116,7 +105,7 @@ impl ClusterLease {
 
 impl LeaseStore for ClusterLease {
     fn shown(&self) -> String {
-        self.server.clone()
+        self.session.server.address.to_string()
     }
 
     fn read(&mut self) -> Result<Option<LeaseSpec>, String> {

@@ -1,17 +1,14 @@
 //! Chains of writes → the objects of one cluster. A write over what somebody else changed meanwhile fails.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use kube::Client;
-use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, PostParams, Preconditions};
+use kube::api::{DeleteParams, DynamicObject, PostParams, Preconditions};
 use serde_json::{Value as Json, json};
-use tokio::runtime::Runtime;
 
-use crate::live::access::connect_member;
 use crate::live::concurrency::{Panicked, each};
-use crate::live::error::{of_kube, one_line};
-use crate::live::{Access, LiveError};
+use crate::live::error::one_line;
+use crate::live::session::ApiServer;
+use crate::live::{Cluster, LiveError};
 use berth_base::model::{ObjectId, ObjectWrite, WriteChain};
 
 /// The number of chains that are written at once.
@@ -34,35 +31,22 @@ impl From<Panicked> for WriteError {
     }
 }
 
-/// A connection to the cluster that gets the objects.
-pub struct ObjectWriter {
-    runtime: Runtime,
-    client: Client,
-    server: String,
-    patience: Duration,
+/// Performs the chains, some at once. Returns the number of writes of each. `manager` owns the fields that are written.
+pub fn perform(
+    cluster: &Cluster,
+    manager: &'static str,
+    chains: &[WriteChain],
+) -> Vec<Result<usize, WriteError>> {
+    let writer = Writer { server: &cluster.session.server, manager };
+    cluster.session.runtime.block_on(each(AT_ONCE, chains.iter().map(|chain| writer.follow(chain))))
+}
+
+struct Writer<'s> {
+    server: &'s ApiServer,
     manager: &'static str,
 }
 
-impl std::fmt::Debug for ObjectWriter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ObjectWriter").field("server", &self.server).finish_non_exhaustive()
-    }
-}
-
-impl ObjectWriter {
-    /// Reads the kubeconfig, or a pod's credentials. `manager` owns the fields that are written.
-    pub fn connect(access: &Access, manager: &'static str) -> Result<ObjectWriter, LiveError> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| LiveError::Start(error.to_string()))?;
-        let (client, server) = runtime.block_on(connect_member(access))?;
-        Ok(ObjectWriter { runtime, client, server, patience: access.patience, manager })
-    }
-
-    /// Performs the chains, some at once. Returns the number of writes of each.
-    pub fn perform(&self, chains: &[WriteChain]) -> Vec<Result<usize, WriteError>> {
-        self.runtime.block_on(each(AT_ONCE, chains.iter().map(|chain| self.follow(chain))))
-    }
-
+impl Writer<'_> {
     async fn follow(&self, chain: &WriteChain) -> Result<usize, WriteError> {
         // Each write of an object goes on from what the last one made.
         let mut versions: BTreeMap<ObjectId, String> = BTreeMap::new();
@@ -86,7 +70,7 @@ impl ObjectWriter {
         id: &ObjectId,
         object: &Json,
     ) -> Result<Option<DynamicObject>, kube::Error> {
-        let api = self.place(id, object);
+        let api = self.server.collection(id, object);
         let params = PostParams { field_manager: Some(self.manager.to_owned()), ..PostParams::default() };
         let read =
             || serde_json::from_value::<DynamicObject>(object.clone()).map_err(kube::Error::SerdeError);
@@ -107,38 +91,21 @@ impl ObjectWriter {
         }
     }
 
-    fn place(&self, id: &ObjectId, object: &Json) -> Api<DynamicObject> {
-        let version = object["apiVersion"].as_str().unwrap_or_default();
-        let version = version.rsplit('/').next().unwrap_or_default();
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(&id.group, version, &id.kind));
-        let client = self.client.clone();
-        if id.namespace.is_empty() {
-            Api::all_with(client, &resource)
-        } else {
-            Api::namespaced_with(client, &id.namespace, &resource)
-        }
-    }
-
     async fn within<T>(
         &self,
         write: &ObjectWrite,
         id: &ObjectId,
         answer: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, WriteError> {
-        let limited = tokio::time::timeout(self.patience, answer).await;
-        let answer = limited.map_err(|_| LiveError::Late {
-            server: self.server.clone(),
-            what: id.to_string(),
-            seconds: self.patience.as_secs(),
-        })?;
-        answer.map_err(|error| match &error {
+        let what = id.to_string();
+        self.server.within(&what, answer).await?.map_err(|error| match &error {
             kube::Error::Api(status) if status.code != 401 => WriteError::Refused {
                 verb: write.verb(),
                 id: id.clone(),
                 message: one_line(&status.message),
                 code: status.code,
             },
-            error => of_kube(error, &self.server, &id.to_string(), write.verb()).into(),
+            error => self.server.explain(error, &what, write.verb()).into(),
         })
     }
 }

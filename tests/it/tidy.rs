@@ -166,23 +166,10 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("saphyr_parser", &["base/yaml"]),
     ("json_patch", &["base/patch"]),
     ("notify::", &["hub/daemon"]),
-    (
-        "tokio::",
-        &[
-            "metrics",
-            "hub/daemon",
-            "member/apply",
-            "member/cluster_events",
-            "member/cluster_lease",
-            "member/cluster_objects",
-            "member/live",
-            "member/sync/backends/kube",
-            "cli/commands",
-        ],
-    ),
+    ("tokio::", &["http/listener", "hub/daemon", "member/live", "member/sync/backends/kube", "cli/commands"]),
     ("tar::", &["registry/artifact", "cli/commands/bundle"]),
-    ("hyper::", &["metrics"]),
-    ("prometheus_client", &["metrics"]),
+    ("hyper::", &["http/listener"]),
+    ("prometheus_client", &["telemetry"]),
     (
         "kube::",
         &[
@@ -200,8 +187,8 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("libc::", &["git/transport"]),
     ("seccompiler::", &["git/transport"]),
     ("ring::", &["git/deploy_key", "git/signature", "hub/daemon"]),
-    ("rustls::", &["web"]),
-    ("ureq::", &["web", "forge/client", "registry/client"]),
+    ("rustls::", &["http/client"]),
+    ("ureq::", &["http/client"]),
 ];
 
 const LONGEST_FILE: usize = 400;
@@ -589,10 +576,8 @@ fn the_architecture_page_shows_the_table() {
     let page = std::fs::read_to_string(page).expect("the page");
     let cell = |uses: &[&str]| if uses.is_empty() { "nothing".to_owned() } else { uses.join(", ") };
     let mut expected = BTreeMap::new();
-    for name in [
-        "base", "cel", "engine", "git", "web", "registry", "lease", "metrics", "hub", "forge", "member",
-        "cli",
-    ] {
+    let crates = "base cel engine git http registry lease telemetry hub forge member cli";
+    for name in crates.split(' ') {
         let below = crates_below(name);
         let below: Vec<&str> = below.iter().map(String::as_str).collect();
         expected.insert(name.to_owned(), cell(&below));

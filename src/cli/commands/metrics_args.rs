@@ -7,13 +7,13 @@ use tracing::info;
 use super::exit::CommandError;
 use super::telemetry::{Telemetry, TelemetryArgs};
 use berth_base::progress::Progress;
-use berth_metrics::Page;
+use berth_telemetry::Page;
 
 /// The page of numbers
 #[derive(Debug, clap::Args)]
 pub(crate) struct MetricsArgs {
     /// Serve /metrics, /healthz and /readyz at this address; a port alone listens on this machine only
-    #[arg(long, value_name = "ADDR", env = "BERTH_METRICS", value_parser = berth_metrics::address)]
+    #[arg(long, value_name = "ADDR", env = "BERTH_METRICS", value_parser = berth_http::listener::address)]
     metrics: Option<SocketAddr>,
     #[command(flatten)]
     telemetry: TelemetryArgs,

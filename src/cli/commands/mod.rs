@@ -29,6 +29,7 @@ mod mentioned;
 mod metrics_args;
 mod names;
 mod new_faults;
+mod notice_hook;
 mod notices;
 mod own_file;
 mod own_folder;

@@ -9,10 +9,11 @@ use serde_json::{Value as Json, json};
 use tracing::warn;
 
 use super::exit::CommandError;
+use super::notice_hook::Hook;
 use berth_base::diag::harmless_line;
 use berth_base::text::{counted, some_of};
 use berth_forge::environment::Repository;
-use berth_forge::{Client, Forge, Hook, State, Status, Token};
+use berth_forge::{Client, Forge, State, Status, Token};
 use berth_git::CommitId;
 use berth_hub::daemon::{PassEnd, PassOutcome, PassResult};
 use berth_hub::publish::summary::copies_in_words;

@@ -32,10 +32,10 @@ impl RegistryArgs {
     pub(crate) fn registry(&self, url: &str) -> Result<Registry, CommandError> {
         let url = RegistryUrl::parse(url)?;
         let roots = match &self.registry_ca_file {
-            Some(file) => berth_web::Roots::of_file(file).map_err(|why| {
+            Some(file) => berth_http::client::Roots::of_file(file).map_err(|why| {
                 CommandError::usage(format!("the registry's authorities cannot be used: {why}"))
             })?,
-            None => berth_web::Roots::default(),
+            None => berth_http::client::Roots::default(),
         };
         let credentials = Credentials::of(self.registry_auth.clone());
         Ok(Registry::new(&url, &Access { credentials, roots, plain: self.registry_http }))

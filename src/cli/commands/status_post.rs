@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 
 use super::exit::CommandError;
 use super::remote::RemoteArgs;
-use berth_forge::{StatusDesk, StatusPostError};
 use berth_git::signature::{Signer, of_status};
+use berth_http::client::{self, Client, ClientError, PATIENCE, Request, Roots, short_line};
 use berth_member::sync::remote::{SendError, StatusSender};
+
+/// The characters of an answer that are worth showing.
+const LONGEST_REASON: usize = 300;
 
 /// A daemon that takes statuses.
 #[derive(Debug, clap::Args)]
@@ -40,11 +43,11 @@ impl StatusPostArgs {
     /// Returns the way to the daemon, where one is named. Connects to nothing yet.
     pub(crate) fn sender(&self, remote: &RemoteArgs) -> Result<Option<Box<dyn StatusSender>>, CommandError> {
         let Some(url) = &self.status_post else { return Ok(None) };
-        let Some(desk) = StatusDesk::new(url, remote.allows_plain()) else {
+        if !is_fit(url, remote.allows_plain()) {
             // It may hold a password.
             let error = CommandError::usage("the address of `--status-post` cannot be used");
             return Err(error.hint("write it as `https://host/status`; `http://` needs `--allow-plain`"));
-        };
+        }
         let Some(key) = self.status_key.as_deref().or_else(|| remote.ssh_key()) else {
             let error = CommandError::usage("no key is named that signs statuses");
             return Err(
@@ -52,8 +55,16 @@ impl StatusPostArgs {
             );
         };
         let signer = read(key)?;
-        Ok(Some(Box::new(SignedPost { desk, signer })))
+        let client = Client::new(url, &Roots::default());
+        Ok(Some(Box::new(SignedPost { url: url.clone(), client, signer })))
     }
+}
+
+/// Reports whether an address is one over `https`, or over `http` where plain traffic is allowed.
+fn is_fit(url: &str, allows_plain: bool) -> bool {
+    let plain = url.strip_prefix("http://").filter(|_| allows_plain);
+    let rest = url.strip_prefix("https://").or(plain).unwrap_or_default();
+    !rest.is_empty() && !rest.contains(['@', '#']) && url.chars().all(|c| c.is_ascii_graphic())
 }
 
 fn read(key: &Path) -> Result<Signer, CommandError> {
@@ -67,16 +78,34 @@ fn read(key: &Path) -> Result<Signer, CommandError> {
 /// Statuses to a daemon.
 #[derive(Debug)]
 struct SignedPost {
-    desk: StatusDesk,
+    url: String,
+    client: Client,
     signer: Signer,
 }
 
 impl StatusSender for SignedPost {
+    /// Sends a status with its signature. It is in the repository when this returns well.
     fn send(&self, status: &[u8]) -> Result<(), SendError> {
         let signature = of_status::sign(&self.signer, status).map_err(SendError::Failed)?;
-        self.desk.send(status, &signature).map_err(|error| match &error {
-            StatusPostError::Refused { .. } => SendError::Refused(error.to_string()),
-            _ => SendError::Failed(error.to_string()),
-        })
+        let url = &self.url;
+        let request = Request::post(url).header("berth-signature", signature);
+        let request = request.header("content-type", "application/yaml");
+        let answer = self.client.send(request, Some(status), PATIENCE).map_err(|error: ClientError| {
+            let reason = short_line(&error.to_string(), LONGEST_REASON);
+            SendError::Failed(format!("`{url}` cannot be reached: {reason}"))
+        })?;
+        if answer.status().is_success() {
+            return Ok(());
+        }
+        let code = answer.status().as_u16();
+        let body = client::read(answer.into_body(), 1 << 16).unwrap_or_default();
+        let words = String::from_utf8_lossy(&body);
+        let reason = short_line(&format!("{} ({code})", words.trim()), LONGEST_REASON);
+        match code {
+            408 | 429 | 500..=599 => {
+                Err(SendError::Failed(format!("`{url}` cannot take the status now: {reason}")))
+            }
+            _ => Err(SendError::Refused(format!("`{url}` refuses the status: {reason}"))),
+        }
     }
 }

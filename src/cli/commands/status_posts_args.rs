@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[command(next_help_heading = "Statuses")]
 pub(crate) struct StatusPostsArgs {
     /// Take signed statuses of members at this address, and push many in one commit; a port alone listens on this machine only
-    #[arg(long, value_name = "ADDR", env = "BERTH_STATUS_LISTEN", requires_all = ["status_signers", "remote"], value_parser = berth_metrics::address)]
+    #[arg(long, value_name = "ADDR", env = "BERTH_STATUS_LISTEN", requires_all = ["status_signers", "remote"], value_parser = berth_http::listener::address)]
     status_listen: Option<SocketAddr>,
     /// File with the keys of members in the format of `ssh-keygen -Y verify`; a line's principals are the clusters that its key speaks for. Read again when it changes
     #[arg(long, value_name = "FILE", env = "BERTH_STATUS_SIGNERS")]

@@ -14,7 +14,7 @@ use berth_hub::daemon::webhooks::{SecretFile, Webhooks};
 #[command(next_help_heading = "Webhooks")]
 pub(crate) struct WebhookArgs {
     /// Look for changes as soon as a forge tells of a push at this address; a port alone listens on this machine only
-    #[arg(long, value_name = "ADDR", env = "BERTH_WEBHOOK", requires = "webhook_secret_file", value_parser = berth_metrics::address)]
+    #[arg(long, value_name = "ADDR", env = "BERTH_WEBHOOK", requires = "webhook_secret_file", value_parser = berth_http::listener::address)]
     webhook: Option<SocketAddr>,
     /// File with the secrets of the forge's webhooks, one a line. berth reads it for each delivery
     #[arg(long, value_name = "FILE", env = "BERTH_WEBHOOK_SECRET_FILE")]

@@ -96,7 +96,7 @@ impl Api {
             (pull, comments, format!("{repository}/issues/comments"))
         };
         let statuses = format!("{repository}/statuses");
-        let user = if is_gitlab && token.is_of_job() { "job" } else { "user" };
+        let user = if is_gitlab && token.is_of_job { "job" } else { "user" };
         // Of GitHub's own servers, the APIs are `/api/v3` and `/api/graphql`.
         let graphql = format!("{}/graphql", api.strip_suffix("/v3").unwrap_or(api));
         let page = pull_request.and_then(|one| one.links.pull_request.clone());

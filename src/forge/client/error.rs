@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use berth_http::Retry;
+
 use crate::environment::Forge;
 
 /// The failure of a request. Texts of the forge in it are one harmless line, without the token.
@@ -26,10 +28,6 @@ pub enum ForgeError {
     TooLong { characters: usize, most: usize },
     #[error("the pull request has more than {most} comments")]
     TooManyComments { most: usize },
-    #[error("the webhook is busy, after several tries: {reason}")]
-    HookBusy { reason: String, retry_after: Option<Duration> },
-    #[error("the webhook refuses the message: {reason}")]
-    HookRefused { reason: String },
     #[error("unexpected answer from {forge}: {reason}")]
     Unexpected { forge: Forge, reason: String },
 }
@@ -43,16 +41,22 @@ impl ForgeError {
             }
             ForgeError::BadToken { .. } => "put a token that is still valid into the CI run's secrets",
             ForgeError::NotFound { .. } => "check the repository, the number and the token's rights",
-            ForgeError::Busy { .. } | ForgeError::Unreachable { .. } | ForgeError::HookBusy { .. } => {
-                "run it again later"
-            }
-            ForgeError::HookRefused { .. } => "check the webhook's address, and the form of its messages",
+            ForgeError::Busy { .. } | ForgeError::Unreachable { .. } => "run it again later",
             ForgeError::Moved { .. } => {
                 "pass the new name with `--repository`, or the new address with `--api`"
             }
             ForgeError::TooLong { .. } => "shorten the comment",
             ForgeError::TooManyComments { .. } => "open a new pull request",
             ForgeError::Unexpected { .. } => "check that `--api` is the address of the forge's API",
+        }
+    }
+
+    /// Returns the next step after the failure.
+    pub(super) fn retry(&self) -> Retry {
+        match self {
+            ForgeError::Busy { retry_after, .. } => Retry::of_busy(*retry_after),
+            ForgeError::Unreachable { .. } => Retry::Soon,
+            _ => Retry::Never,
         }
     }
 }

@@ -1,25 +1,21 @@
 //! One request to a forge and its answer, within limits of time and size. Redirects are not followed.
 
-use std::time::Duration;
-
-use berth_base::diag::harmless_line;
-use berth_web::Roots;
+use berth_http::client::{
+    self, Body, Client, ClientError, HeaderMap, PATIENCE, Request, Response, Roots, StatusCode, header,
+    retry_after, short_line,
+};
 use serde_json::Value as Json;
-use ureq::Agent;
-use ureq::http::{HeaderMap, Request, Response, StatusCode, header};
 
 use super::error::ForgeError;
 use crate::environment::Forge;
 use crate::token::Token;
 
-/// The time for one request and its answer.
-const PATIENCE: Duration = Duration::from_secs(30);
 const LONGEST_ANSWER: u64 = 16 << 20;
 /// The characters of a forge's message that are worth showing.
 const LONGEST_MESSAGE: usize = 200;
 
 pub(super) struct Http {
-    agent: Agent,
+    client: Client,
     forge: Forge,
     api: String,
     headers: Vec<(&'static str, String)>,
@@ -48,15 +44,11 @@ impl std::fmt::Debug for Http {
     }
 }
 
-/// Makes a client for an address, with limits.
-pub(super) fn agent(address: &str) -> Agent {
-    berth_web::agent(address, PATIENCE, &Roots::default())
-}
-
 impl Http {
     pub fn new(forge: Forge, api: &str, token: Token) -> Http {
         let headers = headers(forge, &token);
-        Http { agent: agent(api), forge, api: api.to_owned(), headers, token }
+        let client = Client::new(api, &Roots::default());
+        Http { client, forge, api: api.to_owned(), headers, token }
     }
 
     /// Sends a request to a path below the API's address. `action` completes "no right to …".
@@ -82,27 +74,18 @@ impl Http {
         for (name, value) in &self.headers {
             request = request.header(*name, value);
         }
-        let invalid = |error: ureq::http::Error| self.unexpected(&error.to_string());
-        let answer = match body {
-            None => self.agent.run(request.body(()).map_err(invalid)?),
-            Some(body) => {
-                let request = request.header(header::CONTENT_TYPE, "application/json");
-                self.agent.run(request.body(body.to_string()).map_err(invalid)?)
-            }
-        };
-        let answer = answer.map_err(|error| self.failed(error))?;
-        self.read(answer, url, action)
+        if body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        let body = body.map(|body| body.to_string());
+        let answer = self.client.send(request, body.as_deref().map(str::as_bytes), PATIENCE);
+        self.read(answer.map_err(|error| self.failed(&error))?, url, action)
     }
 
-    fn read(
-        &self,
-        mut answer: Response<ureq::Body>,
-        url: &str,
-        action: &'static str,
-    ) -> Result<Answer, ForgeError> {
-        let body = answer.body_mut().with_config().limit(LONGEST_ANSWER).read_to_vec();
-        let body = body.map_err(|error| self.failed(error))?;
-        let (status, headers) = (answer.status(), answer.headers());
+    fn read(&self, answer: Response<Body>, url: &str, action: &'static str) -> Result<Answer, ForgeError> {
+        let (parts, body) = answer.into_parts();
+        let body = client::read(body, LONGEST_ANSWER).map_err(|error| self.failed(&error))?;
+        let (status, headers) = (parts.status, &parts.headers);
         if status.is_success() {
             let json = if body.is_empty() { Ok(Json::Null) } else { serde_json::from_slice(&body) };
             let json = json.map_err(|error| self.unexpected(&format!("invalid JSON: {error}")))?;
@@ -122,7 +105,7 @@ impl Http {
         let forge = self.forge;
         let reason = self.reason(status, body);
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        let retry_after = text("retry-after").and_then(|text| text.parse().ok()).map(Duration::from_secs);
+        let retry_after = retry_after(headers);
         // GitHub answers 403 to whoever asks too often, with one of these headers.
         let is_limited = retry_after.is_some() || text("x-ratelimit-remaining") == Some("0");
         match status.as_u16() {
@@ -130,7 +113,7 @@ impl Http {
             429 | 500 | 502..=504 => ForgeError::Busy { forge, reason, retry_after },
             403 => ForgeError::NoRight { action, reason },
             // GitLab refuses a job's token in all of these ways.
-            401 | 404 if self.token.is_of_job() => ForgeError::NoRight { action, reason },
+            401 | 404 if self.token.is_of_job => ForgeError::NoRight { action, reason },
             401 => ForgeError::BadToken { forge, reason },
             404 => {
                 let path = url.strip_prefix(&self.api).unwrap_or(url).trim_start_matches('/');
@@ -152,32 +135,28 @@ impl Http {
         }
     }
 
+    /// Makes a text of the forge one short line without the token.
     fn harmless(&self, text: &str) -> String {
-        harmless(&self.token, text)
+        short_line(&self.token.secret.hide_in(text), LONGEST_MESSAGE)
     }
 
     pub fn unexpected(&self, reason: &str) -> ForgeError {
         ForgeError::Unexpected { forge: self.forge, reason: self.harmless(reason) }
     }
 
-    fn failed(&self, error: ureq::Error) -> ForgeError {
+    fn failed(&self, error: &ClientError) -> ForgeError {
+        let reason = self.harmless(&error.to_string());
         match error {
-            ureq::Error::BodyExceedsLimit(most) => self.unexpected(&format!("more than {most} bytes")),
-            error => {
-                ForgeError::Unreachable { api: self.api.clone(), reason: self.harmless(&error.to_string()) }
+            ClientError::Unreachable(_) => ForgeError::Unreachable { api: self.api.clone(), reason },
+            ClientError::Malformed(_) | ClientError::TooLong(_) => {
+                ForgeError::Unexpected { forge: self.forge, reason }
             }
         }
     }
 }
 
-/// Makes a text of the other side one short line without the secret.
-pub(super) fn harmless(secret: &Token, text: &str) -> String {
-    let text: String = secret.hide_in(text).chars().take(LONGEST_MESSAGE).collect();
-    harmless_line(&text).into_owned()
-}
-
 fn headers(forge: Forge, token: &Token) -> Vec<(&'static str, String)> {
-    let secret = token.secret();
+    let secret = token.secret.reveal();
     match forge {
         Forge::GitHub => vec![
             ("accept", "application/vnd.github+json".to_owned()),
@@ -185,7 +164,7 @@ fn headers(forge: Forge, token: &Token) -> Vec<(&'static str, String)> {
             ("authorization", format!("Bearer {secret}")),
         ],
         Forge::GitLab => {
-            let name = if token.is_of_job() { "job-token" } else { "private-token" };
+            let name = if token.is_of_job { "job-token" } else { "private-token" };
             vec![("accept", "application/json".to_owned()), (name, secret.to_owned())]
         }
         Forge::Gitea => {

@@ -1,46 +1,30 @@
 //! A pull request and a token → one comment that is kept up to date, and a commit status.
 //!
 //! - [`api`]: the forges' requests, and the parts of their answers that matter. [`http`]: one request, within limits.
-//! - [`protection`]: the rules for a branch. [`clock`]: the time of a server.
-//! - [`hook`]: a message to a webhook of somebody else. [`post`]: a status to a daemon of berth.
-//! - [`collector`]: a message to a collector of OpenTelemetry.
+//! - [`protection`]: the rules for a branch.
 //! - [`marker`]: the line that finds the comment again. [`status`]: a commit's status. [`error`]: what can fail.
 //!
 //! Every step can be repeated: after a failure that may pass, the whole step runs again, and finds the comment
 //! that an earlier try may have written.
 
 mod api;
-mod clock;
-mod collector;
 mod error;
-mod hook;
 mod http;
 mod marker;
-mod post;
 mod protection;
 mod status;
 
-use std::time::Duration;
-
-use berth_base::backoff::{Backoff, chance};
+use berth_base::backoff::Backoff;
+use berth_http::{PAUSES, with_retries};
 
 use crate::environment::{PullRequest, Repository};
 use crate::token::Token;
 use api::{Api, Comment};
-pub use clock::server_time;
-pub use collector::{Collector, CollectorError, CollectorSettingError};
 pub use error::ForgeError;
-pub use hook::Hook;
 pub use marker::Marker;
-pub use post::{StatusDesk, StatusPostError};
 pub use protection::{Protection, Pushers};
 pub use status::{State, Status};
 
-/// The tries of one step.
-const TRIES: u32 = 4;
-const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(8));
-/// The longest pause that a forge may ask for. A CI run that waits longer costs more than it tells.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The limit of GitHub. No reader wants more on another forge.
 const MOST_CHARACTERS: usize = 65_536;
 
@@ -136,30 +120,7 @@ impl Client {
     }
 
     fn with_retries<T>(&self, attempt: impl Fn() -> Result<T, ForgeError>) -> Result<T, ForgeError> {
-        with_retries(self.pauses, attempt)
-    }
-}
-
-fn with_retries<T>(pauses: Backoff, attempt: impl Fn() -> Result<T, ForgeError>) -> Result<T, ForgeError> {
-    let mut failures = 0;
-    loop {
-        let error = match attempt() {
-            Ok(value) => return Ok(value),
-            Err(error) => error,
-        };
-        failures += 1;
-        let pause = match &error {
-            ForgeError::Busy { retry_after: Some(pause), .. }
-            | ForgeError::HookBusy { retry_after: Some(pause), .. } => *pause,
-            ForgeError::Busy { .. } | ForgeError::HookBusy { .. } | ForgeError::Unreachable { .. } => {
-                pauses.jittered(failures, chance())
-            }
-            _ => return Err(error),
-        };
-        if failures >= TRIES || pause > LONGEST_PAUSE {
-            return Err(error);
-        }
-        std::thread::sleep(pause);
+        with_retries(self.pauses, attempt, ForgeError::retry)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The documented requests of each forge, played by a server on this machine.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::*;

@@ -1,6 +1,6 @@
 //! The numbers of what a daemon writes to a hub cluster.
 
-use berth_metrics::meter::{ByLabel, Counter, Later, Number, Registry};
+use berth_telemetry::meter::{ByLabel, Counter, Later, Number, Registry};
 
 /// Counts the writes to a hub cluster, and shows whether it is right.
 #[derive(Clone, Debug, Default)]

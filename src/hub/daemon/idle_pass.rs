@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::pass::PassResult;
 use super::ref_snapshot::{RefSnapshot, snapshot_refs};
 use super::settings::Settings;
-use crate::own_files;
+use crate::publish::own_files;
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::Timestamp;
 use berth_git::{CommitId, GitError, Repo};

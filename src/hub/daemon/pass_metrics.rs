@@ -16,10 +16,10 @@ use crate::next_commit::NextCommitError;
 use berth_base::diag::Severity;
 use berth_base::model::{Key, Timestamp};
 use berth_engine::release::rollout_state::RolloutState;
-use berth_metrics::meter::{
+use berth_telemetry::meter::{
     ByLabel, Counter, Family, Histogram, Later, Moment, Number, Registry, SECONDS, registry,
 };
-use berth_metrics::{Page, ProcessHealth};
+use berth_telemetry::{Page, ProcessHealth};
 
 /// The shortest silence after which a daemon counts as stuck: passes of the largest fleets take less.
 const LEAST_SILENCE: Duration = Duration::from_secs(900);
@@ -290,7 +290,7 @@ fn reason(error: &PassError) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use berth_metrics::meter::encode;
+    use berth_telemetry::meter::encode;
 
     use super::*;
 

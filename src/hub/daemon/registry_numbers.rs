@@ -1,7 +1,7 @@
 //! The numbers of what is published to a container registry, beside the passes.
 
 use berth_base::model::Timestamp;
-use berth_metrics::meter::{ByLabel, Counter, Later, Moment, Number, Registry};
+use berth_telemetry::meter::{ByLabel, Counter, Later, Moment, Number, Registry};
 
 const RESULTS: [&str; 2] = ["done", "failed"];
 

@@ -11,6 +11,7 @@ use super::folder_history::{self, KnownTrees};
 use super::prune_permits;
 use super::rendered_state::CurrentState;
 use super::tree::write_folder;
+use super::trusted_commits::{remember, remembered};
 use berth_base::model::applier::BERTH;
 use berth_base::model::{Cluster, Map, Shared, Timestamp};
 use berth_git::protocol::cluster_ref::Replaced;
@@ -47,8 +48,8 @@ pub fn repair(
     wanted: WantedRefs<'_>,
     cache: &mut ClusterRefCache,
 ) -> Result<Repaired, PublishError> {
-    let mut repair = Repair::begin(repo, refs, wanted, cache)?;
-    let compared = repair.compare()?;
+    let (mut repair, changed) = Repair::begin(repo, refs, wanted, cache)?;
+    let compared = repair.compare(changed)?;
     let stale = repair.judge(compared.stale, compared.standing)?;
     let (written, moves) = repair.write(stale)?;
     let deleted = repair.move_refs(compared.unwanted, &moves)?;
@@ -66,8 +67,8 @@ struct Repair<'a> {
     /// The last repair, and this one.
     last: Option<Settled>,
     now: Settled,
-    /// The clusters to look at, where everything else is as it was.
-    changed: Option<BTreeSet<String>>,
+    /// Only some clusters are looked at: all others are as the last repair left them.
+    is_partial: bool,
     /// Commits that are written and signed as berth does.
     sound: BTreeSet<CommitId>,
 }
@@ -97,12 +98,13 @@ struct Compared {
 }
 
 impl<'a> Repair<'a> {
+    /// Begins a repair. Returns the clusters to look at as well, `None` for all.
     fn begin(
         repo: &'a Repo,
         refs: &'a Refs,
         wanted: WantedRefs<'a>,
         cache: &'a mut ClusterRefCache,
-    ) -> Result<Repair<'a>, PublishError> {
+    ) -> Result<(Repair<'a>, Option<BTreeSet<String>>), PublishError> {
         let WantedRefs { rendered, clusters, identity, alive } = wanted;
         let mut now = Settled {
             rendered: rendered.commit,
@@ -122,23 +124,15 @@ impl<'a> Repair<'a> {
             cache.sound = Sound::default();
         }
         let changed = last.as_ref().and_then(|last| last.changed(repo, &now, rendered));
-        Ok(Repair {
-            repo,
-            refs,
-            wanted,
-            cache,
-            writer: Writer::new(repo)?,
-            last,
-            now,
-            changed,
-            sound: BTreeSet::new(),
-        })
+        let (writer, sound) = (Writer::new(repo)?, BTreeSet::new());
+        let is_partial = changed.is_some();
+        Ok((Repair { repo, refs, wanted, cache, writer, last, now, is_partial, sound }, changed))
     }
 
     /// Compares the refs to look at with what they should say.
-    fn compare(&mut self) -> Result<Compared, PublishError> {
-        let mut compared = Compared { unwanted: self.existing(), ..Compared::default() };
-        for cluster in self.clusters() {
+    fn compare(&mut self, changed: Option<BTreeSet<String>>) -> Result<Compared, PublishError> {
+        let mut compared = Compared { unwanted: self.existing(changed.as_ref()), ..Compared::default() };
+        for cluster in self.clusters(changed) {
             let tree = folder_tree(&mut self.writer, self.wanted.rendered, &cluster)?;
             let old = compared.unwanted.remove(&self.refs.cluster(&cluster));
             match self.standing(&cluster, tree, old)? {
@@ -150,20 +144,23 @@ impl<'a> Repair<'a> {
     }
 
     /// Returns the refs to look at, as they are.
-    fn existing(&self) -> Map<String, CommitId> {
-        let Some(changed) = &self.changed else { return self.now.refs.clone() };
+    fn existing(&self, changed: Option<&BTreeSet<String>>) -> Map<String, CommitId> {
+        let Some(changed) = changed else { return self.now.refs.clone() };
         let names = changed.iter().map(|cluster| self.refs.cluster(cluster));
         names.filter_map(|name| self.now.refs.get(&name).map(|id| (name.clone(), *id))).collect()
     }
 
     /// Returns the clusters to look at that have a ref.
-    fn clusters(&self) -> BTreeSet<String> {
+    fn clusters(&self, changed: Option<BTreeSet<String>>) -> BTreeSet<String> {
         let WantedRefs { rendered, clusters, .. } = self.wanted;
         let folders = &rendered.state.folders;
         let has_objects = |cluster: &String| folders.get(cluster).is_some_and(|folder| !folder.is_empty());
         let is_wanted = |cluster: &&String| clusters.contains_key(*cluster) || has_objects(cluster);
-        match &self.changed {
-            Some(changed) => changed.iter().filter(is_wanted).cloned().collect(),
+        match changed {
+            Some(mut changed) => {
+                changed.retain(|cluster| is_wanted(&cluster));
+                changed
+            }
             None => clusters.keys().chain(folders.keys()).filter(is_wanted).cloned().collect(),
         }
     }
@@ -213,7 +210,7 @@ impl<'a> Repair<'a> {
         mut stale: BTreeMap<String, StaleRef>,
         standing: BTreeMap<String, StandingRef>,
     ) -> Result<BTreeMap<String, StaleRef>, PublishError> {
-        if self.changed.is_some() {
+        if self.is_partial {
             // Where only these clusters changed, all others stayed as they were.
             self.sound = std::mem::take(&mut self.cache.sound.commits);
         }
@@ -256,8 +253,10 @@ impl<'a> Repair<'a> {
             let now = (rendered.trailers.seq, rendered.seconds);
             let (seq, seconds) = since.get(cluster.as_str()).copied().unwrap_or(now);
             let name = self.refs.cluster(cluster);
+            let named = one_line(cluster);
+            let replaces = self.replaced(&name, *old, &named, Replaced { seq, tree: *tree })?;
             let contents = ClusterRef {
-                cluster: one_line(cluster),
+                cluster: named,
                 fleet: self.now.fleet.clone(),
                 seq,
                 tree: *tree,
@@ -265,7 +264,7 @@ impl<'a> Repair<'a> {
                 format: cluster_ref::CLUSTER_REF_FORMAT,
                 applier: applier_of(clusters, cluster).map(str::to_owned),
                 alive,
-                replaces: self.replaced(&name, *old, cluster, Replaced { seq, tree: *tree })?,
+                replaces,
                 claimed_key: self.now.key.clone(),
             };
             let seconds = alive.map_or(seconds, |alive| seconds.max(alive.as_second()));
@@ -274,6 +273,9 @@ impl<'a> Repair<'a> {
                 self.repo.discard_broken_ref(&name)?;
             }
             moves.push(RefMove { name: name.clone(), old: *old, new: commit });
+            if !contents.replaces.is_empty() {
+                remember(self.repo, &name, commit);
+            }
             self.now.refs.insert(name, commit);
             self.cache.insert(commit, contents);
             self.sound.insert(commit);
@@ -290,14 +292,17 @@ impl<'a> Repair<'a> {
         cluster: &str,
         new: Replaced,
     ) -> Result<BTreeSet<Replaced>, PublishError> {
-        let cluster = one_line(cluster);
+        let (mut found, mut is_forged) = (BTreeSet::new(), false);
         let last = self.last.as_ref().and_then(|last| last.refs.get(name).copied());
-        let mut found = BTreeSet::new();
-        for commit in [old, last].into_iter().flatten() {
+        let mut places: Vec<CommitId> = old.into_iter().chain(last).collect();
+        while let Some(commit) = places.pop() {
             let of_cluster = self.cache.read(self.repo, commit).filter(|one| one.cluster == cluster);
             let Some(one) = of_cluster else { continue };
             if is_sound(self.repo, commit, &one, self.now.key.as_ref())? {
                 found.extend(one.replaces.iter().copied());
+            } else if !std::mem::replace(&mut is_forged, true) {
+                // An earlier process may have repaired the ref before.
+                places.extend(remembered(self.repo, name));
             }
             found.insert(Replaced { seq: one.seq, tree: one.tree });
         }

@@ -6,7 +6,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use crate::own_files;
+use super::own_files;
 use berth_git::{CommitId, Repo};
 
 const FILE: &str = "trusted";

@@ -32,7 +32,7 @@ const POD: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// Connects a member that writes, and names its server. Without a kubeconfig it uses the pod's credentials,
 /// if there are some. The client retries nothing by itself.
-pub(crate) async fn connect_member(access: &Access) -> Result<(Client, String), LiveError> {
+pub(super) async fn connect_member(access: &Access) -> Result<(Client, String), LiveError> {
     let named = access.kubeconfig.is_some() || access.context.is_some();
     let elsewhere = named || std::env::var_os("KUBECONFIG").is_some();
     let mut config = match of_pod(access).filter(|_| !elsewhere) {

@@ -2,19 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::future::Future;
-use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResource, APIResourceList};
 use kube::api::ListParams;
 use kube::core::Request;
 use serde_json::{Map, Value as Json};
-use tokio::runtime::Runtime;
 
 use super::Host;
-use super::access::{Access, connect, connect_member};
+use super::access::Access;
 use super::concurrency::each;
-use super::error::{LiveError, of_kube};
+use super::error::LiveError;
 use super::resource::{Query, Resource};
+use super::session::ApiSession;
 use berth_base::progress::Progress;
 
 /// The number of objects in one answer; kubectl's.
@@ -27,60 +26,40 @@ const AT_ONCE: usize = 8;
 const ATTEMPTS: usize = 3;
 
 /// A connection to one API server.
+#[derive(Debug)]
 pub struct Cluster {
-    pub(super) runtime: Runtime,
-    pub(super) client: kube::Client,
-    server: String,
-    patience: Duration,
+    pub(crate) session: ApiSession,
     progress: Progress,
-}
-
-impl std::fmt::Debug for Cluster {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cluster").field("server", &self.server).finish_non_exhaustive()
-    }
 }
 
 impl Host for Cluster {
     fn server(&self) -> &str {
-        &self.server
+        &self.session.server.address
     }
 
     fn groups(&self) -> Result<BTreeSet<String>, LiveError> {
-        let groups = self.runtime.block_on(self.api_groups())?;
+        let groups = self.session.runtime.block_on(self.api_groups())?;
         Ok(groups.into_iter().map(|group| group.name).chain([String::new()]).collect())
     }
 
     fn resources(&self) -> Result<Vec<Resource>, LiveError> {
-        self.runtime.block_on(self.listable_resources())
+        self.session.runtime.block_on(self.listable_resources())
     }
 
     fn list(&self, queries: &[Query]) -> Vec<Result<Vec<Json>, LiveError>> {
-        self.runtime.block_on(each(AT_ONCE, queries.iter().map(|query| self.list_all(query))))
+        self.session.runtime.block_on(each(AT_ONCE, queries.iter().map(|query| self.list_all(query))))
     }
 }
 
 impl Cluster {
     /// Reads the kubeconfig. Whether the server answers shows with the first question.
     pub fn connect(access: &Access) -> Result<Cluster, LiveError> {
-        Cluster::connect_by(access, connect(access))
+        Ok(Cluster { session: ApiSession::open_kubeconfig(access)?, progress: Progress::default() })
     }
 
     /// Connects a process that runs in the cluster, perhaps: without a kubeconfig, by its pod's credentials.
     pub fn connect_pod(access: &Access) -> Result<Cluster, LiveError> {
-        Cluster::connect_by(access, connect_member(access))
-    }
-
-    fn connect_by(
-        access: &Access,
-        connect: impl Future<Output = Result<(kube::Client, String), LiveError>>,
-    ) -> Result<Cluster, LiveError> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| LiveError::Start(error.to_string()))?;
-        let (client, server) = runtime.block_on(connect)?;
-        Ok(Cluster { runtime, client, server, patience: access.patience, progress: Progress::default() })
+        Ok(Cluster { session: ApiSession::open(access)?, progress: Progress::default() })
     }
 
     /// Reports to `progress` how many objects have arrived.
@@ -96,18 +75,12 @@ impl Cluster {
         verb: &str,
         answer: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, LiveError> {
-        match tokio::time::timeout(self.patience, answer).await {
-            Ok(answer) => answer.map_err(|error| of_kube(&error, &self.server, what, verb)),
-            Err(_) => Err(LiveError::Late {
-                server: self.server.clone(),
-                what: what.to_owned(),
-                seconds: self.patience.as_secs(),
-            }),
-        }
+        let server = &self.session.server;
+        server.within(what, answer).await?.map_err(|error| server.explain(&error, what, verb))
     }
 
     async fn api_groups(&self) -> Result<Vec<APIGroup>, LiveError> {
-        let list = self.client.list_api_groups();
+        let list = self.session.server.client.list_api_groups();
         Ok(self.within("the API groups", "list", list).await?.groups)
     }
 
@@ -123,12 +96,13 @@ impl Cluster {
         };
         let versions: Vec<String> =
             ["v1".to_owned()].into_iter().chain(preferred.filter(is_version)).collect();
+        let client = &self.session.server.client;
         let list = async |version: &String| {
             let what = format!("the resources of `{version}`");
             if version == "v1" {
-                self.within(&what, "list", self.client.list_core_api_resources(version)).await
+                self.within(&what, "list", client.list_core_api_resources(version)).await
             } else {
-                self.within(&what, "list", self.client.list_api_group_resources(version)).await
+                self.within(&what, "list", client.list_api_group_resources(version)).await
             }
         };
         let lists = each(AT_ONCE, versions.iter().map(list)).await;
@@ -171,7 +145,8 @@ impl Cluster {
             let request = Request::new(query.path())
                 .list(&params)
                 .map_err(|error| LiveError::Unreadable { what: what.clone(), why: error.to_string() })?;
-            let page = self.within(&what, "list", self.client.request::<Json>(request)).await?;
+            let page =
+                self.within(&what, "list", self.session.server.client.request::<Json>(request)).await?;
             token = page
                 .pointer("/metadata/continue")
                 .and_then(Json::as_str)

@@ -1,9 +1,10 @@
-//! A live cluster's API server → plain objects. The member's Kubernetes backend, `apply`, `cluster_events` and
-//! `cluster_lease`, which write, are the only others that name the `kube` crate.
+//! A live cluster's API server → plain objects. The member's Kubernetes backend, `apply`, `cluster_events`,
+//! `cluster_lease` and `cluster_objects`, which write, are the only others that name the `kube` crate.
 //!
-//! - [`access`]: a kubeconfig and a context → a connection. [`client`]: lists in pages, within time limits,
-//!   some at once by [`concurrency`]. [`error`]: what went wrong, in sentences. [`resource`]: what can be asked for.
-//!   [`rights`]: what the account may do.
+//! - [`access`]: a kubeconfig and a context → a client. `session`: the client with the runtime and the time limit of
+//!   every answer, for all that talk to an API server.
+//! - [`client`]: lists in pages, some at once by [`concurrency`]. [`error`]: what went wrong, in sentences.
+//!   [`resource`]: what can be asked for. [`rights`]: what the account may do.
 //!
 //! Whoever asks does so through [`Host`], so that it can be asked about without a cluster. Nothing is
 //! ever written to a cluster from here.
@@ -14,6 +15,7 @@ pub mod concurrency;
 pub mod error;
 pub mod resource;
 pub mod rights;
+pub(crate) mod session;
 
 use std::collections::BTreeSet;
 

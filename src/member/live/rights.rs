@@ -25,7 +25,7 @@ pub struct RightQuestion {
 impl Cluster {
     /// Asks the API server all questions.
     pub fn ask_rights(&self, questions: &[RightQuestion]) -> Vec<Result<bool, LiveError>> {
-        self.runtime.block_on(each(AT_ONCE, questions.iter().map(|one| self.has_right(one))))
+        self.session.runtime.block_on(each(AT_ONCE, questions.iter().map(|one| self.has_right(one))))
     }
 
     async fn has_right(&self, question: &RightQuestion) -> Result<bool, LiveError> {
@@ -43,7 +43,7 @@ impl Cluster {
             name: question.name.clone(),
             ..ResourceAttributes::default()
         });
-        let reviews: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
+        let reviews: Api<SelfSubjectAccessReview> = Api::all(self.session.server.client.clone());
         let params = PostParams::default();
         let answer = self.within("the account's rights", "create", reviews.create(&params, &review)).await?;
         Ok(answer.status.is_some_and(|status| status.allowed))

@@ -7,8 +7,10 @@ use super::cluster_folder::FolderError;
 use super::sync_loop::{Freshness, Sync};
 use super::{ApplyError, SyncError};
 use berth_base::model::Timestamp;
-use berth_metrics::meter::{ByLabel, Counter, Histogram, Later, Moment, Number, Registry, SECONDS, registry};
-use berth_metrics::{Page, ProcessHealth};
+use berth_telemetry::meter::{
+    ByLabel, Counter, Histogram, Later, Moment, Number, Registry, SECONDS, registry,
+};
+use berth_telemetry::{Page, ProcessHealth};
 
 /// A silence after which a syncer counts as stuck: longer than any pause and any but the largest syncs.
 const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
@@ -185,7 +187,7 @@ fn reason(error: &SyncError) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use berth_metrics::meter::encode;
+    use berth_telemetry::meter::encode;
 
     use super::*;
     use crate::sync::SyncOutcome;

@@ -4,12 +4,12 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
-use ureq::BodyReader;
 
 use super::http::{Answer, Ask};
 use super::login::Rights;
 use super::{Descriptor, Digest, Repository};
 use crate::error::RegistryError;
+use berth_http::client::{self, BodyReader};
 
 /// The time for a long blob, each way.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -69,7 +69,7 @@ impl Repository {
             let answer = self.http.finish(answer)?;
             return Err(self.http.refusal(&answer, &named));
         }
-        let reader = answer.into_body().into_with_config().limit(u64::MAX).reader();
+        let reader = client::reader(answer.into_body());
         Ok(BlobReader { from: reader, hash: Sha256::new(), left: wanted.size, digest, is_longer: false })
     }
 

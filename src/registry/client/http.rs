@@ -3,23 +3,21 @@
 //! A login goes to the registry itself, and to the server of tokens that it names. Elsewhere nothing of it goes: neither
 //! where a redirect leads, nor to a place for an upload on another host.
 
-use std::io::Read as _;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use serde::Deserialize;
-use ureq::http::{HeaderMap, Request, Response, StatusCode, Uri, header};
-use ureq::{Agent, Body};
 
 use super::Access;
 use super::login::{Logins, Rights};
 use crate::credentials::Credentials;
 use crate::error::RegistryError;
-use berth_base::diag::harmless_line;
-use berth_web::{Secret, agent, is_local};
+use berth_http::Secret;
+use berth_http::client::{
+    self, Body, Builder, Client, ClientError, HeaderMap, Request, Response, StatusCode, Uri, header,
+    is_local, retry_after, short_line,
+};
 
-/// The time for one request with its answer, however long it is: a registry that sends nothing is given up earlier.
-const PATIENCE: Duration = Duration::from_secs(600);
 /// The time for an answer that is short.
 const SHORT_PATIENCE: Duration = Duration::from_secs(60);
 /// The longest answer other than a blob: distribution takes manifests of 4 MiB.
@@ -29,7 +27,7 @@ const MOST_REDIRECTS: usize = 5;
 const LONGEST_MESSAGE: usize = 200;
 
 pub(super) struct Http {
-    agent: Agent,
+    client: Client,
     host: String,
     /// `https://host`, without a path.
     origin: String,
@@ -79,7 +77,7 @@ impl Http {
         let at = if host == "docker.io" { "registry-1.docker.io" } else { host };
         let origin = format!("{scheme}://{at}");
         Http {
-            agent: agent(&origin, PATIENCE, &access.roots),
+            client: Client::new(&origin, &access.roots),
             host: host.to_owned(),
             origin,
             credentials: access.credentials.clone(),
@@ -100,13 +98,11 @@ impl Http {
     /// Reads an answer to its end.
     pub fn finish(&self, answer: Response<Body>) -> Result<Answer, RegistryError> {
         let (parts, body) = answer.into_parts();
-        let mut bytes = Vec::new();
-        let mut reader = body.into_with_config().limit(u64::MAX).reader().take(LONGEST_ANSWER + 1);
-        reader.read_to_end(&mut bytes).map_err(|error| self.unreachable(&error.to_string()))?;
-        if bytes.len() as u64 > LONGEST_ANSWER {
-            return Err(self.wrong("an answer", &format!("it has more than {LONGEST_ANSWER} bytes")));
-        }
-        Ok(Answer { status: parts.status, headers: parts.headers, body: bytes })
+        let body = client::read(body, LONGEST_ANSWER).map_err(|error| match error {
+            ClientError::TooLong(_) => self.wrong("an answer", &format!("it has {error}")),
+            error => self.unreachable(&error.to_string()),
+        })?;
+        Ok(Answer { status: parts.status, headers: parts.headers, body })
     }
 
     /// Sends a request, with a login where the registry wants one.
@@ -166,24 +162,14 @@ impl Http {
     /// Sends one request, to whomever.
     pub fn exchange(
         &self,
-        request: ureq::http::request::Builder,
+        request: Builder,
         body: Option<&[u8]>,
         patience: Duration,
     ) -> Result<Response<Body>, RegistryError> {
-        let invalid = |error: ureq::http::Error| self.wrong("a request", &error.to_string());
-        let answer = match body {
-            None => {
-                let request = request.body(()).map_err(invalid)?;
-                let request = self.agent.configure_request(request).timeout_global(Some(patience)).build();
-                self.agent.run(request)
-            }
-            Some(body) => {
-                let request = request.body(body).map_err(invalid)?;
-                let request = self.agent.configure_request(request).timeout_global(Some(patience)).build();
-                self.agent.run(request)
-            }
-        };
-        answer.map_err(|error| self.unreachable(&error.to_string()))
+        self.client.send(request, body, patience).map_err(|error| match error {
+            ClientError::Malformed(why) => self.wrong("a request", &why),
+            error => self.unreachable(&error.to_string()),
+        })
     }
 
     /// Returns the address of a path below `/v2/`, or of a place that the registry named.
@@ -235,8 +221,7 @@ impl Http {
             401 | 403 => RegistryError::Denied { registry, what, reason },
             404 => RegistryError::NotFound { registry, what },
             408 | 429 | 500..=599 => {
-                let seconds = answer.header("retry-after").and_then(|text| text.parse().ok());
-                RegistryError::Busy { registry, reason, retry_after: seconds.map(Duration::from_secs) }
+                RegistryError::Busy { registry, reason, retry_after: retry_after(&answer.headers) }
             }
             _ => RegistryError::Refused { registry, what, status, reason },
         }
@@ -276,8 +261,7 @@ impl Http {
     /// Makes a text of the other side one short line without credentials.
     fn harmless(&self, text: &str) -> String {
         let hidden = self.logins.lock().map_or_else(|_| String::new(), |logins| logins.hide_in(text));
-        let text: String = hidden.chars().take(LONGEST_MESSAGE).collect();
-        harmless_line(&text).into_owned()
+        short_line(&hidden, LONGEST_MESSAGE)
     }
 }
 

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use ureq::http::{Request, StatusCode, header};
 
 use super::http::Http;
 use crate::credentials::Login;
 use crate::error::RegistryError;
 use berth_base::text::base64;
-use berth_web::Secret;
+use berth_http::Secret;
+use berth_http::client::{Request, StatusCode, header};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The life of a token whose server tells none, by the specification.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use crate::address::RegistryUrl;
 use crate::credentials::Credentials;
 use crate::error::RegistryError;
-use berth_web::Roots;
+use berth_http::client::Roots;
 
 pub use blobs::Mounted;
 pub use digest::Digest;

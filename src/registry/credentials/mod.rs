@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::error::RegistryError;
 use berth_base::text::base64;
-use berth_web::Secret;
+use berth_http::Secret;
 
 /// A file with more than this holds something else.
 const LONGEST: u64 = 4 << 20;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::finding::Findings;
 use berth_base::model::Timestamp;
-use berth_forge::server_time;
 use berth_git::Repo;
+use berth_http::server_time;
 use berth_hub::daemon::webhooks::SecretFile;
 
 /// The seconds by which a clock may be wrong. Webhooks and leases stand five minutes; a commit's date tells all.

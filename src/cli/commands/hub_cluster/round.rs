@@ -10,7 +10,7 @@ use berth_base::model::{ObjectWrite, Timestamp};
 use berth_engine::dialects::inventory;
 use berth_engine::hub_objects::decisions::{self, Form, OCM_GROUP};
 use berth_engine::hub_objects::{Place, Planned, Shown, profiles};
-use berth_member::cluster_objects::ObjectWriter;
+use berth_member::cluster_objects;
 use berth_member::live::{Access, Cluster, Host, LiveError, Query, Resource};
 
 /// The manager of the fields that are written.
@@ -46,31 +46,24 @@ impl Hub {
     /// Makes the hub show a state. What is right there already is not written.
     pub fn round(&mut self, shown: &Shown) -> Result<Done, String> {
         let cluster = Cluster::connect_pod(&self.access).map_err(|error| told(&error))?;
-        let writer = ObjectWriter::connect(&self.access, MANAGER).map_err(|error| told(&error))?;
         let mut done = Done::default();
         if self.profiles {
-            self.write_profiles(shown, &cluster, &writer, &mut done)?;
+            self.write_profiles(shown, &cluster, &mut done)?;
         }
         if !self.forms.is_empty() {
-            self.write_decisions(shown, &cluster, &writer, &mut done)?;
+            self.write_decisions(shown, &cluster, &mut done)?;
         }
         Ok(done)
     }
 
-    fn write_profiles(
-        &mut self,
-        shown: &Shown,
-        cluster: &Cluster,
-        writer: &ObjectWriter,
-        done: &mut Done,
-    ) -> Result<(), String> {
+    fn write_profiles(&mut self, shown: &Shown, cluster: &Cluster, done: &mut Done) -> Result<(), String> {
         let namespace = Resource::new("", "v1", "namespaces", "Namespace", false);
         let queries = [profile_query(), Query::all(namespace).named(&self.place.profiles)];
         let [listed, namespaces] = lists(cluster, queries);
         let (listed, namespaces) =
             (listed.map_err(|error| told(&error))?, namespaces.map_err(|error| told(&error))?);
         let live = profiles::Live { profiles: &listed, namespace: namespaces.first() };
-        perform(writer, profiles::plan_namespace(live, &self.place), done)?;
+        perform(cluster, profiles::plan_namespace(live, &self.place), done)?;
         let now = Instant::now();
         self.statuses.retain(|_, at| now.saturating_duration_since(*at) < paced(STATUS_PAUSE));
         let waiting: BTreeSet<String> = self.statuses.keys().cloned().collect();
@@ -81,16 +74,10 @@ impl Hub {
             _ => None,
         };
         self.statuses.extend(planned.chains.iter().flatten().filter_map(display).map(|name| (name, now)));
-        perform(writer, planned, done)
+        perform(cluster, planned, done)
     }
 
-    fn write_decisions(
-        &self,
-        shown: &Shown,
-        cluster: &Cluster,
-        writer: &ObjectWriter,
-        done: &mut Done,
-    ) -> Result<(), String> {
+    fn write_decisions(&self, shown: &Shown, cluster: &Cluster, done: &mut Done) -> Result<(), String> {
         let mut served = 0;
         for form in &self.forms {
             let resource =
@@ -117,7 +104,7 @@ impl Hub {
                 }
                 (Form::Sig, _) => {}
             }
-            perform(writer, decisions::plan(*form, shown, live, &self.place), done)?;
+            perform(cluster, decisions::plan(*form, shown, live, &self.place), done)?;
         }
         if served == 0 {
             return Err(
@@ -142,10 +129,10 @@ fn lists(cluster: &Cluster, queries: [Query; 2]) -> [Result<Vec<Json>, LiveError
 }
 
 /// Performs all chains. One that fails does not stop the others.
-fn perform(writer: &ObjectWriter, planned: Planned, done: &mut Done) -> Result<(), String> {
+fn perform(cluster: &Cluster, planned: Planned, done: &mut Done) -> Result<(), String> {
     done.notes.extend(planned.notes);
     let mut refused = Vec::new();
-    for result in writer.perform(&planned.chains) {
+    for result in cluster_objects::perform(cluster, MANAGER, &planned.chains) {
         match result {
             Ok(writes) => done.writes += writes,
             Err(error) => refused.push(error.to_string()),

@@ -13,11 +13,10 @@ use tracing::{info, warn};
 
 use super::exit::CommandError;
 use berth_base::progress::Progress;
-use berth_forge::{Collector, CollectorSettingError};
 use berth_hub::daemon::PassEnd;
 use berth_member::sync::sync_loop::Sync;
-use berth_metrics::Page;
-use berth_metrics::otlp::Span;
+use berth_telemetry::Page;
+use berth_telemetry::otlp::{Collector, CollectorSettingError, Span};
 use sender::Sender;
 
 /// The traces that wait for the thread. Beyond it, they are lost and counted.

@@ -8,9 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tracing::{info, warn};
 
-use berth_forge::{Collector, CollectorError};
-use berth_metrics::Page;
-use berth_metrics::otlp::{Span, numbers, spans};
+use berth_telemetry::Page;
+use berth_telemetry::otlp::{Collector, CollectorError, Span, numbers, spans};
 
 /// The spans that wait for a collector which is away.
 const MOST_SPANS: usize = 2048;

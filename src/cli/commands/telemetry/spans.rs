@@ -8,7 +8,7 @@ use berth_hub::daemon::{PassEnd, PassOutcome};
 use berth_member::sync::SyncError;
 use berth_member::sync::backends::NotAdmitted;
 use berth_member::sync::sync_loop::Sync;
-use berth_metrics::otlp::{Span, Value};
+use berth_telemetry::otlp::{Span, Value};
 
 /// The end of a piece of work.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,8 +16,8 @@ use super::fate::Fate;
 use super::{Message, Offer, Shared, SignersFile, lock};
 use berth_base::model::{ClusterStatus, Timestamp};
 use berth_git::signature::of_status;
-use berth_metrics::http::{self, Answer, BodyError, HeaderMap, Limits, Method, Request, StatusCode};
-use berth_metrics::meter::{ByLabel, Counter};
+use berth_http::listener::{self, Answer, BodyError, HeaderMap, Limits, Method, Request, StatusCode};
+use berth_telemetry::meter::{ByLabel, Counter};
 
 /// A member waits until its status is kept, and thousands may report at once. Each place takes a descriptor.
 const LIMITS: Limits = Limits { places: 512, patience: Duration::from_secs(45) };
@@ -81,7 +81,7 @@ impl Desk {
             count(&fate);
             fate.answer()
         };
-        http::serve(address, "statuses", LIMITS, answer, full)
+        listener::serve(address, "statuses", LIMITS, answer, full)
     }
 
     async fn decide(&self, request: Request) -> Result<Fate, Fate> {

@@ -1,6 +1,6 @@
 //! The fate of a status that somebody sends, as an answer and as a label.
 
-use berth_metrics::http::{Answer, StatusCode};
+use berth_http::listener::{Answer, StatusCode};
 
 /// The fate of a status.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 
 use super::standby::PublishRight;
 use berth_base::model::{self, Cluster, ClusterStatus, Map, Timestamp};
-use berth_metrics::meter::{ByLabel, Counter};
+use berth_telemetry::meter::{ByLabel, Counter};
 use desk::Desk;
 use fate::Fate;
 

@@ -2,7 +2,7 @@
 
 use berth_base::model::Timestamp;
 use berth_base::text::base64;
-use berth_metrics::http::HeaderMap;
+use berth_http::listener::HeaderMap;
 use ring::hmac;
 
 use super::secrets::Secret;

@@ -18,8 +18,8 @@ use tracing::{debug, info};
 use super::allowance::{Allowance, Rate};
 use berth_base::backoff::pace::paced;
 use berth_base::model::Timestamp;
-use berth_metrics::http::{self, Answer, BodyError, HeaderMap, Limits, Method, Request, StatusCode};
-use berth_metrics::meter::{ByLabel, Counter};
+use berth_http::listener::{self, Answer, BodyError, HeaderMap, Limits, Method, Request, StatusCode};
+use berth_telemetry::meter::{ByLabel, Counter};
 use credentials::{Check, Credentials, Verdict};
 use heard::Heard;
 
@@ -139,7 +139,7 @@ impl Webhooks {
             fate.answer()
         };
         let limits = Limits { patience: paced(LIMITS.patience), ..LIMITS };
-        let address = http::serve(address, "webhooks", limits, answer, full)?;
+        let address = listener::serve(address, "webhooks", limits, answer, full)?;
         Ok((Webhooks(woken), address))
     }
 

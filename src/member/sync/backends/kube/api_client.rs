@@ -7,7 +7,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::Client;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::client::Body;
 use kube::core::Request;
@@ -19,6 +18,7 @@ use super::failure::Failure;
 use super::identity::Identity;
 use super::list_page;
 use super::tenant::Tenants;
+use crate::live::session::ApiServer;
 use berth_base::backoff::{Backoff, chance};
 use berth_base::progress::Progress;
 use berth_lease::Fence;
@@ -38,11 +38,9 @@ const PAGE: u32 = 500;
 /// The client of one API server, for one fleet.
 #[derive(Clone)]
 pub(crate) struct ApiClient {
-    client: Client,
-    pub server: Arc<str>,
+    pub server: ApiServer,
     /// The names under which it writes.
     pub identity: Arc<Identity>,
-    patience: Duration,
     /// The accounts that write in place of berth's own.
     tenants: Option<Tenants>,
     /// Forbids writes outside of the lease, and limits the time of each.
@@ -107,12 +105,10 @@ impl Response {
 }
 
 impl ApiClient {
-    pub fn new(client: Client, server: &str, identity: Identity, patience: Duration) -> ApiClient {
+    pub fn new(server: ApiServer, identity: Identity) -> ApiClient {
         ApiClient {
-            client,
-            server: server.into(),
+            server,
             identity: Arc::new(identity),
-            patience,
             tenants: None,
             fence: None,
             progress: Progress::default(),
@@ -125,12 +121,6 @@ impl ApiClient {
         ApiClient { tenants: tenants.cloned(), ..self.clone() }
     }
 
-    /// Returns the client with other credentials.
-    #[must_use]
-    pub fn with(&self, client: Client) -> ApiClient {
-        ApiClient { client, ..self.clone() }
-    }
-
     /// Returns the client with a fence: each write needs this time left before the fence closes.
     #[must_use]
     pub(crate) fn fenced(self, fence: Fence, patience: Duration) -> ApiClient {
@@ -139,25 +129,22 @@ impl ApiClient {
 
     /// Returns the time limit of a request. `None` if the fence forbids it.
     fn patience_for(&self, action: Action<'_>) -> Option<Duration> {
+        let longest = self.server.patience();
         let Some((fence, patience)) = self.fence.as_ref().filter(|_| action.is_write()) else {
-            return Some(self.patience);
+            return Some(longest);
         };
-        fence.leaves(*patience).then(|| self.patience.min(*patience))
+        fence.leaves(*patience).then(|| longest.min(*patience))
     }
 
     /// Turns a failure of the whole cluster, not of one object, into an error.
     pub fn whole(&self, failure: &Failure) -> BackendError {
-        let (words, server) = (failure.words(false), &self.server);
+        let (words, server) = (failure.words(false), &self.server.address);
         match failure.code() {
             401 => BackendError::Failed(format!(
                 "the API server {server} does not accept the credentials: {words}"
             )),
             _ => BackendError::Failed(format!("{server}: {words}")),
         }
-    }
-
-    pub fn client(&self) -> &Client {
-        &self.client
     }
 
     /// Applies an object of berth's own, whoever else has fields of it. Returns the number of attempts, too.
@@ -232,7 +219,7 @@ impl ApiClient {
             request.headers_mut().insert("impersonate-user", user);
         }
         let response =
-            self.client.send(request.map(Body::from)).await.map_err(|error| Failure::of(&error))?;
+            self.server.client.send(request.map(Body::from)).await.map_err(|error| Failure::of(&error))?;
         let status = response.status();
         let header = response.headers().get("retry-after").and_then(|value| value.to_str().ok());
         let retry_after = header.and_then(|text| text.trim().parse::<u64>().ok());

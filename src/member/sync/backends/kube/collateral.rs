@@ -70,7 +70,7 @@ impl Connection {
     ) -> Vec<KindListing> {
         let scopes: Vec<_> =
             scopes.into_iter().filter(|(_, kind, _)| !SHORT_LIVED.contains(&kind.as_str())).collect();
-        let client = self.api.client();
+        let client = &self.api.server.client;
         let list = async |(group, _, served): &(String, String, ServedKind)| {
             let path = served.path(group, namespace);
             let params = ListParams { limit: Some(PAGE), ..ListParams::default() };

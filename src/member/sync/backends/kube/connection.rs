@@ -9,8 +9,8 @@ use super::api_client::ApiClient;
 use super::failure::Failure;
 use super::served_kinds::ServedKinds;
 use super::tenant::{Tenant, Tenants};
+use crate::live::LiveError;
 use crate::live::concurrency::each;
-use crate::live::{Access, LiveError};
 use crate::sync::desired::Desired;
 use berth_base::model::ObjectId;
 use berth_base::model::object::version_of;
@@ -21,22 +21,20 @@ pub struct Connection {
     pub kinds: ServedKinds,
     /// The number of concurrent requests.
     pub at_once: usize,
-    access: Access,
     tenants: Option<Tenants>,
     /// True if the credentials were read anew since somebody asked.
     is_renewed: bool,
 }
 
 impl Connection {
-    pub fn new(api: ApiClient, access: Access, at_once: usize, tenant: Option<Tenant>) -> Connection {
+    pub fn new(api: ApiClient, at_once: usize, tenant: Option<Tenant>) -> Connection {
         let tenants = tenant.map(Tenants::new);
-        Connection { api, kinds: ServedKinds::default(), at_once, access, tenants, is_renewed: false }
+        Connection { api, kinds: ServedKinds::default(), at_once, tenants, is_renewed: false }
     }
 
     /// Reads the credentials anew: those of a pod change while it runs.
     pub(crate) async fn reconnect(&mut self) -> Result<(), LiveError> {
-        let (client, _) = crate::live::access::connect_member(&self.access).await?;
-        self.api = self.api.with(client);
+        self.api.server.reconnect().await?;
         self.is_renewed = true;
         Ok(())
     }
@@ -65,7 +63,7 @@ impl Connection {
     }
 
     pub(crate) async fn ask_kinds(&mut self) -> Result<(), Failure> {
-        self.kinds = ServedKinds::ask(self.api.client()).await?;
+        self.kinds = ServedKinds::ask(&self.api.server.client).await?;
         Ok(())
     }
 

@@ -17,7 +17,7 @@ impl ListRights {
     pub async fn ask(api: &ApiClient) -> ListRights {
         let mut question = SelfSubjectRulesReview::default();
         question.spec.namespace = Some(api.identity.namespace.clone());
-        let (reviews, params) = (Api::all(api.client().clone()), PostParams::default());
+        let (reviews, params) = (Api::all(api.server.client.clone()), PostParams::default());
         let answer = patiently(|| reviews.create(&params, &question)).await;
         let known = answer.ok().and_then(|answer| answer.status).filter(|known| !known.incomplete);
         ListRights { rules: known.map(|known| known.resource_rules) }

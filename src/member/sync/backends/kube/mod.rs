@@ -70,6 +70,7 @@ use super::{
 };
 use crate::cluster_lease::ClusterLease;
 use crate::live::LiveError;
+use crate::live::session::ApiSession;
 use crate::sync::desired::Desired;
 use crate::sync::plan::{Live, Prune};
 use crate::sync::strategy::Finding;
@@ -101,7 +102,7 @@ pub struct KubeBackend {
 impl fmt::Debug for KubeBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KubeBackend")
-            .field("server", &self.session.connection.api.server)
+            .field("server", &self.session.connection.api.server.address)
             .finish_non_exhaustive()
     }
 }
@@ -110,12 +111,7 @@ impl KubeBackend {
     /// Reads the credentials. Whether the server answers shows with the first question.
     pub fn connect(settings: &Settings) -> Result<KubeBackend, LiveError> {
         // Watches run between syncs, beside the thread of the syncs.
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .map_err(|error| LiveError::Start(error.to_string()))?;
-        let (client, server) = runtime.block_on(crate::live::access::connect_member(&settings.access))?;
+        let ApiSession { runtime, server } = ApiSession::open_with_worker(&settings.access)?;
         let identity = Identity::new(&settings.fleet, &settings.namespace);
         let keep = |lease: Lease| {
             let (namespace, name) = (&identity.namespace, &identity.parent);
@@ -124,7 +120,7 @@ impl KubeBackend {
                 .map_err(|error| LiveError::Start(error.to_string()))
         };
         let keeper = settings.lease.map(keep).transpose()?;
-        let mut api = ApiClient::new(client, &server, identity, settings.access.patience);
+        let mut api = ApiClient::new(server, identity);
         if let (Some(keeper), Some(lease)) = (&keeper, settings.lease) {
             api = api.fenced(keeper.fence.clone(), lease.patience());
         }
@@ -134,7 +130,7 @@ impl KubeBackend {
 
     /// Returns the address of the API server.
     pub fn server(&self) -> &str {
-        &self.session.connection.api.server
+        &self.session.connection.api.server.address
     }
 }
 

@@ -68,11 +68,10 @@ pub(crate) struct ClusterSession {
 
 impl ClusterSession {
     pub fn new(settings: &Settings, api: ApiClient) -> ClusterSession {
-        let (access, tenant) = (settings.access.clone(), settings.tenant.clone());
         let watching = Watching::new(settings.silence);
         ClusterSession {
             drift: Drift::new(settings.drift, &api.identity.manager, watching.shared.clone()),
-            connection: Connection::new(api, access, settings.at_once.max(1), tenant),
+            connection: Connection::new(api, settings.at_once.max(1), settings.tenant.clone()),
             parent: ParentRecord::default(),
             watching,
             sync: CurrentSync::default(),

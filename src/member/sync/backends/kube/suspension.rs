@@ -8,6 +8,7 @@ use super::api_client::{Action, ApiClient};
 use super::failure::Failure;
 use super::identity::{Identity, SET_ID};
 use crate::live::Access;
+use crate::live::session::ApiSession;
 use berth_base::model::annotation::{SUSPEND, SUSPEND_UNTIL};
 use berth_base::model::status::Suspension;
 
@@ -18,14 +19,11 @@ pub fn suspend(
     namespace: &str,
     suspension: Option<&Suspension>,
 ) -> Result<bool, BackendError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| BackendError::Failed(error.to_string()))?;
+    let session = ApiSession::open(access).map_err(|error| BackendError::Failed(error.to_string()))?;
+    let ApiSession { runtime, server } = session;
+    let api = ApiClient::new(server, Identity::new(fleet, namespace));
+    let (server, identity) = (&api.server.address, &api.identity);
     runtime.block_on(async {
-        let (client, server) = crate::live::access::connect_member(access)
-            .await
-            .map_err(|error| BackendError::Failed(error.to_string()))?;
-        let api = ApiClient::new(client, &server, Identity::new(fleet, namespace), access.patience);
-        let identity = &api.identity;
         let failed = |failure: &Failure| BackendError::Failed(format!("{server}: {}", failure.words(false)));
         let path = identity.parent_path();
         let found = api.get(&path, &identity.parent).await.map_err(|failure| failed(&failure))?;

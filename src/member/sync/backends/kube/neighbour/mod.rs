@@ -27,7 +27,7 @@ use super::identity::Identity;
 use super::protected::Protected;
 use super::removal::delete_params;
 use super::settings::Settings;
-use crate::live::access::connect_member;
+use crate::live::session::{ApiServer, ApiSession};
 use crate::live::{Access, LiveError};
 use crate::sync::backends::{Apply, Backend, BackendError, ObjectHealth, Record};
 use crate::sync::cluster_folder::ClusterFolder;
@@ -87,22 +87,18 @@ impl NeighbourBackend {
         records: Option<Access>,
         revisions: Revisions,
     ) -> Result<NeighbourBackend, LiveError> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| LiveError::Start(error.to_string()))?;
-        let connect = |access: &Access| -> Result<Connection, LiveError> {
-            let (client, server) = runtime.block_on(connect_member(access))?;
+        let ApiSession { runtime, server } = ApiSession::open(&settings.access)?;
+        let records = records.map(|access| runtime.block_on(ApiServer::connect(&access))).transpose()?;
+        let connection = |server: ApiServer| {
             let identity = Identity::new(&settings.fleet, &settings.namespace);
-            let api = ApiClient::new(client, &server, identity, access.patience);
-            Ok(Connection::new(api, access.clone(), settings.at_once.max(1), None))
+            Connection::new(ApiClient::new(server, identity), settings.at_once.max(1), None)
         };
         // Whoever applies the folder must not be removed with it.
         let mut protected = settings.protected.clone();
         protected.push(neighbour.record().namespace);
         let session = Session {
-            connection: connect(&settings.access)?,
-            records: records.as_ref().map(connect).transpose()?,
+            connection: connection(server),
+            records: records.map(connection),
             neighbour,
             revisions,
             rules: settings.rules.clone(),

@@ -160,7 +160,7 @@ impl KindWatch {
         let Ok(request) = Request::new(&self.scope.path).watch(&params, from) else {
             return WatchEnd::Refused;
         };
-        let opened = timeout(self.silence, self.api.client().request_events::<Json>(request)).await;
+        let opened = timeout(self.silence, self.api.server.client.request_events::<Json>(request)).await;
         let stream = match opened {
             Ok(Ok(stream)) => stream,
             Ok(Err(kube::Error::Api(status))) => {

@@ -32,7 +32,7 @@ pub async fn follow(api: ApiClient, shared: Arc<Shared>, silence: Duration) {
     loop {
         // From version 0 a watch begins with the existing object.
         let Ok(request) = Request::new(&path).watch(&params, "0") else { return };
-        let opened = timeout(silence, api.client().request_events::<Json>(request)).await;
+        let opened = timeout(silence, api.server.client.request_events::<Json>(request)).await;
         match opened {
             Ok(Ok(stream)) => {
                 let mut stream = std::pin::pin!(stream);

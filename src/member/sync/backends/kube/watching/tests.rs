@@ -11,6 +11,7 @@ use serde_json::{Value as Json, json};
 use super::super::identity::Identity;
 use super::super::scripted_server::request_line;
 use super::*;
+use crate::live::session::ApiSession;
 use berth_base::model::ObjectId;
 
 /// A server's answers, in order.
@@ -74,11 +75,7 @@ impl Server {
                 std::thread::spawn(move || serve(stream, &told));
             }
         });
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let inside = runtime.enter();
-        let client = kube::Client::try_from(kube::Config::new(server.parse().unwrap())).unwrap();
-        drop(inside);
+        let ApiSession { runtime, server } = ApiSession::with_test_server(&server);
         let shared = Arc::new(Shared::default());
         let calls = Arc::new(AtomicUsize::new(0));
         let counted = calls.clone();
@@ -86,7 +83,7 @@ impl Server {
             counted.fetch_add(1, Ordering::SeqCst);
         }));
         let feed = KindWatch {
-            api: ApiClient::new(client, &server, identity(), Duration::from_secs(5)),
+            api: ApiClient::new(server, identity()),
             shared,
             scope: KindScope {
                 group: "".into(),

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::super::Flux;
 use super::*;
+use crate::live::session::ApiSession;
 use crate::sync::backends::kube::api_client::ApiClient;
 use crate::sync::backends::kube::deadlines::Deadlines;
 use crate::sync::backends::kube::identity::Identity;
@@ -54,15 +55,11 @@ fn a_kind_that_cannot_be_listed_concerns_its_own_objects_alone() {
             serve(stream);
         }
     });
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let ApiSession { runtime, server } = ApiSession::with_test_server(&server);
     runtime.block_on(async {
-        let client = kube::Client::try_from(kube::Config::new(server.parse().unwrap())).unwrap();
-        let identity = Identity::new("test", "berth-system");
-        let api = ApiClient::new(client, &server, identity, Duration::from_secs(5));
-        let patience = Duration::from_secs(5);
-        let access = crate::live::Access { kubeconfig: None, context: None, patience, pod: None };
+        let api = ApiClient::new(server, Identity::new("test", "berth-system"));
         let mut session = Session {
-            connection: Connection::new(api, access, 4, None),
+            connection: Connection::new(api, 4, None),
             records: None,
             neighbour: Box::new(Flux { namespace: "flux-system".to_owned(), name: "berth-oslo".to_owned() }),
             revisions: Box::new(|_| Ok(Vec::new())),

@@ -1,13 +1,12 @@
 //! The clock of a web server, by the date of its answers.
 
 use berth_base::model::Timestamp;
-use ureq::http::Request;
 
-use super::http::agent;
+use crate::client::{Client, PATIENCE, Request, Roots};
 
 /// Asks a server for its time, without credentials. `None` for anything that does not tell.
 pub fn server_time(url: &str) -> Option<Timestamp> {
-    let answer = agent(url).run(Request::head(url).body(()).ok()?).ok()?;
+    let answer = Client::new(url, &Roots::default()).send(Request::head(url), None, PATIENCE).ok()?;
     read(answer.headers().get("date")?.to_str().ok()?)
 }
 

@@ -1,8 +1,9 @@
 //! Numbers and spans → the JSON of OTLP, the protocol of OpenTelemetry's collectors.
 //!
 //! [`numbers`] reads a page of OpenMetrics text: the registry shows its numbers in no other way. [`spans`] writes what
-//! happened, with its steps.
+//! happened, with its steps. [`Collector`] takes both.
 
+mod collector;
 mod numbers;
 mod spans;
 
@@ -10,6 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value as Json, json};
 
+pub use collector::{Collector, CollectorError, CollectorSettingError};
 pub use numbers::numbers;
 pub use spans::{Span, spans};
 

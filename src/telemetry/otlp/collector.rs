@@ -2,18 +2,20 @@
 
 use std::fmt;
 
+use berth_http::Secret;
+use berth_http::client::{
+    Client, ClientError, HeaderName, HeaderValue, PATIENCE, Request, Roots, header, short_line,
+};
 use serde_json::Value as Json;
-use ureq::Agent;
-use ureq::http::{HeaderName, HeaderValue, Request, header};
 
-use super::http::{agent, harmless};
-use crate::token::Token;
+/// The characters of a failure's reason that are worth showing.
+const LONGEST_REASON: usize = 200;
 
 /// A collector that takes OTLP over HTTP, as JSON. It blocks its caller.
 pub struct Collector {
     address: String,
-    headers: Vec<(HeaderName, Token)>,
-    agent: Agent,
+    headers: Vec<(HeaderName, Secret)>,
+    client: Client,
 }
 
 impl fmt::Debug for Collector {
@@ -69,10 +71,11 @@ impl Collector {
         let fit = |(index, (name, value)): (usize, &(String, String))| {
             let is_fit = HeaderValue::from_str(value).is_ok() && !value.is_empty();
             let name = HeaderName::from_bytes(name.as_bytes()).ok().filter(|_| is_fit);
-            name.map(|name| (name, Token::new(value))).ok_or(CollectorSettingError::Header(index + 1))
+            name.map(|name| (name, Secret::new(value.trim()))).ok_or(CollectorSettingError::Header(index + 1))
         };
         let headers = headers.iter().enumerate().map(fit).collect::<Result<Vec<_>, _>>()?;
-        Ok(Collector { address: address.to_owned(), headers, agent: agent(address) })
+        let client = Client::new(address, &Roots::default());
+        Ok(Collector { address: address.to_owned(), headers, client })
     }
 
     pub fn address(&self) -> &str {
@@ -81,17 +84,17 @@ impl Collector {
 
     /// Sends a message to a path such as `v1/traces`.
     pub fn send(&self, path: &str, message: &Json) -> Result<(), CollectorError> {
-        let unreachable = |why: String| {
-            let why = self.headers.iter().fold(why, |why, (_, token)| harmless(token, &why));
-            CollectorError::Unreachable(why)
+        let unreachable = |error: ClientError| {
+            let why = self.headers.iter().fold(error.to_string(), |why, (_, secret)| secret.hide_in(&why));
+            CollectorError::Unreachable(short_line(&why, LONGEST_REASON))
         };
         let mut request = Request::post(format!("{}/{path}", self.address));
         for (name, value) in &self.headers {
-            request = request.header(name, value.secret());
+            request = request.header(name, value.reveal());
         }
-        let request = request.header(header::CONTENT_TYPE, "application/json").body(message.to_string());
-        let request = request.map_err(|error| unreachable(error.to_string()))?;
-        let answer = self.agent.run(request).map_err(|error| unreachable(error.to_string()))?;
+        let request = request.header(header::CONTENT_TYPE, "application/json");
+        let body = message.to_string();
+        let answer = self.client.send(request, Some(body.as_bytes()), PATIENCE).map_err(unreachable)?;
         let status = answer.status();
         match status.as_u16() {
             200..=299 => Ok(()),

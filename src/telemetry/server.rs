@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use berth_http::listener::{self, Answer, Limits, Method, Request, StatusCode};
+
 use crate::ProcessHealth;
-use crate::http::{self, Answer, Limits, Method, Request, StatusCode};
 use crate::meter::{Registry, encode};
 
 const LIMITS: Limits = Limits { places: 16, patience: Duration::from_secs(5) };
@@ -37,7 +38,7 @@ impl Page {
     }
 
     fn serve_within(self, address: SocketAddr, limits: Limits) -> std::io::Result<SocketAddr> {
-        http::serve(address, "metrics", limits, async move |request| self.answer(&request), || {})
+        listener::serve(address, "metrics", limits, async move |request| self.answer(&request), || {})
     }
 
     fn answer(&self, request: &Request) -> Answer {
@@ -63,7 +64,7 @@ mod tests {
     use std::net::TcpStream;
 
     use super::*;
-    use crate::http::address;
+    use berth_http::listener::address;
 
     fn start(health: &ProcessHealth) -> SocketAddr {
         Page::new(Registry::default(), health.clone())

@@ -1,0 +1,170 @@
+//! HTTP clients with limits of time, which trust what the machine trusts and follow no redirect by themselves.
+
+use std::io::Read as _;
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use berth_base::diag::harmless_line;
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::{Agent, Proxy};
+
+pub use ureq::http::request::Builder;
+pub use ureq::http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Uri, header};
+pub use ureq::{Body, BodyReader};
+
+/// The usual time limit of a request with its answer.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+/// The time for a connection, and for each part of an answer.
+const STALL: Duration = Duration::from_secs(30);
+
+/// The authorities that a client trusts to sign certificates.
+#[derive(Clone, Debug)]
+pub struct Roots(RootCerts);
+
+impl Default for Roots {
+    /// Those of the system, or of `SSL_CERT_FILE`, as kube takes them.
+    fn default() -> Roots {
+        Roots(RootCerts::PlatformVerifier)
+    }
+}
+
+impl Roots {
+    /// Trusts the authorities in a file, and no others.
+    pub fn of_file(path: &Path) -> Result<Roots, String> {
+        let name = path.display();
+        let text = std::fs::read(path).map_err(|error| format!("`{name}` cannot be read: {error}"))?;
+        let certificates = parse_pem(&text).filter_map(|item| match item {
+            Ok(PemItem::Certificate(certificate)) => Some(certificate),
+            _ => None,
+        });
+        let certificates: Vec<_> = certificates.collect();
+        if certificates.is_empty() {
+            return Err(format!("`{name}` has no certificate in PEM format"));
+        }
+        Ok(Roots(RootCerts::new_with_certs(&certificates)))
+    }
+}
+
+/// A request that failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClientError {
+    /// An address or a header is malformed.
+    #[error("{0}")]
+    Malformed(String),
+    #[error("{0}")]
+    Unreachable(String),
+    #[error("more than {0} bytes")]
+    TooLong(u64),
+}
+
+/// A client for one address. It blocks its caller.
+#[derive(Clone, Debug)]
+pub struct Client(Agent);
+
+impl Client {
+    /// Makes a client for an address. Connects to nothing yet.
+    pub fn new(address: &str, roots: &Roots) -> Client {
+        let tls = TlsConfig::builder()
+            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .root_certs(roots.0.clone())
+            .build();
+        let config = Agent::config_builder()
+            .tls_config(tls)
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(proxy(address))
+            .timeout_connect(Some(STALL))
+            .timeout_per_read(Some(STALL))
+            .timeout_per_write(Some(STALL))
+            .user_agent(concat!("berth/", env!("CARGO_PKG_VERSION")));
+        Client(config.build().new_agent())
+    }
+
+    /// Sends a request. The answer and its body arrive within `patience`, or not at all.
+    pub fn send(
+        &self,
+        request: Builder,
+        body: Option<&[u8]>,
+        patience: Duration,
+    ) -> Result<Response<Body>, ClientError> {
+        let malformed = |error: ureq::http::Error| ClientError::Malformed(error.to_string());
+        let answer = match body {
+            None => {
+                let request = request.body(()).map_err(malformed)?;
+                self.0.run(self.0.configure_request(request).timeout_global(Some(patience)).build())
+            }
+            Some(body) => {
+                let request = request.body(body).map_err(malformed)?;
+                self.0.run(self.0.configure_request(request).timeout_global(Some(patience)).build())
+            }
+        };
+        answer.map_err(|error| ClientError::Unreachable(error.to_string()))
+    }
+}
+
+/// Reads a body to its end.
+pub fn read(body: Body, longest: u64) -> Result<Vec<u8>, ClientError> {
+    let mut bytes = Vec::new();
+    let read = reader(body).take(longest.saturating_add(1)).read_to_end(&mut bytes);
+    read.map_err(|error| ClientError::Unreachable(error.to_string()))?;
+    if bytes.len() as u64 > longest { Err(ClientError::TooLong(longest)) } else { Ok(bytes) }
+}
+
+/// Returns the bytes of a body as they arrive. The caller limits their number.
+pub fn reader(body: Body) -> BodyReader<'static> {
+    body.into_with_config().limit(u64::MAX).reader()
+}
+
+/// Returns the pause that a busy server asks for.
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// Makes a text of the other side one harmless line of so many characters.
+pub fn short_line(text: &str, most: usize) -> String {
+    harmless_line(&text.chars().take(most).collect::<String>()).into_owned()
+}
+
+/// Returns the proxy that the environment names. Nothing on this machine is behind it, as for Go's programs.
+fn proxy(address: &str) -> Option<Proxy> {
+    let uri = address.parse::<Uri>().ok()?;
+    if is_local(uri.host()?) { None } else { Proxy::try_from_env() }
+}
+
+/// Reports whether a host is this machine.
+pub fn is_local(host: &str) -> bool {
+    let host = host.trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_local() {
+        for (host, local) in [
+            ("localhost", true),
+            ("127.0.0.1", true),
+            ("127.9.9.9", true),
+            ("[::1]", true),
+            ("localhost.example.com", false),
+            ("10.0.0.1", false),
+            ("127.0.0.1.example.com", false),
+        ] {
+            assert_eq!(is_local(host), local, "{host}");
+        }
+    }
+
+    #[test]
+    fn a_file_without_a_certificate_is_no_authority() {
+        let folder = std::env::temp_dir();
+        assert!(
+            Roots::of_file(&folder.join("berth-has-no-such-file")).unwrap_err().contains("cannot be read")
+        );
+        assert!(Roots::of_file(Path::new("/dev/null")).unwrap_err().contains("no certificate"));
+    }
+}
