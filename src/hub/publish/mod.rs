@@ -23,6 +23,7 @@ mod foreign_files;
 pub mod import;
 mod member_lines;
 pub(crate) mod own_commits;
+pub(crate) mod own_files;
 mod owned;
 pub mod processed;
 pub(crate) mod prune_permits;
