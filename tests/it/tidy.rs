@@ -487,7 +487,6 @@ const NAME_A_SYSTEM: &[(&str, &[&str])] = &[
             "engine/hub_objects/rights.rs",
         ],
     ),
-    ("a command of KubeFleet's own", &["cli/commands/convert.rs"]),
     ("marks that a hub's agent left on objects", &["member/sync/strategy/mod.rs"]),
 ];
 

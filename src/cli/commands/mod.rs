@@ -47,7 +47,6 @@ mod webhook_args;
 mod working_tree;
 
 mod completions;
-mod convert;
 mod cordon;
 mod decide;
 mod demo;
@@ -174,7 +173,6 @@ enum Command {
     Bundle(bundle::BundleArgs),
     Import(import::ImportArgs),
     Federate(federate::FederateArgs),
-    Convert(convert::ConvertArgs),
     Join(Box<join::JoinArgs>),
     Install(Box<install::InstallArgs>),
     Unjoin(unjoin::UnjoinArgs),
@@ -282,7 +280,6 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Bundle(args) => bundle::cmd_bundle(args, ui),
         Command::Import(args) => import::cmd_import(args, ui),
         Command::Federate(args) => federate::cmd_federate(args, ui),
-        Command::Convert(args) => convert::cmd_convert(args, ui),
         Command::Join(args) => join::cmd_join(args, ui),
         Command::Install(args) => install::cmd_install(args, ui),
         Command::Unjoin(args) => unjoin::cmd_unjoin(args, ui),

@@ -8,7 +8,6 @@ use berth_base::model::API_VERSION;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResultKind {
     ArtifactProof,
-    ConversionResult,
     DecisionList,
     DescriptionList,
     Diagnosis,

@@ -13,9 +13,8 @@ use berth_cli::commands::shell::{Clock, Environment, Shell, Streams};
 use super::{Ran, berth, results};
 
 /// The commands that are functions of files, repositories and arguments alone.
-const COMMANDS: [&str; 29] = [
+const COMMANDS: [&str; 28] = [
     "completions",
-    "convert",
     "cordon",
     "decide",
     "describe",
