@@ -4,5 +4,6 @@ pub mod appliers;
 pub mod commands;
 pub mod import;
 pub mod install;
+pub mod process;
 pub mod schema;
 pub mod slips;

@@ -111,7 +111,8 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("install", &["appliers"]),
             ("schema", &[]),
             ("slips", &[]),
-            ("commands", &["appliers", "import", "install", "schema", "slips"]),
+            ("process", &[]),
+            ("commands", &["appliers", "import", "install", "process", "schema", "slips"]),
         ],
     ),
 ];

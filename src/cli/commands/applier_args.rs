@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use super::exit::{CommandError, refuse_flags};
 use crate::appliers::{argocd, flux};
+use crate::process::exit::{CommandError, refuse_flags};
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
 use berth_base::model::Applier;
 use berth_base::model::applier::{APPLIERS, ARGOCD, BERTH};

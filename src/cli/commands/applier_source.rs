@@ -1,6 +1,6 @@
 //! The address from which another program takes the folders of clusters.
 
-use super::exit::CommandError;
+use crate::process::exit::CommandError;
 use berth_registry::RegistryUrl;
 
 /// Where the folders of all clusters are.

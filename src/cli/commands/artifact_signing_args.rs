@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::exit::CommandError;
 use super::program::origin;
 use super::signing_args::SigningArgs;
+use crate::process::exit::CommandError;
 use berth_git::signature::{PlainSigner, PublicKey, Signer};
 use berth_git::transport::Cancel;
 use berth_git::transport::remote::shows_password;

@@ -132,7 +132,7 @@ pub(crate) fn object_diff(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::shell::Shell;
+    use crate::process::shell::Shell;
     use berth_engine::plan::ChangeDetails;
 
     #[test]

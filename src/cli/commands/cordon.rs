@@ -1,6 +1,6 @@
 //! `berth cordon` and `berth uncordon`: a taint that keeps new work off a cluster, and leaves what is there.
 
-use super::exit::Outcome;
+use crate::process::exit::Outcome;
 use clap_complete::engine::ArgValueCandidates;
 
 use super::fleet::moment;

@@ -12,10 +12,10 @@ use clap::Parser as _;
 
 use super::Cli;
 use super::decide::decisions_table;
-use super::exit::{CommandError, Exit, Outcome};
-use super::files::write;
 use super::line_diff;
 use super::ui::{Tone, Ui};
+use crate::process::exit::{CommandError, Exit, Outcome};
+use crate::process::files::write;
 use berth_base::model::Timestamp;
 use berth_git::{Identity, Repo};
 use berth_hub::daemon::{PassOutcome, PassResult, Settings, pass};

@@ -5,7 +5,6 @@ use serde_json::{Value as Json, json};
 use clap_complete::engine::ArgValueCandidates;
 
 use super::describe_cluster;
-use super::exit::{CommandError, Exit, Outcome};
 use super::explain::find;
 use super::fleet::Format;
 use super::names;
@@ -13,6 +12,7 @@ use super::publications;
 use super::record::{Located, RecordArgs};
 use super::result_kind::ResultKind;
 use super::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::harmless_lines;
 use berth_base::model::staged::{Run, RunProgress};
 use berth_base::model::{Fleet, Key, Observed, Shared, Timestamp};

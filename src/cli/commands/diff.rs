@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::{Value as Json, json};
 
-use super::exit::{CommandError, Exit, Outcome};
 use super::names;
 use super::plan_forms::PlanReport;
 use super::plan_forms::json::report_json;
@@ -16,6 +15,7 @@ use super::repo_path;
 use super::result_kind::ResultKind;
 use super::state::StateArgs;
 use super::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::{Diagnostics, did_you_mean, harmless_line};
 use berth_base::model::{Cluster, Fleet, Shared};
 use berth_base::text::counted;

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
-use super::exit::CommandError;
 use super::state::StateArgs;
 use super::ui::{Tone, Ui};
+use crate::process::exit::CommandError;
 use berth_base::model::cluster::Cluster;
 use berth_base::model::placement::Source;
 use berth_base::model::{Decision, Fleet, Key, Shared, Template};

@@ -7,11 +7,11 @@ use serde_json::{Value as Json, json};
 
 use super::changes::{plan_json, plan_text};
 use super::enable::{one_called, propagation};
-use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::Format;
 use super::result_kind::ResultKind;
 use super::ui::Ui;
 use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::edit::{Found, keys};
 use berth_base::text::counted;
 use berth_base::yaml::emit;

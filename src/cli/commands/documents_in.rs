@@ -4,8 +4,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::exit::CommandError;
 use super::ui::Ui;
+use crate::process::exit::CommandError;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::edit::objects;
 use berth_base::source;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::documents_in;
-use super::exit::{CommandError, Exit, Outcome};
 use super::ui::Ui;
 use super::working_tree::{DocumentFormat, Edit, RepoArg, WorkingTree, would_be_faulty};
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::did_you_mean;
 use berth_base::edit::{Found, keys};
 use berth_base::yaml::{Node, emit};

@@ -9,7 +9,6 @@ use clap_complete::engine::ArgValueCandidates;
 
 use super::difference::{Difference, Published};
 use super::division;
-use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::{FleetArgs, Format, exit_for};
 use super::names;
 use super::remedies::{self, Remedies};
@@ -17,6 +16,7 @@ use super::result_kind::ResultKind;
 use super::since::{Since, Then};
 use super::table::table;
 use super::ui::{Tone, Ui};
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::{Diagnostics, Pos, Severity, did_you_mean};
 use berth_base::model::fleet::Doubt;
 use berth_base::model::{Decision, Key, Pick};

@@ -7,15 +7,17 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::exit::{CommandError, Exit, Outcome};
+use super::documents_in;
 use super::fleet::exit_for;
+use super::from_cluster;
 use super::host::HostArgs;
 use super::names;
 use super::repo_path;
 use super::result_kind::ResultKind;
 use super::ui::Ui;
 use super::working_tree::{DocumentFormat, WorkingTree};
-use super::{documents_in, files, from_cluster};
+use crate::process::exit::{CommandError, Exit, Outcome};
+use crate::process::files;
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::meta::parse_selector;
 use berth_base::model::path::{CLUSTER_SCOPE, encode};

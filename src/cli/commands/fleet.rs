@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::Value as Json;
 
-use super::exit::{CommandError, Exit};
 use super::repo_path;
 use super::result_kind::ResultKind;
 use super::state::StateArgs;
 use super::ui::Ui;
+use crate::process::exit::{CommandError, Exit};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, harmless_line};
 use berth_base::model::Timestamp;
 use berth_engine::state;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tracing::warn;
 
-use super::exit::{CommandError, Exit};
+use crate::process::exit::{CommandError, Exit};
 use berth_base::model::Timestamp;
 use berth_git::{CommitId, Repo};
 use berth_member::sync::commit_trust::{self, CommitTrust};

@@ -2,8 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
-use super::exit::CommandError;
 use super::ui::{Tone, Ui};
+use crate::process::exit::CommandError;
 use berth_base::diag::Diagnostics;
 use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::dialects::{DIALECTS, FileText};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::documents_in::DocumentsIn;
-use super::exit::{CommandError, Exit};
 use super::host::HostArgs;
+use crate::process::exit::{CommandError, Exit};
 use berth_base::diag::{Diagnostic, Pos, Severity, did_you_mean};
 use berth_base::model::ObjectId;
 use berth_engine::dialects::kubefed::make::{KnownTypes, Subject};

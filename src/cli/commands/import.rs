@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches, Subcommand};
 
-use super::exit::{CommandError, Exit, Outcome};
-use super::files::{create_folder, refuse_links, write_new};
 use super::fleet::{Format, exit_for, moment};
 use super::host::HostArgs;
 use super::imported::Shown;
@@ -17,6 +15,8 @@ use super::ui::Ui;
 use crate::import::adopt::adopt;
 use crate::import::first::{First, first_state, in_force};
 use crate::import::{Gathered, IMPORTERS, Importer, Options, files};
+use crate::process::exit::{CommandError, Exit, Outcome};
+use crate::process::files::{create_folder, refuse_links, write_new};
 use berth_base::diag::{Diagnostic, Diagnostics, Severity};
 use berth_base::model::Timestamp;
 use berth_base::source::{self, SourceFile, SourceTree};

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use super::exit::{CommandError, Exit, Outcome};
 use super::join_applier::JoinApplierArgs;
 use super::mentioned;
 use super::ui::Ui;
 use super::working_tree::{DocumentFormat, Edit, RepoArg, WorkingTree, would_be_faulty};
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::meta::names::{is_dns_subdomain, is_label_key, is_label_value};
 use berth_base::model::applier::ANNOTATION;
 use berth_base::text::counted;

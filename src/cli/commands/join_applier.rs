@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use super::applier_args::applier;
 use super::applier_source::{Address, address};
-use super::exit::CommandError;
-use super::files;
 use super::ui::Ui;
 use crate::appliers;
 use crate::appliers::argocd::{self, ArgoCdMember};
 use crate::appliers::flux::{self, FluxMember, Source, Wakes};
+use crate::process::exit::CommandError;
+use crate::process::files;
 use berth_base::meta::names::is_dns_subdomain;
 use berth_base::model::Applier;
 use berth_base::model::applier::{ANNOTATION, ARGOCD, BERTH};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::exit::{CommandError, Exit};
+use crate::process::exit::{CommandError, Exit};
 use berth_member::live::Access;
 use berth_member::sync::backends::kube::Tenant;
 use berth_member::sync::backends::kube::drift::mode::DriftMode;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
 
-use super::exit::{CommandError, Exit};
 use super::sync_result::PushedReport;
+use crate::process::exit::{CommandError, Exit};
 use berth_base::backoff::{self, Backoff};
 use berth_git::transport::TransportError;
 use berth_member::sync::SyncError;

@@ -5,8 +5,8 @@ use std::sync::PoisonError;
 
 use tracing_subscriber::EnvFilter;
 
-use super::shell::{Environment, Stream};
 use super::ui::Ui;
+use crate::process::shell::{Environment, Stream};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogArgs {

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use tracing::info;
 
-use super::exit::CommandError;
 use super::telemetry::{Telemetry, TelemetryArgs};
+use crate::process::exit::CommandError;
 use berth_base::progress::Progress;
 use berth_metrics::Page;
 

@@ -7,14 +7,10 @@ mod applier_args;
 mod applier_source;
 mod artifact_signing_args;
 mod bar;
-mod bug;
 mod bundle;
 mod changes;
 mod difference;
 mod documents_in;
-mod errors;
-pub mod exit;
-mod files;
 mod fleet;
 mod following;
 mod foresee;
@@ -31,12 +27,10 @@ mod names;
 mod new_faults;
 mod notices;
 mod own_file;
-mod own_folder;
 mod publications;
 mod publish;
 mod record;
 mod registry_args;
-pub mod shell;
 mod slips;
 mod standby_args;
 mod standing_faults;
@@ -114,7 +108,6 @@ mod test;
 mod together;
 mod trust;
 mod unjoin;
-mod usage_error;
 mod validate;
 mod verify;
 mod wait;
@@ -126,8 +119,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use exit::{Exit, Outcome};
-use shell::Shell;
+use crate::process::errors;
+use crate::process::exit::{self, Exit, Outcome};
+use crate::process::shell::Shell;
 use ui::{ColourChoice, Ui};
 
 /// Place workloads on a fleet of Kubernetes clusters, with a Git repository as the only hub
@@ -190,7 +184,7 @@ enum Command {
 
 /// Runs the process's command line.
 pub fn main() -> ExitCode {
-    bug::report_panics();
+    exit::report_panics();
     if let Some(share) = std::env::var_os(pace::VARIABLE).and_then(|share| share.into_string().ok()) {
         pace::set(&share);
     }
@@ -201,7 +195,7 @@ pub fn main() -> ExitCode {
 
 /// Runs one command and returns its exit code. A panic ends it with the code of a bug.
 pub fn run(shell: &Shell) -> u8 {
-    bug::guarded(|| run_command_line(shell)).code()
+    exit::guarded(|| run_command_line(shell)).code()
 }
 
 fn run_command_line(shell: &Shell) -> Exit {
@@ -241,7 +235,7 @@ fn show_usage(error: &clap::Error, shell: &Shell) -> Exit {
     };
     if error.use_stderr() {
         let ui = Ui::new(shell, false, ColourChoice::Auto);
-        ui.error(&usage_error::of(error));
+        ui.error(&errors::of_usage(error));
         return Exit::Usage;
     }
     match streams.print(&text(streams.out_is_terminal)) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use tracing::warn;
 
-use super::exit::CommandError;
+use crate::process::exit::CommandError;
 use berth_base::diag::harmless_line;
 use berth_base::text::{counted, some_of};
 use berth_forge::environment::Repository;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::Format;
 use super::result_kind::ResultKind;
 use super::ui::Ui;
 use super::working_tree::{Edit, RepoArg, WorkingTree, refused, would_be_faulty};
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::did_you_mean;
 use berth_base::edit::{self, Found, keys};
 use berth_base::yaml::Node;

@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use serde_json::{Value as Json, json};
 
 use super::changes::{conflicts_json, object_diff};
-use super::exit::{CommandError, Exit, Outcome};
 use super::plan_forms::PlanReport;
 use super::plan_forms::json::report_json;
 use super::planned::{Asked, FailOn, Planned, Revisions, StepArgs};
@@ -15,6 +14,7 @@ use super::repo_path;
 use super::result_kind::ResultKind;
 use super::together::combine;
 use super::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::model::ContentId;
 use berth_base::text::counted;
 use berth_engine::gate::Deadline;

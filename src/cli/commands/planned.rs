@@ -5,7 +5,6 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
-use super::exit::{CommandError, Exit};
 use super::fleet::{exit_for, moment};
 use super::foresee::refused_by_hubs;
 use super::gate::GateArgs;
@@ -20,6 +19,7 @@ use super::standing_faults::StandingFaults;
 use super::state::StateArgs;
 use super::trust::{Tip, TrustArgs};
 use super::ui::Ui;
+use crate::process::exit::{CommandError, Exit};
 use berth_base::diag::{Diagnostic, Diagnostics, Severity, harmless_line};
 use berth_base::model::{ContentId, Key, Timestamp};
 use berth_base::yaml;

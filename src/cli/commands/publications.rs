@@ -1,7 +1,7 @@
 //! Publications by name: a revision of the rendered branch or a sequence number → its state, and the inputs it was
 //! made from.
 
-use super::exit::CommandError;
+use crate::process::exit::CommandError;
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::gate_inputs::rules_of;
 use berth_hub::inputs::{PassInputs, SourceCommit, current_state};

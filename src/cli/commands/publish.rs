@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
 
-use super::exit::{CommandError, Exit};
 use super::registry_args::RegistryArgs;
 use super::ui::Ui;
+use crate::process::exit::{CommandError, Exit};
 use berth_base::backoff::{Backoff, chance};
 use berth_base::model::Timestamp;
 use berth_base::progress::Progress;

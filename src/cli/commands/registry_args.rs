@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::exit::{CommandError, Exit};
 use super::remote::{RemoteArgs, default_folder};
+use crate::process::exit::{CommandError, Exit};
 use berth_git::protocol::Refs;
 use berth_git::transport::{Cancel, Transport, WorkingCopy};
 use berth_registry::{Access, Credentials, Registry, RegistryError, RegistryTransport, RegistryUrl};

@@ -1,6 +1,6 @@
 //! The step that merging a revision would lead to: computed as the daemon does it, and not published.
 
-use super::exit::{CommandError, Exit};
+use crate::process::exit::{CommandError, Exit};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::Timestamp;
 use berth_base::text::{counted, some_of};

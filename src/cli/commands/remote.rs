@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::exit::CommandError;
+use crate::process::exit::CommandError;
 use berth_git::transport::credentials::{Secret, Token};
 use berth_git::transport::remote::shows_password;
 use berth_git::transport::{Access, Cancel, GitTransport, Limits, RemoteUrl, Sandbox, WorkingCopy};

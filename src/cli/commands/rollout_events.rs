@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::exit::CommandError;
+use crate::process::exit::CommandError;
 use berth_base::diag::harmless_line;
 use berth_base::model::Timestamp;
 use berth_hub::daemon::{PassOutcome, PassResult};

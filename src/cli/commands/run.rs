@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::artifact_signing_args::ArtifactSigningArgs;
-use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::exit_for;
 use super::gate::{GateArgs, held_text};
 use super::hub_cluster::HubArgs;
@@ -28,6 +27,7 @@ use super::summary::{Length, plan_of_length};
 use super::trust::TrustArgs;
 use super::ui::Ui;
 use super::webhook_args::WebhookArgs;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::backoff::pace::paced;
 use berth_base::diag::Diagnostics;
 use berth_base::progress::Progress;

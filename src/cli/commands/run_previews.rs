@@ -1,7 +1,7 @@
 //! The previews of branches, as `berth run --once` makes them.
 
-use super::exit::CommandError;
 use super::ui::Ui;
+use crate::process::exit::CommandError;
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::Timestamp;
 use berth_hub::daemon::{Mirror, PreviewChange, Previews, Settings};

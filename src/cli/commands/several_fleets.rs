@@ -10,8 +10,8 @@ use std::time::Duration;
 use clap::{Args as _, FromArgMatches as _};
 use tracing::{error, info, info_span};
 
-use super::exit::{CommandError, Exit, Outcome};
 use super::run::{self, RunArgs};
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::backoff::{Backoff, chance};
 use berth_base::meta::names::is_dns_subdomain;
 use berth_hub::daemon::Stop;

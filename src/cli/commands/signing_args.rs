@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::exit::CommandError;
+use crate::process::exit::CommandError;
 use berth_git::signature::{PublicKey, Signer, Signs};
 use berth_git::signer::SignerProgram;
 use berth_git::transport::Cancel;

@@ -7,9 +7,9 @@ use std::path::Path;
 use serde_json::{Value as Json, json};
 
 use super::difference::{cause, template_edit};
-use super::exit::CommandError;
 use super::publications;
 use super::ui::{Tone, Ui};
+use crate::process::exit::CommandError;
 use berth_base::diag::harmless_line;
 use berth_base::model::{Decision, Fleet, Key, Map, Shared, Timestamp};
 use berth_base::text::{counted, some_of};

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::exit::CommandError;
 use super::remote::RemoteArgs;
+use crate::process::exit::CommandError;
 use berth_git::transport::{Cancel, GitTransport, Transport, WorkingCopy};
 
 /// A remote for the source, with its own credentials.

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::exit::{CommandError, Exit};
 use super::remote::RemoteArgs;
+use crate::process::exit::{CommandError, Exit};
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
 use berth_git::Identity;
 use berth_git::protocol::Refs;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::exit::CommandError;
 use super::new_faults::without_lines;
 use super::slips;
+use crate::process::exit::CommandError;
 use berth_base::diag::{Diagnostic, Diagnostics, Severity};
 use berth_base::model::{Key, Timestamp};
 use berth_git::{CommitId, Repo};

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::exit::CommandError;
-use super::own_folder::OwnFolder;
 use super::remote::RemoteArgs;
+use crate::process::exit::CommandError;
+use crate::process::files::OwnFolder;
 use berth_git::protocol::Refs;
 use berth_git::transport::{Transport as _, Want};
 use berth_git::{GitError, Repo};

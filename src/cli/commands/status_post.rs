@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::exit::CommandError;
 use super::remote::RemoteArgs;
+use crate::process::exit::CommandError;
 use berth_forge::{StatusDesk, StatusPostError};
 use berth_git::signature::{Signer, of_status};
 use berth_member::sync::remote::{SendError, StatusSender};

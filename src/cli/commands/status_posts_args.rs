@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tracing::info;
 
-use super::exit::CommandError;
 use super::remote::RemoteArgs;
 use super::status_remote::StatusRemoteArgs;
+use crate::process::exit::CommandError;
 use berth_git::Identity;
 use berth_git::protocol::Refs;
 use berth_hub::daemon::pass_metrics::PassMeter;

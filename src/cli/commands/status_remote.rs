@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::exit::CommandError;
 use super::remote::RemoteArgs;
+use crate::process::exit::CommandError;
 use berth_git::transport::{Access, Cancel, GitTransport, Transport, WorkingCopy};
 
 /// A remote for reports, with its own credentials.

@@ -8,7 +8,6 @@ use tracing::{info, warn};
 use clap_complete::engine::ArgValueCandidates;
 
 use super::applier_args::{ApplierArgs, revisions};
-use super::exit::{CommandError, Exit, Outcome};
 use super::facts_args::{FactsArgs, FactsSource};
 use super::fleet::Format;
 use super::following::{FollowArgs, Following};
@@ -26,6 +25,7 @@ use super::telemetry::Telemetry;
 use super::telling::TellingArgs;
 use super::ui::Ui;
 use super::{logging, own_file, repo_path};
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::backoff::pace;
 use berth_base::model::{ClusterStatus, Timestamp, path};
 use berth_git::protocol::Refs;

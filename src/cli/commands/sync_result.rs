@@ -1,10 +1,10 @@
 //! The result of `berth sync --once` and `--dry-run`, and how it is printed.
 
-use super::exit::{CommandError, Exit};
 use super::fleet::Format;
 use super::result_kind::ResultKind;
 use super::sync_text::{plan_text, previews_text};
 use super::ui::Ui;
+use crate::process::exit::{CommandError, Exit};
 use berth_git::GitError;
 use berth_member::sync::SyncOutcome;
 

@@ -1,9 +1,9 @@
 //! `berth taint`: taints of clusters, in the files that describe them.
 
-use super::exit::{CommandError, Outcome};
 use super::fleet::moment;
 use super::mark::{Chosen, MarkArgs, Wanted, mark, sort_words, taints};
 use super::ui::Ui;
+use crate::process::exit::{CommandError, Outcome};
 use berth_base::diag::did_you_mean;
 use berth_base::model::Timestamp;
 use berth_engine::dialects::cluster_kinds;

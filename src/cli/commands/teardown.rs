@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::exit::{CommandError, Exit, Outcome};
 use super::result_kind::ResultKind;
 use super::sync_text::plan_text;
 use super::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::text::counted;
 use berth_member::sync::backends::Backend;
 use berth_member::sync::plan::HoldReason;

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
 
-use super::exit::{Exit, Outcome};
 use super::fleet::Format;
 use super::repo_path;
 use super::result_kind::ResultKind;
 use super::ui::Ui;
+use crate::process::exit::{Exit, Outcome};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::Timestamp;
 use berth_base::source::{self, RulesFrom, SourceFile, SourceFiles, SourceTree};

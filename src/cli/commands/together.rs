@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::exit::CommandError;
 use super::planned::{Asked, Planned, Revisions, StepArgs};
 use super::rehearsal::{Change, Rehearsed, Revision};
 use super::ui::Ui;
+use crate::process::exit::CommandError;
 use berth_base::diag::{Diagnostic, Diagnostics, Severity};
 use berth_base::model::Key;
 use berth_engine::consequences::cluster_words::listed;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::exit::CommandError;
+use crate::process::exit::CommandError;
 use berth_base::diag::Diagnostic;
 use berth_base::model::Timestamp;
 use berth_engine::gate::Limits;

@@ -6,10 +6,10 @@ use std::io::{BufRead as _, BufReader, ErrorKind, Read};
 use std::sync::PoisonError;
 
 use super::bar::Bar;
-use super::exit::CommandError;
 use super::pager;
 use super::prose;
-use super::shell::{Clock, Environment, Shell, Streams};
+use crate::process::exit::CommandError;
+use crate::process::shell::{Clock, Environment, Shell, Streams};
 use berth_base::diag::is_harmless;
 use berth_base::diag::{Diagnostic, Diagnostics, Severity};
 use berth_base::model::Timestamp;

@@ -8,13 +8,13 @@ use serde_json::{Value as Json, json};
 use clap_complete::engine::ArgValueCandidates;
 
 use super::changes::{plan_json, plan_text};
-use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::Format;
 use super::mentioned;
 use super::names;
 use super::result_kind::ResultKind;
 use super::ui::{Tone, Ui};
 use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::did_you_mean;
 use berth_base::edit::Found;
 

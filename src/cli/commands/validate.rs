@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::exit::{Exit, Outcome};
 use super::fleet::{FleetArgs, Format, exit_for};
 use super::plan_forms::policy::policy_json;
 use super::repo_path;
 use super::result_kind::ResultKind;
 use super::slips;
 use super::ui::Ui;
+use crate::process::exit::{Exit, Outcome};
 use berth_base::diag::{Diagnostics, Severity};
 use berth_base::text::counted;
 use berth_hub::inputs::UnpublishedContents;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tracing::info;
 
-use super::exit::CommandError;
+use crate::process::exit::CommandError;
 use berth_hub::daemon::pass_metrics::PassMeter;
 use berth_hub::daemon::webhooks::{SecretFile, Webhooks};
 

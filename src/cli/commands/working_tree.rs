@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::exit::CommandError;
-use super::files;
 use super::new_faults::Faults;
 use super::repo_path;
+use crate::process::exit::CommandError;
+use crate::process::files;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use berth_base::edit::{EditError, Found, Objects, Step, objects};
 use berth_base::model::Timestamp;
@@ -312,5 +312,5 @@ pub(crate) fn would_be_faulty(new: &Diagnostics) -> Option<CommandError> {
     let faults: Vec<String> = new.errors().map(Diagnostic::to_string).collect();
     let message =
         format!("nothing was written, because the fleet would have new errors\n{}", faults.join("\n"));
-    (!faults.is_empty()).then(|| CommandError::new(super::exit::Exit::Faulty, message))
+    (!faults.is_empty()).then(|| CommandError::new(crate::process::exit::Exit::Faulty, message))
 }

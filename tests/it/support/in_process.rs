@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io::{Cursor, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use berth_cli::commands::shell::{Clock, Environment, Shell, Streams};
+use berth_cli::process::shell::{Clock, Environment, Shell, Streams};
 
 use super::{Ran, berth, results};
 

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::exit::{CommandError, Exit, Outcome};
 use super::repo_path;
 use super::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::text::counted;
 use berth_git::Repo;
 use secrets::Secrets;

@@ -6,9 +6,9 @@ use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::Path;
 use std::time::Duration;
 
-use super::super::exit::{CommandError, Exit};
 use super::super::remote::RemoteArgs;
 use super::settings;
+use crate::process::exit::{CommandError, Exit};
 use berth_base::model::Timestamp;
 use berth_git::protocol::Refs;
 use berth_git::{CommitId, EntryKind, GitError, Repo};

@@ -16,11 +16,9 @@ mod rights;
 
 use std::path::{Path, PathBuf};
 
-use super::exit::{CommandError, Outcome};
 use super::fleet::Format;
 use super::hub_cluster::HubArgs;
 use super::metrics_args::MetricsArgs;
-use super::own_folder::OwnFolder;
 use super::publish::PublishArgs;
 use super::remote::RemoteArgs;
 use super::repo_path;
@@ -32,6 +30,8 @@ use super::status_remote::StatusRemoteArgs;
 use super::ui::Ui;
 use super::webhook_args::WebhookArgs;
 use crate::commands::result_kind::ResultKind;
+use crate::process::exit::{CommandError, Outcome};
+use crate::process::files::OwnFolder;
 use berth_base::model::Timestamp;
 use berth_base::text::counted;
 use berth_git::protocol::Refs;

@@ -6,7 +6,7 @@ mod worker;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::exit::{CommandError, Exit};
+use crate::process::exit::{CommandError, Exit};
 use berth_base::backoff::pace::paced;
 use berth_base::meta::names::{is_dns_label, is_label_value};
 use berth_engine::hub_objects::Place;

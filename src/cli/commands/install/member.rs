@@ -5,7 +5,6 @@ use std::path::Path;
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::super::exit::{CommandError, Outcome, refuse_flags};
 use super::super::names;
 use super::super::ui::Ui;
 use super::super::working_tree::{RepoArg, WorkingTree};
@@ -13,6 +12,7 @@ use super::common::{CommonArgs, fits, has_reference, port_of};
 use super::place::{PlaceArgs, place};
 use super::reporter::ReporterFlags;
 use crate::install::{Member, Overrides, Resource, Role, Statuses};
+use crate::process::exit::{CommandError, Outcome, refuse_flags};
 use berth_base::diag::did_you_mean;
 use berth_base::meta::names::{fault_of_name, is_dns_1035_label, is_dns_label, is_dns_subdomain};
 use berth_engine::dialects::kubefed::make::{Resources, plural_of};

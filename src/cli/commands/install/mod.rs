@@ -12,8 +12,8 @@ mod reporter;
 
 use clap::Subcommand;
 
-use super::exit::Outcome;
 use super::ui::Ui;
+use crate::process::exit::Outcome;
 
 /// Install a daemon or a syncer in a cluster
 ///

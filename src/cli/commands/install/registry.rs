@@ -1,8 +1,8 @@
 //! The flags of a container registry, for the pods that read or write it.
 
-use super::super::exit::{CommandError, refuse_flags};
 use super::common::{fits, has_reference, port_of};
 use crate::install::{Registry, Role};
+use crate::process::exit::{CommandError, refuse_flags};
 use berth_base::meta::names::is_dns_subdomain;
 use berth_registry::RegistryUrl;
 

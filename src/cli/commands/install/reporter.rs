@@ -1,10 +1,10 @@
 //! The flags of a member whose folder another program applies.
 
 use super::super::applier_args::{applier, object_name};
-use super::super::exit::{CommandError, refuse_flags};
 use super::common::fits;
 use crate::appliers::{argocd, flux};
 use crate::install::{Read, Reporter, Resource};
+use crate::process::exit::{CommandError, refuse_flags};
 use berth_base::meta::names::is_dns_subdomain;
 use berth_base::model::Applier;
 use berth_base::model::applier::{ARGOCD, BERTH};

@@ -16,11 +16,11 @@ use std::fmt::Write as _;
 
 use serde_json::Value as Json;
 
-use super::exit::CommandError;
 use super::foresee::refusals_text;
 use super::gate::{FEW_ALONE, approvals_text};
 use super::together::Together;
 use super::ui::{Tone, Ui};
+use crate::process::exit::CommandError;
 use berth_base::diag::{Diagnostic, Diagnostics, harmless_line};
 use berth_base::model::{Fleet, Key};
 use berth_engine::causes::Causes;

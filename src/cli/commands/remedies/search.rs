@@ -19,7 +19,7 @@ const MOST_RULES: usize = 3;
 const MOST_EDITS: usize = 6;
 
 /// Finds the smallest edits after which a placement picks a cluster. The inputs are the same afterwards.
-pub(in crate::commands) fn find(inputs: &mut PassInputs, key: &Key, traced: &ClusterTrace) -> Remedies {
+pub(crate) fn find(inputs: &mut PassInputs, key: &Key, traced: &ClusterTrace) -> Remedies {
     let (loaded, decided, diagnostics) = inputs.decide();
     let fleet = &loaded.fleet;
     let mut remedies = Remedies { reason: traced.reason.clone(), ..Remedies::default() };

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::commands::exit::CommandError;
 use crate::commands::planned::Revisions;
 use crate::commands::rehearsal::{Revision, source_tip};
-use crate::commands::shell::Environment;
+use crate::process::exit::CommandError;
+use crate::process::shell::Environment;
 use berth_forge::environment::{self, Variables};
 use berth_forge::{Forge, Given, PullRequest, Token};
 use berth_git::Repo;

@@ -2,9 +2,9 @@
 
 use serde_json::Value as Json;
 
-use crate::commands::exit::{CommandError, Exit};
 use crate::commands::plan_forms::{PlanReport, failure_markdown};
 use crate::commands::planned::{FailOn, Planned};
+use crate::process::exit::{CommandError, Exit};
 use berth_forge::State;
 
 /// The result of a review.

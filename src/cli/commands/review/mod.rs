@@ -10,10 +10,10 @@ mod telling;
 
 use std::path::PathBuf;
 
-use super::exit::{CommandError, Exit, Outcome};
 use super::planned::{Asked, FailOn, Planned, StepArgs};
 use super::repo_path;
 use super::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::{Diagnostic, Pos};
 use berth_engine::load::CONFIG_PATH;
 use berth_forge::PullRequest;

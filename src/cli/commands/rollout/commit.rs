@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use super::super::exit::{CommandError, Exit};
+use crate::process::exit::{CommandError, Exit};
 use berth_base::diag::harmless_lines;
 
 /// Refuses files with changes that are not committed: they would be part of the commit.

@@ -13,8 +13,8 @@ mod standing;
 
 use clap::Subcommand;
 
-use super::exit::Outcome;
 use super::ui::Ui;
+use crate::process::exit::Outcome;
 
 /// Follow and steer how changes reach the clusters
 #[derive(Debug, clap::Args)]

@@ -8,7 +8,6 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::super::exit::{CommandError, Exit, Outcome};
 use super::super::explain::find;
 use super::super::fleet::Format;
 use super::super::line_diff::coloured;
@@ -17,6 +16,7 @@ use super::super::ui::Ui;
 use super::super::working_tree::{Edit, RepoArg, WorkingTree, refused, would_be_faulty};
 use super::commit;
 use crate::commands::result_kind::ResultKind;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::edit::{self, Found, Step, keys};
 use berth_base::model::rollout_policy::{KIND, RolloutPolicy};
 use berth_base::model::{API_VERSION, Key};

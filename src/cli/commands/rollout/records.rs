@@ -3,10 +3,10 @@
 use berth_base::model::Shared;
 use serde_json::{Value as Json, json};
 
-use super::super::exit::{CommandError, Outcome};
 use super::super::ui::Ui;
 use super::super::working_tree::Edit;
 use super::order::{Order, OrderArgs, Steered};
+use crate::process::exit::{CommandError, Outcome};
 use berth_base::edit::{self, Step, keys};
 use berth_base::model::Key;
 use berth_base::model::release::Releases;

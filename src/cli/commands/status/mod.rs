@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
 
-use super::exit::{CommandError, Exit, Outcome};
 use super::fleet::Format;
 use super::names;
 use super::repo_path;
 use super::state::{StateArgs, StateRepo};
 use super::ui::Ui;
 use crate::commands::result_kind::ResultKind;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::backoff::pace::paced;
 use berth_base::diag::harmless_line;
 use berth_base::model::Map;

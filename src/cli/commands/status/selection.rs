@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::commands::exit::CommandError;
 use crate::commands::publications;
+use crate::process::exit::CommandError;
 use berth_base::diag::did_you_mean;
 use berth_base::meta::parse_requirements;
 use berth_base::text::counted;

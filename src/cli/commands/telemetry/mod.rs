@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use tracing::{info, warn};
 
-use super::exit::CommandError;
+use crate::process::exit::CommandError;
 use berth_base::progress::Progress;
 use berth_forge::{Collector, CollectorSettingError};
 use berth_hub::daemon::PassEnd;

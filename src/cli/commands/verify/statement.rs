@@ -1,8 +1,8 @@
 //! `berth verify COMMIT --statement`: what a daemon would sign about the artifacts of a commit.
 
-use super::super::exit::{CommandError, Exit, Outcome};
 use super::super::program::origin;
 use super::super::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_git::Repo;
 use berth_hub::attestation::{Publication, statements_of};
 

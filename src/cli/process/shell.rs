@@ -182,7 +182,7 @@ mod tests {
         let given = variables.iter().map(|(name, value)| ((*name).to_owned(), OsString::from(value)));
         let environment = Environment::Given(given.collect());
         let arguments = arguments.iter().map(OsString::from).collect();
-        let all = environment.with_flags(arguments, super::super::command_line);
+        let all = environment.with_flags(arguments, crate::commands::command_line);
         all.into_iter().map(|argument| argument.into_string().expect("text")).collect()
     }
 

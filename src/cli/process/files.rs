@@ -1,9 +1,10 @@
 //! Writing files and the folders they are in, with what was being done in every error.
 
 use std::io::{ErrorKind, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::exit::CommandError;
+use berth_base::backoff::chance;
 
 /// Writes a file, and makes the folders on the way to it.
 pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CommandError> {
@@ -101,4 +102,31 @@ pub(crate) fn refuse_links(folder: &Path, below: &str) -> Result<(), CommandErro
         }
     }
     Ok(())
+}
+
+/// A folder for this process, removed at its end.
+#[derive(Debug)]
+pub(crate) struct OwnFolder(PathBuf);
+
+impl OwnFolder {
+    pub fn make() -> Result<OwnFolder, CommandError> {
+        let folder = std::env::temp_dir().join(format!("berth-{:016x}", chance()));
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        // Fails where somebody else made it.
+        let made = builder.create(&folder);
+        made.map_err(|error| CommandError::io(format!("making {}", folder.display()), &error))?;
+        Ok(OwnFolder(folder))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for OwnFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
