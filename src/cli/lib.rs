@@ -4,6 +4,7 @@ pub mod appliers;
 pub mod commands;
 pub mod import;
 pub mod install;
+mod output;
 pub mod process;
 pub mod schema;
 pub mod slips;

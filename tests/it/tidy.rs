@@ -112,7 +112,8 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("schema", &[]),
             ("slips", &[]),
             ("process", &[]),
-            ("commands", &["appliers", "import", "install", "process", "schema", "slips"]),
+            ("output", &["process"]),
+            ("commands", &["appliers", "import", "install", "output", "process", "schema", "slips"]),
         ],
     ),
 ];

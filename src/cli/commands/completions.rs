@@ -4,7 +4,7 @@ use clap_complete::Shell;
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};
 
 use super::names::COMPLETE;
-use super::ui::Ui;
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 
 /// Print a shell's completion script

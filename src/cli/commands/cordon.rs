@@ -8,7 +8,7 @@ use super::mark::change::Outcome as Change;
 use super::mark::{Chosen, MarkArgs, Wanted, mark, taints};
 use super::names;
 use super::taint::since;
-use super::ui::Ui;
+use crate::output::ui::Ui;
 use berth_base::model::Timestamp;
 
 /// The key of the taint.

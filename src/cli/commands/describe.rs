@@ -4,14 +4,11 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::describe_cluster;
 use super::explain::find;
-use super::fleet::Format;
-use super::names;
-use super::publications;
 use super::record::{Located, RecordArgs};
-use super::result_kind::ResultKind;
-use super::ui::Ui;
+use super::{describe_cluster, names, publications};
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::harmless_lines;
 use berth_base::model::staged::{Run, RunProgress};

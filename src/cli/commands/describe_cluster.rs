@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::publications;
 use super::record::Located;
 use super::status::{FleetStatus, Selection, gather};
-use super::ui::Ui;
+use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
 use berth_engine::dialects::cluster_kinds;
 use berth_hub::publish::CurrentState;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 
 use super::state::StateArgs;
-use super::ui::{Tone, Ui};
+use crate::output::ui::{Tone, Ui};
 use crate::process::exit::CommandError;
 use berth_base::model::cluster::Cluster;
 use berth_base::model::placement::Source;

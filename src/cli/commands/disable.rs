@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::changes::{plan_json, plan_text};
 use super::enable::{one_called, propagation};
-use super::fleet::Format;
-use super::result_kind::ResultKind;
-use super::ui::Ui;
 use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
+use crate::output::changes::{plan_json, plan_text};
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::edit::{Found, keys};
 use berth_base::text::counted;

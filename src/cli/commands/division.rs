@@ -2,8 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
-use super::table::table;
-use super::ui::Ui;
+use crate::output::table::table;
+use crate::output::ui::Ui;
 use berth_engine::decide::{ClusterTrace, DivisionTrace, ReplicaTrace, Trace};
 
 /// Describes a division, with a row for every cluster that takes part. Empty where nothing is divided.

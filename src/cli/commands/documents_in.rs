@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::ui::Ui;
+use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::edit::objects;

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::documents_in;
-use super::ui::Ui;
-use super::working_tree::{DocumentFormat, Edit, RepoArg, WorkingTree, would_be_faulty};
+use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
+use crate::output::results::DocumentFormat;
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::did_you_mean;
 use berth_base::edit::{Found, keys};

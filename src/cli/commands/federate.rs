@@ -7,16 +7,12 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::documents_in;
-use super::fleet::exit_for;
-use super::from_cluster;
 use super::host::HostArgs;
-use super::names;
-use super::repo_path;
-use super::result_kind::ResultKind;
-use super::ui::Ui;
-use super::working_tree::{DocumentFormat, WorkingTree};
-use crate::process::exit::{CommandError, Exit, Outcome};
+use super::working_tree::WorkingTree;
+use super::{documents_in, from_cluster, names, repo_path};
+use crate::output::results::{DocumentFormat, ResultKind};
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome, exit_for};
 use crate::process::files;
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::meta::parse_selector;

@@ -2,14 +2,12 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value as Json;
-
 use super::repo_path;
-use super::result_kind::ResultKind;
+
 use super::state::StateArgs;
-use super::ui::Ui;
-use crate::process::exit::{CommandError, Exit};
-use berth_base::diag::{Diagnostic, Diagnostics, Pos, harmless_line};
+use crate::output::ui::Ui;
+use crate::process::exit::CommandError;
+use berth_base::diag::{Diagnostic, Pos, harmless_line};
 use berth_base::model::Timestamp;
 use berth_engine::state;
 use berth_git::Repo;
@@ -31,24 +29,6 @@ pub(crate) struct FleetArgs {
     /// Decide for this moment (RFC 3339), in place of now or the revision's date
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub now: Option<Timestamp>,
-}
-
-/// The output format of results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
-    /// For people
-    #[value(alias = "table")]
-    Text,
-    Json,
-    Yaml,
-}
-
-impl Format {
-    /// Prints a result for programs.
-    pub fn write(self, kind: ResultKind, data: Json, ui: &Ui) {
-        let data = kind.of(data);
-        if self == Format::Yaml { ui.yaml(&data) } else { ui.json(&data) }
-    }
 }
 
 impl FleetArgs {
@@ -145,9 +125,4 @@ pub fn moment(text: &str) -> Result<Timestamp, String> {
         "write a moment in RFC 3339, such as `2026-01-31T12:00:00Z`, at most `9999-12-30T22:00:00Z`"
             .to_owned()
     })
-}
-
-/// A fleet with errors ends with its own exit code.
-pub(crate) fn exit_for(diagnostics: &Diagnostics) -> Exit {
-    if diagnostics.has_errors() { Exit::Faulty } else { Exit::Done }
 }

@@ -1,8 +1,5 @@
-//! The refusals that `berth run` would make, for `berth plan`: all at once, in the words of `run`.
+//! The changes that a hub would refuse.
 
-use serde_json::{Value as Json, json};
-
-use super::ui::{Tone, Ui};
 use crate::process::exit::CommandError;
 use berth_base::diag::Diagnostics;
 use berth_base::source::{SourceFile, SourceTree};
@@ -29,20 +26,4 @@ pub(crate) fn refused_by_hubs(
         refused.extend((dialect.refused_by_hub)(&before, &after));
     }
     Ok(refused)
-}
-
-/// Refusals for people, before anything else of the plan.
-pub(crate) fn refusals_text(refusals: &[CommandError], ui: &Ui) -> String {
-    let one = |refusal: &CommandError| {
-        let hint = refusal.hint.as_ref().map_or_else(String::new, |hint| format!("  hint: {hint}\n"));
-        let title = ui.tint("berth run would refuse this commit and publish nothing:", Tone::Bad);
-        format!("{title} {}\n{hint}\n", refusal.message)
-    };
-    refusals.iter().map(one).collect()
-}
-
-/// Returns the refusals as JSON.
-pub(crate) fn refusals_json(refusals: &[CommandError]) -> Json {
-    let one = |refusal: &CommandError| json!({"message": refusal.message, "hint": refusal.hint});
-    refusals.iter().map(one).collect()
 }

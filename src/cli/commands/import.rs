@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches, Subcommand};
 
-use super::fleet::{Format, exit_for, moment};
+use super::fleet::moment;
 use super::host::HostArgs;
 use super::imported::Shown;
-use super::result_kind::ResultKind;
 use super::run::identity;
-use super::ui::Ui;
 use crate::import::adopt::adopt;
 use crate::import::first::{First, first_state, in_force};
 use crate::import::{Gathered, IMPORTERS, Importer, Options, files};
-use crate::process::exit::{CommandError, Exit, Outcome};
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome, exit_for};
 use crate::process::files::{create_folder, refuse_links, write_new};
 use berth_base::diag::{Diagnostic, Diagnostics, Severity};
 use berth_base::model::Timestamp;

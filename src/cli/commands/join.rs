@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::join_applier::JoinApplierArgs;
-use super::mentioned;
-use super::ui::Ui;
-use super::working_tree::{DocumentFormat, Edit, RepoArg, WorkingTree, would_be_faulty};
+use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
+use crate::output::results::{DocumentFormat, mentions_text};
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::meta::names::{is_dns_subdomain, is_label_key, is_label_value};
 use berth_base::model::applier::ANNOTATION;
@@ -148,7 +148,7 @@ pub(crate) fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
             "the address `{placeholder}` is a placeholder: a {kind} needs one, and berth never calls it"
         ));
     }
-    let named = mentioned::text(&after.fleet, name);
+    let named = mentions_text(&after.fleet, name);
     if !named.is_empty() {
         ui.status(&format!("already named by\n{}", named.trim_end()));
     }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use super::applier_args::applier;
 use super::applier_source::{Address, address};
-use super::ui::Ui;
 use crate::appliers;
 use crate::appliers::argocd::{self, ArgoCdMember};
 use crate::appliers::flux::{self, FluxMember, Source, Wakes};
+use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
 use crate::process::files;
 use berth_base::meta::names::is_dns_subdomain;

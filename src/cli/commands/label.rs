@@ -1,7 +1,7 @@
 //! `berth label`: labels of clusters, in the files that describe them.
 
 use super::mark::{Chosen, MarkArgs, Wanted, labels, mark, sort_words};
-use super::ui::Ui;
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Outcome};
 
 /// Set and remove labels of clusters

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use tracing_subscriber::EnvFilter;
 
-use super::ui::Ui;
+use crate::output::ui::Ui;
 use crate::process::shell::{Environment, Stream};
 
 #[derive(Debug, clap::Args)]

@@ -6,9 +6,7 @@
 mod applier_args;
 mod applier_source;
 mod artifact_signing_args;
-mod bar;
 mod bundle;
-mod changes;
 mod difference;
 mod documents_in;
 mod fleet;
@@ -19,9 +17,7 @@ mod gate;
 mod host;
 mod hub_cluster;
 mod imported;
-mod line_diff;
 mod mark;
-mod mentioned;
 mod metrics_args;
 mod names;
 mod new_faults;
@@ -34,9 +30,6 @@ mod registry_args;
 mod slips;
 mod standby_args;
 mod standing_faults;
-mod summary;
-pub mod table;
-pub(crate) mod ui;
 mod webhook_args;
 mod working_tree;
 
@@ -65,19 +58,15 @@ mod link;
 mod logging;
 mod man;
 mod orphan;
-mod pager;
 mod plan;
-mod plan_forms;
 mod planned;
 mod program;
-mod prose;
 mod public_key;
 mod rehearsal;
 mod remedies;
 mod remote;
 mod render;
 mod repo_path;
-mod result_kind;
 mod review;
 mod rollout;
 mod rollout_events;
@@ -119,10 +108,10 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+use crate::output::ui::{self, ColourChoice, Ui};
 use crate::process::errors;
 use crate::process::exit::{self, Exit, Outcome};
 use crate::process::shell::Shell;
-use ui::{ColourChoice, Ui};
 
 /// Place workloads on a fleet of Kubernetes clusters, with a Git repository as the only hub
 #[derive(Debug, Parser)]

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::fleet::Format;
-use super::result_kind::ResultKind;
-use super::ui::Ui;
 use super::working_tree::{Edit, RepoArg, WorkingTree, refused, would_be_faulty};
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::did_you_mean;
 use berth_base::edit::{self, Found, keys};

@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
-use super::changes::{conflicts_json, object_diff};
-use super::plan_forms::PlanReport;
-use super::plan_forms::json::report_json;
 use super::planned::{Asked, FailOn, Planned, Revisions, StepArgs};
 use super::rehearsal::{Change as MergedChange, Revision};
 use super::repo_path;
-use super::result_kind::ResultKind;
 use super::together::combine;
-use super::ui::Ui;
+use crate::output::changes::{conflicts_json, object_diff};
+use crate::output::plan_forms::PlanReport;
+use crate::output::plan_forms::json::report_json;
+use crate::output::results::ResultKind;
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::model::ContentId;
 use berth_base::text::counted;

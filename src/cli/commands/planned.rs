@@ -5,12 +5,9 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
-use super::fleet::{exit_for, moment};
+use super::fleet::moment;
 use super::foresee::refused_by_hubs;
 use super::gate::GateArgs;
-use super::plan_forms::PlanReport;
-use super::plan_forms::reasons::Reasons;
-use super::plan_forms::rollouts::{self, Rollout};
 use super::rehearsal::{
     Change, Merging, Rehearsal, Rehearsed, Revision, conflict, merge, source_tip, uncommitted,
 };
@@ -18,8 +15,11 @@ use super::slips;
 use super::standing_faults::StandingFaults;
 use super::state::StateArgs;
 use super::trust::{Tip, TrustArgs};
-use super::ui::Ui;
-use crate::process::exit::{CommandError, Exit};
+use crate::output::plan_forms::PlanReport;
+use crate::output::plan_forms::reasons::Reasons;
+use crate::output::plan_forms::rollouts::{self, Rollout};
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, exit_for};
 use berth_base::diag::{Diagnostic, Diagnostics, Severity, harmless_line};
 use berth_base::model::{ContentId, Key, Timestamp};
 use berth_base::yaml;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::ui::Ui;
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_git::signature::{PlainSigner, PublicKey};
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
 use super::registry_args::RegistryArgs;
-use super::ui::Ui;
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit};
 use berth_base::backoff::{Backoff, chance};
 use berth_base::model::Timestamp;

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::fleet::{Format, moment};
+use super::fleet::moment;
 use super::repo_path;
 use super::state::{StateArgs, StateRepo};
-use super::ui::Ui;
+use crate::output::results::Format;
+use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
 use berth_base::model::Timestamp;
 use berth_engine::pipeline::Built;

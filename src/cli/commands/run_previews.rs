@@ -1,6 +1,6 @@
 //! The previews of branches, as `berth run --once` makes them.
 
-use super::ui::Ui;
+use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::Timestamp;

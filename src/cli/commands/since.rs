@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::difference::{cause, template_edit};
 use super::publications;
-use super::ui::{Tone, Ui};
+use crate::output::ui::{Tone, Ui};
 use crate::process::exit::CommandError;
 use berth_base::diag::harmless_line;
 use berth_base::model::{Decision, Fleet, Key, Map, Shared, Timestamp};

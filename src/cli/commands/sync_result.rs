@@ -1,9 +1,8 @@
 //! The result of `berth sync --once` and `--dry-run`, and how it is printed.
 
-use super::fleet::Format;
-use super::result_kind::ResultKind;
 use super::sync_text::{plan_text, previews_text};
-use super::ui::Ui;
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit};
 use berth_git::GitError;
 use berth_member::sync::SyncOutcome;

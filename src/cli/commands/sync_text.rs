@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::line_diff::coloured;
-use super::ui::{Tone, Ui};
+use crate::output::changes::coloured;
+use crate::output::ui::{Tone, Ui};
 use berth_base::diag::harmless_line;
 use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;

@@ -2,7 +2,7 @@
 
 use super::fleet::moment;
 use super::mark::{Chosen, MarkArgs, Wanted, mark, sort_words, taints};
-use super::ui::Ui;
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Outcome};
 use berth_base::diag::did_you_mean;
 use berth_base::model::Timestamp;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::result_kind::ResultKind;
 use super::sync_text::plan_text;
-use super::ui::Ui;
+use crate::output::results::ResultKind;
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::text::counted;
 use berth_member::sync::backends::Backend;

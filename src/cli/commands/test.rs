@@ -5,10 +5,9 @@ use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
 
-use super::fleet::Format;
 use super::repo_path;
-use super::result_kind::ResultKind;
-use super::ui::Ui;
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::Ui;
 use crate::process::exit::{Exit, Outcome};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::Timestamp;
@@ -144,7 +143,7 @@ fn json(ran: &[Ran<'_>], found: &Diagnostics) -> Json {
         });
         json!({"name": one.test.name, "examples": examples.collect::<Vec<_>>()})
     });
-    let mut form = super::validate::diagnostics_json(found);
+    let mut form = crate::output::results::diagnostics_json(found);
     form["policyTests"] = tests.collect();
     form
 }

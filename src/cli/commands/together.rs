@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::planned::{Asked, Planned, Revisions, StepArgs};
 use super::rehearsal::{Change, Rehearsed, Revision};
-use super::ui::Ui;
+use crate::output::plan_forms::together::{Conflict, Together};
+use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
 use berth_base::diag::{Diagnostic, Diagnostics, Severity};
 use berth_base::model::Key;
@@ -30,40 +31,6 @@ struct Branch {
 
 /// A diagnostic without its line, which other edits of the file move.
 type Fault = (Severity, String, String);
-
-/// Two branches that changed files in ways that do not go together. The second is left out of the combination.
-#[derive(Debug)]
-pub(crate) struct Conflict {
-    pub between: [String; 2],
-    pub files: Vec<String>,
-}
-
-/// The effects of the combination that no branch has alone, and the other way round.
-#[derive(Debug)]
-pub(crate) struct Together {
-    pub branches: Vec<Revision>,
-    pub conflicts: Vec<Conflict>,
-    /// The changes that no branch makes alone: as a list, and folded.
-    pub only: Plan,
-    pub folded: FoldedPlan,
-    pub held: Vec<Key>,
-    pub faults: Diagnostics,
-    pub refused: Vec<String>,
-    /// The changes that a branch makes alone and not together, by the branch.
-    pub undone: Vec<(String, Plan)>,
-}
-
-impl Together {
-    /// Reports whether the branches together do what each does alone.
-    pub fn is_quiet(&self) -> bool {
-        self.conflicts.is_empty()
-            && self.only.is_empty()
-            && self.held.is_empty()
-            && self.faults.is_empty()
-            && self.refused.is_empty()
-            && self.undone.is_empty()
-    }
-}
 
 /// Merges branches into a change, one after the other, and rehearses each of them alone.
 pub(crate) fn combine(
@@ -154,7 +121,10 @@ impl Alone {
             folded: FoldedPlan { idle: Vec::new(), ..planned.fold(repo, &only) },
             only,
             faults,
-            branches: branches.into_iter().map(|branch| branch.change.head).collect(),
+            branches: branches
+                .into_iter()
+                .map(|branch| (branch.change.head.name, branch.change.head.commit))
+                .collect(),
             conflicts,
         }
     }

@@ -2,16 +2,13 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
-
-use super::fleet::{FleetArgs, Format, exit_for};
-use super::plan_forms::policy::policy_json;
-use super::repo_path;
-use super::result_kind::ResultKind;
-use super::slips;
-use super::ui::Ui;
-use crate::process::exit::{Exit, Outcome};
-use berth_base::diag::{Diagnostics, Severity};
+use super::fleet::FleetArgs;
+use super::{repo_path, slips};
+use crate::output::plan_forms::policy::policy_json;
+use crate::output::results::{Format, ResultKind, diagnostics_json};
+use crate::output::ui::Ui;
+use crate::process::exit::{Exit, Outcome, exit_for};
+use berth_base::diag::Severity;
 use berth_base::text::counted;
 use berth_hub::inputs::UnpublishedContents;
 
@@ -83,20 +80,4 @@ pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
     // The process ends soon: taking it apart would only take time.
     std::mem::forget((inputs, built));
     Ok(exit)
-}
-
-/// Diagnostics for programs.
-pub(crate) fn diagnostics_json(diagnostics: &Diagnostics) -> serde_json::Value {
-    let each = diagnostics.iter().map(|diagnostic| {
-        let at = diagnostic.at.as_ref();
-        json!({
-            "severity": diagnostic.severity.word(),
-            "file": at.map(|at| at.file.to_string()),
-            "line": at.map(|at| at.line).filter(|line| *line > 0),
-            "column": at.map(|at| at.column).filter(|column| *column > 0),
-            "message": diagnostic.message,
-            "hint": diagnostic.hint,
-        })
-    });
-    json!({ "diagnostics": each.collect::<Vec<_>>() })
 }

@@ -7,7 +7,7 @@ use clap_complete::engine::ArgValueCandidates;
 use super::names;
 use super::state::StateRepo;
 use super::status::{FleetStatus, PlaceArgs, Selection, gather};
-use super::ui::Ui;
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::text::{counted, some_of};
 use berth_hub::inputs::LocatedState;

@@ -33,13 +33,6 @@ pub(crate) struct RepoArg {
     pub repo: PathBuf,
 }
 
-/// The output format of documents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum DocumentFormat {
-    Yaml,
-    Json,
-}
-
 /// A working tree as it stands.
 #[derive(Debug)]
 pub(crate) struct WorkingTree {

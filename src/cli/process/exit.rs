@@ -6,7 +6,7 @@ use std::fmt;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, PanicHookInfo};
 
-use berth_base::diag::harmless_lines;
+use berth_base::diag::{Diagnostics, harmless_lines};
 
 /// The result of every command.
 pub type Outcome = Result<Exit, CommandError>;
@@ -158,6 +158,11 @@ fn words(payload: &(dyn Any + Send)) -> &str {
         (_, Some(text)) => text,
         _ => "a panic without a message",
     }
+}
+
+/// A fleet with errors ends with its own exit code.
+pub(crate) fn exit_for(diagnostics: &Diagnostics) -> Exit {
+    if diagnostics.has_errors() { Exit::Faulty } else { Exit::Done }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use crate::commands::ui::{Tone, Ui};
+use crate::output::ui::{Tone, Ui};
 use crate::process::exit::Exit;
 use berth_base::text::counted;
 use berth_git::transport::TransportError;

@@ -16,7 +16,6 @@ mod rights;
 
 use std::path::{Path, PathBuf};
 
-use super::fleet::Format;
 use super::hub_cluster::HubArgs;
 use super::metrics_args::MetricsArgs;
 use super::publish::PublishArgs;
@@ -27,9 +26,9 @@ use super::signing_args::SigningArgs;
 use super::source_remote::SourceRemoteArgs;
 use super::status_post::StatusPostArgs;
 use super::status_remote::StatusRemoteArgs;
-use super::ui::Ui;
 use super::webhook_args::WebhookArgs;
-use crate::commands::result_kind::ResultKind;
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Outcome};
 use crate::process::files::OwnFolder;
 use berth_base::model::Timestamp;

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
-use super::super::ui::Ui;
 use super::forge_settings;
 use super::place::text_of;
 use crate::install::{Install, Role, deploy_key_secret};
+use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
 use crate::process::files;
 use berth_base::edit::objects;

@@ -6,12 +6,12 @@ use std::path::Path;
 use clap_complete::engine::ArgValueCandidates;
 
 use super::super::names;
-use super::super::ui::Ui;
 use super::super::working_tree::{RepoArg, WorkingTree};
 use super::common::{CommonArgs, fits, has_reference, port_of};
 use super::place::{PlaceArgs, place};
 use super::reporter::ReporterFlags;
 use crate::install::{Member, Overrides, Resource, Role, Statuses};
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Outcome, refuse_flags};
 use berth_base::diag::did_you_mean;
 use berth_base::meta::names::{fault_of_name, is_dns_1035_label, is_dns_label, is_dns_subdomain};

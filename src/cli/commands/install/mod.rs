@@ -12,7 +12,7 @@ mod reporter;
 
 use clap::Subcommand;
 
-use super::ui::Ui;
+use crate::output::ui::Ui;
 use crate::process::exit::Outcome;
 
 /// Install a daemon or a syncer in a cluster

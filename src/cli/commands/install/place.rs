@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use super::super::ui::Ui;
 use super::deploy_key;
 use crate::install::{FILES, File, Install, files as manifests, unwanted};
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use crate::process::files;
 use berth_base::model::ObjectId;

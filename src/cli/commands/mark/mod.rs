@@ -14,13 +14,11 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::fleet::Format;
-use super::line_diff::coloured;
-use super::ui::Ui;
 use super::working_tree::{Edit, RepoArg, WorkingTree, refused, would_be_faulty};
-use crate::commands::result_kind::ResultKind;
-use crate::process::exit::Outcome as Ended;
-use crate::process::exit::{CommandError, Exit};
+use crate::output::changes::coloured;
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome as Ended};
 use berth_base::diag::did_you_mean;
 use berth_base::edit::Found;
 use berth_base::meta::parse_requirements;

@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 
 pub(super) use search::find;
 
-use super::ui::{Tone, Ui};
+use crate::output::ui::{Tone, Ui};
 use berth_base::diag::{Pos, harmless_line};
 use berth_base::model::Key;
 use berth_base::text::{counted, some_of};

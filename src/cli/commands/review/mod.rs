@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use super::planned::{Asked, FailOn, Planned, StepArgs};
 use super::repo_path;
-use super::ui::Ui;
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::{Diagnostic, Pos};
 use berth_engine::load::CONFIG_PATH;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::finding::Found;
 use super::findings::Findings;
-use crate::commands::ui::Ui;
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit};
 use berth_forge::environment::{self, Variables};
 use berth_forge::{Client, Forge, ForgeError, Marker, PullRequest, Status, Written};

@@ -13,7 +13,7 @@ mod standing;
 
 use clap::Subcommand;
 
-use super::ui::Ui;
+use crate::output::ui::Ui;
 use crate::process::exit::Outcome;
 
 /// Follow and steer how changes reach the clusters

@@ -9,13 +9,12 @@ use serde_json::{Value as Json, json};
 use clap_complete::engine::ArgValueCandidates;
 
 use super::super::explain::find;
-use super::super::fleet::Format;
-use super::super::line_diff::coloured;
 use super::super::names;
-use super::super::ui::Ui;
 use super::super::working_tree::{Edit, RepoArg, WorkingTree, refused, would_be_faulty};
 use super::commit;
-use crate::commands::result_kind::ResultKind;
+use crate::output::changes::coloured;
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::edit::{self, Found, Step, keys};
 use berth_base::model::rollout_policy::{KIND, RolloutPolicy};

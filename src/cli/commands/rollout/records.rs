@@ -3,9 +3,9 @@
 use berth_base::model::Shared;
 use serde_json::{Value as Json, json};
 
-use super::super::ui::Ui;
 use super::super::working_tree::Edit;
 use super::order::{Order, OrderArgs, Steered};
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Outcome};
 use berth_base::edit::{self, Step, keys};
 use berth_base::model::Key;

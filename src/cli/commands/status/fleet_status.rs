@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Selection;
 use crate::commands::rehearsal::{Revision, source_tip};
-use crate::commands::ui::Ui;
+use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
 use berth_base::model::{Digest, Map, MemberState, Timestamp};
 use berth_engine::gate::{HeldRecord, digest_of_all, messages::ALLOW_DELETE};

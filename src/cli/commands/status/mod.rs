@@ -12,12 +12,10 @@ use std::time::{Duration, Instant};
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
 
-use super::fleet::Format;
-use super::names;
-use super::repo_path;
 use super::state::{StateArgs, StateRepo};
-use super::ui::Ui;
-use crate::commands::result_kind::ResultKind;
+use super::{names, repo_path};
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::backoff::pace::paced;
 use berth_base::diag::harmless_line;

@@ -5,12 +5,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
 
-use super::super::fleet::Format;
 use super::super::public_key;
 use super::super::registry_args::RegistryArgs;
-use super::super::ui::{Tone, Ui};
 use super::{details, exit_of, proof_text};
-use crate::commands::result_kind::ResultKind;
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::{Tone, Ui};
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_git::Repo;
 use berth_hub::attestation::{ArtifactProof, ArtifactProofError, Claim, prove_artifact};

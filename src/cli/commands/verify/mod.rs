@@ -9,11 +9,10 @@ use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
-use super::fleet::Format;
 use super::repo_path;
 use super::state::StateArgs;
-use super::ui::{Tone, Ui};
-use crate::commands::result_kind::ResultKind;
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::{Tone, Ui};
 use crate::process::exit::{CommandError, Exit, Outcome};
 use artifact::ArtifactArgs;
 use berth_engine::gate::Limits;

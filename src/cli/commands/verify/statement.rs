@@ -1,7 +1,7 @@
 //! `berth verify COMMIT --statement`: what a daemon would sign about the artifacts of a commit.
 
 use super::super::program::origin;
-use super::super::ui::Ui;
+use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_git::Repo;
 use berth_hub::attestation::{Publication, statements_of};

@@ -1,25 +1,24 @@
 //! The forms of a plan: text, JSON, Markdown for a comment, SARIF, and the forges' annotations.
 
 mod annotations;
-pub(super) mod json;
+pub(crate) mod json;
 mod markdown;
 mod outline;
-pub(super) mod policy;
-pub(super) mod reasons;
+pub(crate) mod policy;
+pub(crate) mod reasons;
 pub(crate) mod rollouts;
-mod sarif;
 mod text;
 mod title;
-pub(super) mod together;
+pub(crate) mod together;
 
 use std::fmt::Write as _;
 
 use serde_json::Value as Json;
 
-use super::foresee::refusals_text;
-use super::gate::{FEW_ALONE, approvals_text};
-use super::together::Together;
+use self::together::Together;
 use super::ui::{Tone, Ui};
+use crate::output::held::FEW_ALONE;
+use crate::output::held::approvals_text;
 use crate::process::exit::CommandError;
 use berth_base::diag::{Diagnostic, Diagnostics, harmless_line};
 use berth_base::model::{Fleet, Key};
@@ -100,7 +99,7 @@ impl PlanReport<'_> {
     pub fn text(&self, whole: bool, ui: &Ui) -> String {
         let mut shown = String::new();
         if !self.refused.is_empty() {
-            shown.push_str(&refusals_text(self.refused, ui));
+            shown.push_str(&text::refusals_text(self.refused, ui));
         }
         let _ = writeln!(shown, "{}", text::wrapped(&self.title(), 0));
         if let Some(together) = self.together {
@@ -183,7 +182,7 @@ impl PlanReport<'_> {
 
     /// The plan's diagnostics and causes as a SARIF log.
     pub fn sarif(&self) -> Json {
-        sarif::log(&annotations::of(self))
+        annotations::sarif_log(&annotations::of(self))
     }
 
     /// The plan's diagnostics and causes as workflow commands of GitHub and Gitea.

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use super::outline::{Line, Part};
 use super::{FLEET, LATER, PlanReport, outline, policy, rollouts, together};
-use crate::commands::gate::{MOST_ALONE, approvals_text};
+use crate::output::held::{MOST_ALONE, approvals_text};
 use crate::process::exit::CommandError;
 use berth_base::diag::{Diagnostic, Severity, harmless_line, harmless_lines};
 use berth_base::text::counted;

@@ -1,15 +1,15 @@
-//! A plan as a list of changes, for people and programs.
+//! A plan as a list of changes, for people and programs: whole, on one screen, or line by line of one object.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
+use similar::TextDiff;
 
-use super::line_diff;
-use super::result_kind::ResultKind;
+use super::results::ResultKind;
 use super::ui::{Tone, Ui};
 use berth_base::model::{Key, ObjectId, path};
-use berth_base::text::counted;
+use berth_base::text::{counted, some_of};
 use berth_engine::plan::{Change, Counts, ObjectChange, Plan, count};
 
 /// The plan for people.
@@ -126,7 +126,86 @@ pub(crate) fn object_diff(
         bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     };
     let (before, after) = (text(before), text(after));
-    line_diff::coloured(&before, &after, &title, ui)
+    coloured(&before, &after, &title, ui)
+}
+
+/// The unified difference under a title.
+pub(crate) fn coloured(before: &str, after: &str, title: &str, ui: &Ui) -> String {
+    let diff = TextDiff::from_lines(before, after);
+    let mut shown = String::new();
+    for line in diff.unified_diff().context_radius(2).header(title, title).to_string().lines() {
+        let tone = match line.as_bytes().first() {
+            Some(b'-') => Some(Tone::Bad),
+            Some(b'+') => Some(Tone::Good),
+            _ => None,
+        };
+        shown.push_str(&tone.map_or_else(|| line.to_owned(), |tone| ui.tint(line, tone)));
+        shown.push('\n');
+    }
+    shown
+}
+
+/// A plan of so many lines is shown whole.
+const SCREEN: usize = 40;
+
+/// The most workloads, and names of clusters, in a summary.
+const WORKLOADS: usize = 12;
+const NAMES: usize = 5;
+
+/// The length of a printed plan.
+#[derive(Clone, Copy, Debug)]
+pub enum Length {
+    Whole,
+    /// Sums a long plan up, and ends with this hint on where every change is found
+    Screen(&'static str),
+}
+
+/// Renders the plan, and sums it up where it would not fit a screen.
+pub(crate) fn plan_of_length(plan: &Plan, length: Length, ui: &Ui) -> String {
+    let Length::Screen(hint) = length else { return plan_text(plan, ui) };
+    let counts = plan.counts();
+    // Each change is a line: a plan with more of them need not be written to see that it is too long.
+    if counts.added + counts.changed + counts.removed <= SCREEN {
+        let text = plan_text(plan, ui);
+        if text.lines().count() <= SCREEN {
+            return text;
+        }
+    }
+    let mut text = format!("{} in {}\n", numbers(counts), counted(counts.clusters, "cluster"));
+    for (what, names) in [
+        ("losing their last objects", &plan.clusters.lost),
+        ("with their first objects", &plan.clusters.gained),
+    ] {
+        if !names.is_empty() {
+            let _ = writeln!(text, "{} {what}: {}", counted(names.len(), "cluster"), some_of(names, NAMES));
+        }
+    }
+    let mut workloads: Vec<(&Key, Counts)> =
+        plan.workloads.iter().map(|(key, changes)| (key, count(changes.iter()))).collect();
+    // What is removed matters most, then what concerns most clusters.
+    workloads.sort_by_key(|(_, counts)| std::cmp::Reverse((counts.removed, counts.clusters)));
+    text.push('\n');
+    for (key, counts) in workloads.iter().take(WORKLOADS) {
+        let tone = if counts.removed > 0 { Tone::Bad } else { Tone::Good };
+        let line = format!("{} in {}", numbers(*counts), counted(counts.clusters, "cluster"));
+        let _ = writeln!(text, "  {key}: {}", ui.tint(&line, tone));
+    }
+    if workloads.len() > WORKLOADS {
+        let _ = writeln!(text, "  and {}", counted(workloads.len() - WORKLOADS, "other workload"));
+    }
+    let decisions = plan.placements.keys().filter(|key| !plan.workloads.contains_key(*key)).count();
+    if decisions > 0 {
+        let _ = writeln!(text, "  and {} without objects", counted(decisions, "changed decision"));
+    }
+    if !plan.unaccounted.is_empty() {
+        let _ = writeln!(text, "  and {}", counted(plan.unaccounted.len(), "other file"));
+    }
+    let _ = writeln!(text, "\nevery change: {hint}");
+    text
+}
+
+fn numbers(counts: Counts) -> String {
+    format!("{} removed, {} changed, {} added", counts.removed, counts.changed, counts.added)
 }
 
 #[cfg(test)]
@@ -137,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_secret_nobody_accounts_for_is_not_shown_either() {
-        let ui = Ui::new(&Shell::of_process(), true, super::super::ui::ColourChoice::Never);
+        let ui = Ui::new(&Shell::of_process(), true, crate::output::ui::ColourChoice::Never);
         let diff = |path: &str| {
             let details = ChangeDetails {
                 change: Change::Removed,

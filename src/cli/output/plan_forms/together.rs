@@ -3,20 +3,57 @@
 use serde_json::{Value as Json, json};
 
 use super::outline::{self, Line, Sign, line};
-use crate::commands::changes::plan_json;
-use crate::commands::together::Together;
-use crate::commands::validate::diagnostics_json;
+use crate::output::changes::plan_json;
+use crate::output::results::diagnostics_json;
+use berth_base::diag::Diagnostics;
 use berth_base::model::Key;
 use berth_base::text::{counted, some_of};
 use berth_engine::consequences::cluster_words::{ClusterWords, listed};
+use berth_engine::consequences::folded::FoldedPlan;
 use berth_engine::plan::{Change, Plan};
+use berth_git::CommitId;
 
 /// The most names of one line.
 const NAMES: usize = 5;
 
+/// Two branches that changed files in ways that do not go together. The second is left out of the combination.
+#[derive(Debug)]
+pub(crate) struct Conflict {
+    pub between: [String; 2],
+    pub files: Vec<String>,
+}
+
+/// The effects of the combination that no branch has alone, and the other way round.
+#[derive(Debug)]
+pub(crate) struct Together {
+    /// The revisions, each a name and a commit.
+    pub branches: Vec<(String, CommitId)>,
+    pub conflicts: Vec<Conflict>,
+    /// The changes that no branch makes alone: as a list, and folded.
+    pub only: Plan,
+    pub folded: FoldedPlan,
+    pub held: Vec<Key>,
+    pub faults: Diagnostics,
+    pub refused: Vec<String>,
+    /// The changes that a branch makes alone and not together, by the branch.
+    pub undone: Vec<(String, Plan)>,
+}
+
+impl Together {
+    /// Reports whether the branches together do what each does alone.
+    pub fn is_quiet(&self) -> bool {
+        self.conflicts.is_empty()
+            && self.only.is_empty()
+            && self.held.is_empty()
+            && self.faults.is_empty()
+            && self.refused.is_empty()
+            && self.undone.is_empty()
+    }
+}
+
 /// The heading: the branches, and whether anything is to be told of them.
 pub(super) fn title(together: &Together) -> String {
-    let names: Vec<String> = together.branches.iter().map(|branch| format!("`{}`", branch.name)).collect();
+    let names: Vec<String> = together.branches.iter().map(|(name, _)| format!("`{name}`")).collect();
     match together.is_quiet() {
         true => format!("{} together do what each does alone", listed(&names)),
         false => format!("only with {} together", listed(&names)),
@@ -93,8 +130,8 @@ pub(crate) fn together_json(together: &Together) -> Json {
         json!({"workloads": form["workloads"].take(), "placements": form["placements"].take()})
     };
     json!({
-        "branches": together.branches.iter().map(|one| json!({
-            "revision": one.name, "commit": one.commit.to_string(),
+        "branches": together.branches.iter().map(|(name, commit)| json!({
+            "revision": name, "commit": commit.to_string(),
         })).collect::<Vec<_>>(),
         "conflicts": together.conflicts.iter().map(|one| json!({
             "between": one.between, "files": one.files,

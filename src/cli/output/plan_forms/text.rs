@@ -1,7 +1,8 @@
 //! A plan for a terminal: lines of 80 columns, with colours where the terminal shows them.
 
 use super::outline::{Line, Part, Sign};
-use crate::commands::ui::{Tone, Ui};
+use crate::output::ui::{Tone, Ui};
+use crate::process::exit::CommandError;
 
 /// Lines are broken here.
 const WIDTH: usize = 80;
@@ -73,6 +74,16 @@ pub(super) fn wrapped(text: &str, start: usize) -> String {
         used += width;
     }
     shown
+}
+
+/// Refusals for people, before anything else of the plan.
+pub(super) fn refusals_text(refusals: &[CommandError], ui: &Ui) -> String {
+    let one = |refusal: &CommandError| {
+        let hint = refusal.hint.as_ref().map_or_else(String::new, |hint| format!("  hint: {hint}\n"));
+        let title = ui.tint("berth run would refuse this commit and publish nothing:", Tone::Bad);
+        format!("{title} {}\n{hint}\n", refusal.message)
+    };
+    refusals.iter().map(one).collect()
 }
 
 #[cfg(test)]

@@ -5,13 +5,11 @@ use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader, ErrorKind, Read};
 use std::sync::PoisonError;
 
-use super::bar::Bar;
-use super::pager;
-use super::prose;
+use super::terminal::Bar;
+use super::{table, terminal};
 use crate::process::exit::CommandError;
 use crate::process::shell::{Clock, Environment, Shell, Streams};
-use berth_base::diag::is_harmless;
-use berth_base::diag::{Diagnostic, Diagnostics, Severity};
+use berth_base::diag::{Diagnostic, Diagnostics, Severity, is_harmless};
 use berth_base::model::Timestamp;
 use berth_base::progress::Progress;
 use berth_base::text::counted;
@@ -120,7 +118,7 @@ impl Ui {
 
     /// Breaks sentences meant for stdout between words, where a terminal shows them.
     pub fn prose(&self, text: &str) -> String {
-        prose::fitted(text, self.out_width())
+        table::fitted(text, self.out_width())
     }
 
     /// Reads one line of the standard input.
@@ -180,7 +178,7 @@ impl Ui {
     /// Data that may be longer than the screen, which somebody at a terminal reads in a pager.
     pub fn paged(&self, text: &str) {
         let text = harmless(text, self.colour_out);
-        if self.failure.borrow().is_some() || !self.aside(|| pager::show(&text, self)) {
+        if self.failure.borrow().is_some() || !self.aside(|| terminal::page(&text, self)) {
             self.write(&text);
         }
     }
@@ -255,7 +253,7 @@ impl Ui {
 
     fn err(&self, text: &str) {
         let width = self.streams.err_is_terminal.then(terminal_width).flatten();
-        let text = prose::fitted(&harmless(text, self.colour_err), width);
+        let text = table::fitted(&harmless(text, self.colour_err), width);
         let text = self.no_commands(text.into());
         let _ = self.aside(|| self.streams.complain(&text));
     }

@@ -1,12 +1,15 @@
-//! A line at the end of a terminal that says how far long work is, until the work ends.
+//! A terminal's pager for long output, and a line at its end that shows the progress of long work.
 
 use std::fmt::Write;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
+use super::ui::Ui;
 use berth_base::progress::{Progress, Stage};
 
 /// Work that ends sooner shows nothing.
@@ -130,6 +133,36 @@ fn so_far(state: &ProgressState, out: &mut dyn Write) {
 fn rate(state: &ProgressState) -> String {
     let rate = state.per_sec();
     if rate < 10.0 { format!("{rate:.1}/s") } else { format!("{}/s", HumanCount(rate as u64)) }
+}
+
+/// The exit code with which a shell tells that there is no such command.
+const MISSING: i32 = 127;
+
+/// Shows a text in the pager: `BERTH_PAGER`, else `PAGER`, else `less`. Returns false where the text fits the
+/// screen, nobody watches, or the pager cannot be run.
+pub(super) fn page(text: &str, ui: &Ui) -> bool {
+    let terminal = ui.out_is_terminal().then(terminal_size::terminal_size).flatten();
+    let fits = terminal.is_none_or(|(_, rows)| text.lines().count() < usize::from(rows.0));
+    if fits {
+        return false;
+    }
+    let named = ["BERTH_PAGER", "PAGER"].into_iter().find_map(|name| ui.environment().get(name));
+    let pager = named.unwrap_or_else(|| "less".into());
+    if pager.is_empty() || pager == "cat" {
+        return false;
+    }
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(&pager).stdin(Stdio::piped());
+    if ui.environment().get("LESS").is_none() {
+        // Ends at once where the text fits, shows colours, and leaves the text on the screen.
+        command.env("LESS", "FRX");
+    }
+    let Ok(mut child) = command.spawn() else { return false };
+    if let Some(mut input) = child.stdin.take() {
+        // Whoever leaves the pager early has seen enough.
+        let _ = input.write_all(text.as_bytes());
+    }
+    child.wait().is_ok_and(|ended| ended.code() != Some(MISSING))
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use serde_json::{Value as Json, json};
 
 use super::PlanReport;
-use crate::commands::changes::{counts_json, plan_json};
-use crate::commands::foresee::refusals_json;
-use crate::commands::gate::{deadlines_json, held_json};
-use crate::commands::validate::diagnostics_json;
+use crate::output::changes::{counts_json, plan_json};
+use crate::output::held::{deadlines_json, held_json};
+use crate::output::results::diagnostics_json;
+use crate::process::exit::CommandError;
 use berth_base::diag::Pos;
 use berth_base::model::Key;
 use berth_engine::causes::{How, InputChange, InputKind};
@@ -156,4 +156,10 @@ fn risk(risk: &Risk) -> Json {
         Risk::Emptied { clusters } => json!({"risk": "emptiesClusters", "clusters": clusters}),
         Risk::Share { clusters, of } => json!({"risk": "largeShare", "clusters": clusters, "of": of}),
     }
+}
+
+/// Returns the refusals as JSON.
+fn refusals_json(refusals: &[CommandError]) -> Json {
+    let one = |refusal: &CommandError| json!({"message": refusal.message, "hint": refusal.hint});
+    refusals.iter().map(one).collect()
 }
