@@ -113,7 +113,8 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("slips", &[]),
             ("process", &[]),
             ("output", &["process"]),
-            ("commands", &["appliers", "import", "install", "output", "process", "schema", "slips"]),
+            ("flags", &["appliers", "output", "process"]),
+            ("commands", &["appliers", "flags", "import", "install", "output", "process", "schema", "slips"]),
         ],
     ),
 ];

@@ -3,7 +3,7 @@
 use clap_complete::Shell;
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};
 
-use super::names::COMPLETE;
+use crate::flags::names::COMPLETE;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 

@@ -3,11 +3,11 @@
 use crate::process::exit::Outcome;
 use clap_complete::engine::ArgValueCandidates;
 
-use super::fleet::moment;
 use super::mark::change::Outcome as Change;
 use super::mark::{Chosen, MarkArgs, Wanted, mark, taints};
-use super::names;
 use super::taint::since;
+use crate::flags::fleet::moment;
+use crate::flags::names;
 use crate::output::ui::Ui;
 use berth_base::model::Timestamp;
 

@@ -1,6 +1,6 @@
 //! `berth decide`: which cluster gets what.
 
-use super::fleet::FleetArgs;
+use crate::flags::fleet::FleetArgs;
 use crate::output::results::{Format, ResultKind};
 use crate::output::table::table;
 use crate::output::ui::{Tone, Ui};

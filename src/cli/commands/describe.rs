@@ -4,9 +4,10 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::explain::find;
-use super::record::{Located, RecordArgs};
-use super::{describe_cluster, names, publications};
+use super::describe_cluster;
+use crate::flags::names::find;
+use crate::flags::record::{Located, RecordArgs};
+use crate::flags::{names, record};
 use crate::output::results::{Format, ResultKind};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
@@ -119,7 +120,7 @@ fn runs(
 
 /// The fleet that the state in force was made from. Without it, overrides cannot be told.
 fn fleet_of(repo: &Repo, current: &CurrentState) -> Option<Shared<Fleet>> {
-    Some(publications::inputs(repo, current, current)?.fleet())
+    Some(record::publication_inputs(repo, current, current)?.fleet())
 }
 
 /// Prints an object as kubectl prints objects of unknown kinds.

@@ -2,9 +2,9 @@
 
 use serde_json::{Value as Json, json};
 
-use super::publications;
-use super::record::Located;
 use super::status::{FleetStatus, Selection, gather};
+use crate::flags::record;
+use crate::flags::record::Located;
 use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
 use berth_engine::dialects::cluster_kinds;
@@ -32,7 +32,7 @@ pub(super) fn describe(
     let mut object = json!({"kind": "Cluster", "metadata": {"name": name}});
     object["status"] = json!(status.fleet.clusters.first());
     // Without the source, only the published state is known.
-    let fleet = publications::inputs(repo, current, current).map(|inputs| inputs.fleet());
+    let fleet = record::publication_inputs(repo, current, current).map(|inputs| inputs.fleet());
     let Some(cluster) = fleet.as_ref().and_then(|fleet| fleet.clusters.get(name)) else { return Ok(object) };
     let files = cluster.origins.iter().map(|at| format!("{}:{}", at.file, at.line));
     object["source"] = json!(files.collect::<Vec<_>>().join(", "));

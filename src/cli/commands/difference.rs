@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
-use super::state::StateArgs;
+use crate::flags::state::StateArgs;
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::CommandError;
 use berth_base::model::cluster::Cluster;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::documents_in;
-use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
+use super::working_tree::{Edit, WorkingTree, would_be_faulty};
+use crate::flags::repo::RepoArg;
 use crate::output::results::DocumentFormat;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
@@ -69,7 +70,7 @@ struct Wish {
 
 pub(crate) fn cmd_enable(args: &EnableArgs, ui: &Ui) -> Outcome {
     let wish = wish(args, ui)?;
-    let tree = WorkingTree::read(&args.repo.repo)?;
+    let tree = WorkingTree::read(&args.repo.path)?;
     ui.diagnostics(&tree.unreadable());
     let (types, resources) = tree.types();
     let mut resource = match &args.kind {

@@ -8,10 +8,12 @@ use serde_json::{Value as Json, json};
 use clap_complete::engine::ArgValueCandidates;
 
 use super::difference::{Difference, Published};
-use super::fleet::FleetArgs;
+use super::division;
 use super::remedies::{self, Remedies};
 use super::since::{Since, Then};
-use super::{division, names};
+use crate::flags::fleet::FleetArgs;
+use crate::flags::names;
+use crate::flags::names::find;
 use crate::output::results::{Format, ResultKind};
 use crate::output::table::table;
 use crate::output::ui::{Tone, Ui};
@@ -21,7 +23,6 @@ use berth_base::model::fleet::Doubt;
 use berth_base::model::{Decision, Key, Pick};
 use berth_base::text::counted;
 use berth_engine::decide::{self, ClusterTrace, Trace};
-use berth_engine::dialects::DIALECTS;
 use berth_engine::pipeline;
 
 /// Explain why each cluster was picked or not
@@ -53,13 +54,13 @@ pub(crate) fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
     let (loaded, decided, diagnostics) = inputs.decide();
     ui.diagnostics(&diagnostics);
     let (fleet, in_force) = (&loaded.fleet, &inputs.current.decisions.clone());
-    let published = Published::of(&inputs, &args.fleet.repo, &args.fleet.state)?;
+    let published = Published::of(&inputs, &args.fleet.repo.path, &args.fleet.state)?;
     let statuses = pipeline::with_first_seen(&inputs.current, &inputs.statuses);
     let all = fleet.placements.keys().chain(in_force.keys()).chain(fleet.replaced.keys());
     let all: BTreeSet<&Key> = all.collect();
     let then = args.since.as_ref().map(|revision| {
-        let search = args.fleet.state.search(&args.fleet.repo)?;
-        ui.watching("reading the earlier fleet", || Then::read(&args.fleet.repo, &search, revision))
+        let search = args.fleet.state.search(&args.fleet.repo.path)?;
+        ui.watching("reading the earlier fleet", || Then::read(&args.fleet.repo.path, &search, revision))
     });
     let then = then.transpose()?;
     let mut explained = Vec::new();
@@ -156,34 +157,6 @@ fn unreadable(trace: &Trace, doubt: &Doubt, diagnostics: &Diagnostics) -> Option
     } else {
         format!("a file that may affect it cannot be read, so it loses no cluster: {fault}")
     })
-}
-
-/// The placements that the words on the command line mean.
-pub(super) fn find<'f>(all: Vec<&'f Key>, wanted: &str) -> Result<Vec<&'f Key>, CommandError> {
-    let parts: Vec<&str> = wanted.split('/').collect();
-    let short_names = DIALECTS.iter().flat_map(|dialect| dialect.short_names);
-    let is_kind = |key: &Key, word: &str| {
-        key.kind.eq_ignore_ascii_case(word)
-            || short_names
-                .clone()
-                .any(|(short, kind)| word.eq_ignore_ascii_case(short) && *key.kind == **kind)
-    };
-    let fits = |key: &&Key| match parts.as_slice() {
-        [name] => *key.name == **name,
-        [first, name] => *key.name == **name && (*key.namespace == **first || is_kind(key, first)),
-        [kind, namespace, name] => is_kind(key, kind) && *key.namespace == **namespace && *key.name == **name,
-        _ => false,
-    };
-    let found: Vec<&Key> = all.iter().copied().filter(fits).collect();
-    if !found.is_empty() {
-        return Ok(found);
-    }
-    let name = parts.last().copied().unwrap_or_default();
-    let error = CommandError::usage(format!("no placement `{wanted}` in this fleet"));
-    let near = did_you_mean(name, all.iter().map(|key| &*key.name));
-    Err(error.hint(near.unwrap_or_else(|| {
-        format!("choose one of {}; `berth decide` lists all", counted(all.len(), "placement"))
-    })))
 }
 
 fn narrow(trace: &mut Trace, wanted: &str) -> Result<(), CommandError> {

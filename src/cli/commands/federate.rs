@@ -7,9 +7,10 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::host::HostArgs;
 use super::working_tree::WorkingTree;
-use super::{documents_in, from_cluster, names, repo_path};
+use super::{documents_in, from_cluster};
+use crate::flags::host::HostArgs;
+use crate::flags::{names, repo};
 use crate::output::results::{DocumentFormat, ResultKind};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome, exit_for};
@@ -141,7 +142,7 @@ fn options(args: &FederateArgs) -> Result<Options, CommandError> {
         enable_types: args.enable_type,
         ..Options::default()
     };
-    if let Some(repo) = args.repo.clone().or_else(repo_path::around_here) {
+    if let Some(repo) = args.repo.clone().or_else(repo::around_here) {
         let tree = WorkingTree::read(&repo)?;
         (options.types, options.resources) = tree.types();
         let is_namespace = |kind: &str| kind == "FederatedNamespace";

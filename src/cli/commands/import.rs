@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches, Subcommand};
 
-use super::fleet::moment;
-use super::host::HostArgs;
 use super::imported::Shown;
 use super::run::identity;
+use crate::flags::fleet::moment;
+use crate::flags::host::HostArgs;
 use crate::import::adopt::adopt;
 use crate::import::first::{First, first_state, in_force};
 use crate::import::{Gathered, IMPORTERS, Importer, Options, files};

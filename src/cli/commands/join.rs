@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::join_applier::JoinApplierArgs;
-use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
+use super::working_tree::{Edit, WorkingTree, would_be_faulty};
+use crate::flags::repo::RepoArg;
 use crate::output::results::{DocumentFormat, mentions_text};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
@@ -81,7 +82,7 @@ pub(crate) fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
         let error = CommandError::usage(format!("`{name}` is not a valid name of a cluster"));
         return Err(error.hint("use lower-case letters, digits, dashes and dots"));
     }
-    let tree = WorkingTree::read(&args.repo.repo)?;
+    let tree = WorkingTree::read(&args.repo.path)?;
     let applied = args.applier.objects(name)?;
     if let Some(objects) = &applied
         && let Some(known) = tree.loaded.fleet.clusters.get(name)

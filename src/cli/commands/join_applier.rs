@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::applier_args::applier;
-use super::applier_source::{Address, address};
 use crate::appliers;
 use crate::appliers::argocd::{self, ArgoCdMember};
 use crate::appliers::flux::{self, FluxMember, Source, Wakes};
+use crate::flags::applier::{Address, address, applier};
 use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
 use crate::process::files;

@@ -3,30 +3,19 @@
 //! `federate`, `enable`, `disable` and `orphan` are KubeFed's own commands and name its dialect. All others ask
 //! the table of dialects.
 
-mod applier_args;
-mod applier_source;
-mod artifact_signing_args;
 mod bundle;
 mod difference;
 mod documents_in;
-mod fleet;
 mod following;
 mod foresee;
 mod from_cluster;
-mod gate;
-mod host;
 mod hub_cluster;
 mod imported;
 mod mark;
-mod metrics_args;
-mod names;
 mod new_faults;
 mod notices;
 mod own_file;
-mod publications;
 mod publish;
-mod record;
-mod registry_args;
 mod slips;
 mod standby_args;
 mod standing_faults;
@@ -55,18 +44,14 @@ mod join_applier;
 mod kube_args;
 mod label;
 mod link;
-mod logging;
 mod man;
 mod orphan;
 mod plan;
 mod planned;
-mod program;
 mod public_key;
 mod rehearsal;
 mod remedies;
-mod remote;
 mod render;
-mod repo_path;
 mod review;
 mod rollout;
 mod rollout_events;
@@ -75,10 +60,8 @@ mod run_previews;
 mod run_watchers;
 mod schema;
 mod several_fleets;
-mod signing_args;
 mod since;
 mod source_remote;
-mod state;
 mod status;
 mod status_post;
 mod status_posts_args;
@@ -91,11 +74,9 @@ mod sync_result;
 mod sync_text;
 mod taint;
 mod teardown;
-mod telemetry;
 mod telling;
 mod test;
 mod together;
-mod trust;
 mod unjoin;
 mod validate;
 mod verify;
@@ -178,7 +159,7 @@ pub fn main() -> ExitCode {
         pace::set(&share);
     }
     // Where a shell asks for candidates, this answers and ends the process.
-    clap_complete::CompleteEnv::with_factory(command_line).var(names::COMPLETE).complete();
+    clap_complete::CompleteEnv::with_factory(command_line).var(crate::flags::names::COMPLETE).complete();
     ExitCode::from(run(&Shell::of_process()))
 }
 

@@ -5,16 +5,15 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
-use super::fleet::moment;
 use super::foresee::refused_by_hubs;
-use super::gate::GateArgs;
 use super::rehearsal::{
     Change, Merging, Rehearsal, Rehearsed, Revision, conflict, merge, source_tip, uncommitted,
 };
 use super::slips;
 use super::standing_faults::StandingFaults;
-use super::state::StateArgs;
-use super::trust::{Tip, TrustArgs};
+use crate::flags::fleet::moment;
+use crate::flags::pass::{GateArgs, Tip, TrustArgs};
+use crate::flags::state::StateArgs;
 use crate::output::plan_forms::PlanReport;
 use crate::output::plan_forms::reasons::Reasons;
 use crate::output::plan_forms::rollouts::{self, Rollout};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
 
-use super::registry_args::RegistryArgs;
+use crate::flags::registry::RegistryArgs;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit};
 use berth_base::backoff::{Backoff, chance};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::fleet::FleetArgs;
+use crate::flags::fleet::FleetArgs;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome, exit_for};
 use crate::process::files::{create_folder, write};

@@ -4,24 +4,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::artifact_signing_args::ArtifactSigningArgs;
-use super::gate::GateArgs;
 use super::hub_cluster::HubArgs;
-use super::metrics_args::MetricsArgs;
 use super::notices::NoticeArgs;
 use super::publish::{PublishArgs, Successors};
-use super::remote::RemoteArgs;
 use super::rollout_events::EventArgs;
 use super::run_previews::show_previews;
 use super::run_watchers::Watchers;
-use super::signing_args::SigningArgs;
+use super::several_fleets;
 use super::source_remote::SourceRemoteArgs;
 use super::standby_args::StandbyArgs;
 use super::status_posts_args::StatusPostsArgs;
 use super::status_remote::StatusRemoteArgs;
-use super::trust::TrustArgs;
 use super::webhook_args::WebhookArgs;
-use super::{logging, repo_path, several_fleets};
+use crate::flags::pass::{GateArgs, TrustArgs};
+use crate::flags::remote::RemoteArgs;
+use crate::flags::signing::{ArtifactSigningArgs, SigningArgs};
+use crate::flags::telemetry::MetricsArgs;
+use crate::flags::{logging, repo};
 use crate::output::changes::{Length, plan_of_length};
 use crate::output::held::held_text;
 use crate::output::ui::Ui;
@@ -199,7 +198,7 @@ impl<'a> SettingsFiles<'a> {
         let contents = Self::contents(args);
         let signer = args.signing.signer(cancel)?;
         let anchors = args.trust.anchors(signer.as_ref())?;
-        let local = || args.repo.clone().unwrap_or_else(repo_path::here_or_above);
+        let local = || args.repo.clone().unwrap_or_else(repo::here_or_above);
         let settings = Settings {
             repo: copy.map_or_else(local, Path::to_owned),
             source: args.source.clone(),

@@ -6,7 +6,7 @@ use super::hub_cluster::HubWorker;
 use super::notices::Notices;
 use super::publish::Publishing;
 use super::rollout_events::RolloutEvents;
-use super::telemetry::Telemetry;
+use crate::flags::telemetry::Telemetry;
 use berth_base::model::Timestamp;
 use berth_hub::daemon::pass_metrics::PassMeter;
 use berth_hub::daemon::{PassEnd, PassHooks};

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value as Json, json};
 
 use super::difference::{cause, template_edit};
-use super::publications;
+use crate::flags::record;
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::CommandError;
 use berth_base::diag::harmless_line;
@@ -76,7 +76,7 @@ impl Then {
             None => None,
         };
         let published =
-            published.map(|id| publications::read(&repo, &place.refs.rendered, id)).transpose()?;
+            published.map(|id| record::read_publication(&repo, &place.refs.rendered, id)).transpose()?;
         let (facts, now, rules) = match &published {
             Some(CurrentState { state, trailers, .. }) => {
                 (state.facts.clone(), trailers.now.unwrap_or_default(), rules_of(trailers, commit))

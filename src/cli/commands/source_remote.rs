@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::remote::RemoteArgs;
+use crate::flags::remote::RemoteArgs;
 use crate::process::exit::CommandError;
 use berth_git::transport::{Cancel, GitTransport, Transport, WorkingCopy};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::remote::RemoteArgs;
+use crate::flags::remote::RemoteArgs;
 use crate::process::exit::{CommandError, Exit};
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
 use berth_git::Identity;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tracing::info;
 
-use super::remote::RemoteArgs;
 use super::status_remote::StatusRemoteArgs;
+use crate::flags::remote::RemoteArgs;
 use crate::process::exit::CommandError;
 use berth_git::Identity;
 use berth_git::protocol::Refs;

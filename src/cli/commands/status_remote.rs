@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::remote::RemoteArgs;
+use crate::flags::remote::RemoteArgs;
 use crate::process::exit::CommandError;
 use berth_git::transport::{Access, Cancel, GitTransport, Transport, WorkingCopy};
 

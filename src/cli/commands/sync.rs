@@ -7,21 +7,22 @@ use tracing::{info, warn};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::applier_args::{ApplierArgs, revisions};
 use super::facts_args::{FactsArgs, FactsSource};
 use super::following::{FollowArgs, Following};
 use super::kube_args::KubeArgs;
 use super::link::PacedLink;
-use super::registry_args::RegistryArgs;
-use super::remote::RemoteArgs;
+use super::own_file;
 use super::sync_log::RoundLog;
 use super::sync_place::{Place, place};
 use super::sync_result::{OnceResult, PushedReport};
 use super::sync_text::{SOME, tell_waits};
 use super::teardown::{self, TeardownArgs};
-use super::telemetry::Telemetry;
 use super::telling::TellingArgs;
-use super::{logging, names, own_file, repo_path};
+use crate::flags::applier::{ApplierArgs, revisions};
+use crate::flags::registry::RegistryArgs;
+use crate::flags::remote::RemoteArgs;
+use crate::flags::telemetry::Telemetry;
+use crate::flags::{logging, names, repo};
 use crate::output::results::Format;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
@@ -214,7 +215,7 @@ struct Member {
 impl Member {
     fn open(args: &SyncArgs, cancel: &Cancel) -> Result<Member, CommandError> {
         let link = open_link(args, cancel)?;
-        let local = || args.repo.clone().unwrap_or_else(repo_path::here_or_above);
+        let local = || args.repo.clone().unwrap_or_else(repo::here_or_above);
         let repo = Repo::open(link.as_ref().map_or_else(local, |link| link.path().to_owned()))?;
         let target = args.open_target(repo.path())?;
         let config = Config {

@@ -1,7 +1,7 @@
 //! `berth taint`: taints of clusters, in the files that describe them.
 
-use super::fleet::moment;
 use super::mark::{Chosen, MarkArgs, Wanted, mark, sort_words, taints};
+use crate::flags::fleet::moment;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Outcome};
 use berth_base::diag::did_you_mean;

@@ -2,10 +2,10 @@
 
 use tracing::warn;
 
-use super::metrics_args::MetricsArgs;
-use super::remote::RemoteArgs;
 use super::status_post::StatusPostArgs;
 use super::status_remote::StatusRemoteArgs;
+use crate::flags::remote::RemoteArgs;
+use crate::flags::telemetry::MetricsArgs;
 use crate::process::exit::CommandError;
 use berth_git::transport::{Cancel, WorkingCopy};
 use berth_member::sync::remote::StatusPlace;

@@ -7,8 +7,9 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::names;
-use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
+use super::working_tree::{Edit, WorkingTree, would_be_faulty};
+use crate::flags::names;
+use crate::flags::repo::RepoArg;
 use crate::output::changes::{plan_json, plan_text};
 use crate::output::results::{Format, ResultKind, mentions_json, mentions_text};
 use crate::output::ui::{Tone, Ui};
@@ -40,7 +41,7 @@ pub(crate) struct UnjoinArgs {
 
 pub(crate) fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
     let name = &args.name;
-    let tree = WorkingTree::read(&args.repo.repo)?;
+    let tree = WorkingTree::read(&args.repo.path)?;
     ui.diagnostics(&tree.unreadable());
     let fleet = &tree.loaded.fleet;
     let Some(cluster) = fleet.clusters.get(name) else {

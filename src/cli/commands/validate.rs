@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::fleet::FleetArgs;
-use super::{repo_path, slips};
+use super::slips;
+use crate::flags::fleet::FleetArgs;
+use crate::flags::repo::{self, RepoArg};
 use crate::output::plan_forms::policy::policy_json;
 use crate::output::results::{Format, ResultKind, diagnostics_json};
 use crate::output::ui::Ui;
@@ -22,7 +23,7 @@ use berth_hub::inputs::UnpublishedContents;
 )]
 pub(crate) struct ValidateArgs {
     /// The fleet repository or folder, in place of --repo
-    #[arg(value_parser = repo_path::parser())]
+    #[arg(value_parser = repo::parser())]
     path: Option<PathBuf>,
     #[command(flatten)]
     fleet: FleetArgs,
@@ -39,7 +40,7 @@ pub(crate) struct ValidateArgs {
 
 pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
     let fleet = FleetArgs {
-        repo: args.path.clone().unwrap_or_else(|| args.fleet.repo.clone()),
+        repo: args.path.clone().map_or_else(|| args.fleet.repo.clone(), |path| RepoArg { path }),
         ..args.fleet.clone()
     };
     let (mut inputs, missing) = fleet.read_as_far_as_possible(args.base.as_deref(), ui)?;

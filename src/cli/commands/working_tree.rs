@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::new_faults::Faults;
-use super::repo_path;
+
 use crate::process::exit::CommandError;
 use crate::process::files;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
@@ -24,14 +24,6 @@ use berth_engine::render::MemoryContents;
 use berth_engine::state::State;
 use berth_git::Repo;
 use berth_hub::inputs::{InputError, PassInputs, Search};
-
-/// The fleet repository whose files are edited.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct RepoArg {
-    /// The fleet repository, or a folder that looks like one
-    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
-    pub repo: PathBuf,
-}
 
 /// A working tree as it stands.
 #[derive(Debug)]

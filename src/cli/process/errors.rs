@@ -11,6 +11,7 @@ use berth_hub::daemon::{DaemonError, PassError};
 use berth_hub::inputs::InputError;
 use berth_hub::next_commit::NextCommitError;
 use berth_hub::publish::PublishError;
+use berth_member::live::LiveError;
 use berth_member::sync::backends::{BackendError, NotAdmitted};
 use berth_member::sync::cluster_folder::FolderError;
 use berth_member::sync::teardown::TeardownError;
@@ -220,6 +221,19 @@ impl From<EnvironmentError> for CommandError {
 impl From<ForgeError> for CommandError {
     fn from(error: ForgeError) -> CommandError {
         CommandError::new(Exit::Unreachable, error.to_string()).hint(error.hint())
+    }
+}
+
+impl From<LiveError> for CommandError {
+    fn from(error: LiveError) -> CommandError {
+        let exit = match &error {
+            LiveError::NoContext { .. } | LiveError::NoPlane { .. } | LiveError::Malformed { .. } => {
+                Exit::Usage
+            }
+            LiveError::Start(_) | LiveError::Panicked => Exit::Bug,
+            _ => Exit::Unreachable,
+        };
+        CommandError { exit, message: error.to_string(), hint: error.hint() }
     }
 }
 

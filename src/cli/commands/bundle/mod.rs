@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::repo_path;
+use crate::flags::repo::RepoArg;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::text::counted;
@@ -20,8 +20,8 @@ use secrets::Secrets;
 /// Gather what a report of a fault needs, without secrets, in one archive
 ///
 /// Takes the environment variables of the process that it is about. The archive has versions, settings, refs, the
-/// messages of publications, the report's numbers, and the state of the repository on this machine; with `--metrics` and
-/// `--log` also those of a process. It has no file of the source, no object of a cluster and no credential: of settings,
+/// messages of publications, the report's numbers, and the state of the repository on this machine, which may be the
+/// working copy of a daemon or member; with `--metrics` and `--log` also those of a process. It has no file of the source, no object of a cluster and no credential: of settings,
 /// only numbers, switches and names are shown. It does have the names of clusters, workloads and people. `--list` shows
 /// all of it and writes nothing.
 #[derive(Debug, clap::Args)]
@@ -29,9 +29,8 @@ use secrets::Secrets;
     after_help = "Example:\n  berth bundle --repo /var/cache/berth/fleet --metrics 127.0.0.1:9090 --log berth.log\n  berth bundle --list"
 )]
 pub(crate) struct BundleArgs {
-    /// The repository, or the working copy of a daemon or member
-    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
-    repo: PathBuf,
+    #[command(flatten)]
+    repo: RepoArg,
     /// Address of a process's numbers, as it was given with `--metrics`
     #[arg(long, value_name = "ADDR")]
     metrics: Option<String>,
@@ -50,7 +49,7 @@ pub(crate) struct BundleArgs {
 }
 
 pub(crate) fn cmd_bundle(args: &BundleArgs, ui: &Ui) -> Outcome {
-    let repo = Repo::open(&args.repo)?;
+    let repo = Repo::open(&args.repo.path)?;
     let now = ui.now();
     let mut files = Vec::from(parts::of_machine(&repo));
     files.extend(parts::of_repository(&repo, args.publications)?);

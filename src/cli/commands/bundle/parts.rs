@@ -6,8 +6,8 @@ use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::Path;
 use std::time::Duration;
 
-use super::super::remote::RemoteArgs;
 use super::settings;
+use crate::flags::remote::RemoteArgs;
 use crate::process::exit::{CommandError, Exit};
 use berth_base::model::Timestamp;
 use berth_git::protocol::Refs;

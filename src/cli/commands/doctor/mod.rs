@@ -17,16 +17,16 @@ mod rights;
 use std::path::{Path, PathBuf};
 
 use super::hub_cluster::HubArgs;
-use super::metrics_args::MetricsArgs;
 use super::publish::PublishArgs;
-use super::remote::RemoteArgs;
-use super::repo_path;
 use super::rollout_events::EventArgs;
-use super::signing_args::SigningArgs;
 use super::source_remote::SourceRemoteArgs;
 use super::status_post::StatusPostArgs;
 use super::status_remote::StatusRemoteArgs;
 use super::webhook_args::WebhookArgs;
+use crate::flags::remote::RemoteArgs;
+use crate::flags::repo;
+use crate::flags::signing::SigningArgs;
+use crate::flags::telemetry::MetricsArgs;
 use crate::output::results::{Format, ResultKind};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Outcome};
@@ -198,7 +198,7 @@ impl DoctorArgs {
             keys::check_signing_key(key, allowed.as_ref(), now, to);
         }
         if !self.remote.is_given() {
-            let here = self.repo.clone().unwrap_or_else(repo_path::here_or_above);
+            let here = self.repo.clone().unwrap_or_else(repo::here_or_above);
             let allowed = allowed.as_ref().map(|(allowed, _)| allowed);
             return repository::check(&here, &role, self.source.as_deref(), allowed, now, to);
         }

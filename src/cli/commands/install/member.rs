@@ -5,11 +5,12 @@ use std::path::Path;
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::super::names;
-use super::super::working_tree::{RepoArg, WorkingTree};
+use super::super::working_tree::WorkingTree;
 use super::common::{CommonArgs, fits, has_reference, port_of};
 use super::place::{PlaceArgs, place};
 use super::reporter::ReporterFlags;
+use crate::flags::names;
+use crate::flags::repo::RepoArg;
 use crate::install::{Member, Overrides, Resource, Role, Statuses};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Outcome, refuse_flags};
@@ -149,7 +150,7 @@ pub(super) fn cmd_member(args: &MemberArgs, ui: &Ui) -> Outcome {
     parameters(member.clone())?;
     if args.cluster_role.is_none() {
         member.kinds = match args.kinds.as_slice() {
-            [] => of_folder(&args.repo.repo, &args.cluster)?,
+            [] => of_folder(&args.repo.path, &args.cluster)?,
             kinds => named(kinds)?,
         };
     }

@@ -1,8 +1,8 @@
 //! The flags of a member whose folder another program applies.
 
-use super::super::applier_args::{applier, object_name};
 use super::common::fits;
 use crate::appliers::{argocd, flux};
+use crate::flags::applier::{applier, object_name};
 use crate::install::{Read, Reporter, Resource};
 use crate::process::exit::{CommandError, refuse_flags};
 use berth_base::meta::names::is_dns_subdomain;

@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::working_tree::{Edit, RepoArg, WorkingTree, refused, would_be_faulty};
+use super::working_tree::{Edit, WorkingTree, refused, would_be_faulty};
+use crate::flags::repo::RepoArg;
 use crate::output::changes::coloured;
 use crate::output::results::{Format, ResultKind};
 use crate::output::ui::Ui;
@@ -67,7 +68,7 @@ pub fn mark(
     ui: &Ui,
     wanted: impl for<'t> Fn(&Chosen<'t>) -> Wanted<'t>,
 ) -> Ended {
-    let tree = WorkingTree::read(&args.repo.repo)?;
+    let tree = WorkingTree::read(&args.repo.path)?;
     ui.diagnostics(&tree.unreadable());
     let chosen = choose(&tree, names, args.selector.as_deref())?;
     let (mut done, mut problems) = (Vec::new(), Vec::new());

@@ -8,10 +8,8 @@ mod finding;
 mod findings;
 mod telling;
 
-use std::path::PathBuf;
-
 use super::planned::{Asked, FailOn, Planned, StepArgs};
-use super::repo_path;
+use crate::flags::repo::RepoArg;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::{Diagnostic, Pos};
@@ -27,6 +25,7 @@ use telling::TellingArgs;
 
 /// Review a pull request in CI: plan it, comment on it, and set a status
 ///
+/// Needs a clone with the base's history and the rendered branch.
 /// Finds base and head in the environment of GitHub Actions, GitLab CI, or Gitea and Forgejo Actions, and shows the
 /// step from the state that the base gives to the state after a merge, as `plan --base` does. One comment is kept
 /// up to date, and the status `berth` is set on the head: success, pending while a removal waits for an approval,
@@ -39,9 +38,8 @@ use telling::TellingArgs;
     after_help = "Example:\n  berth review\n  berth review --base main --head my-change\n  berth review --fail-on errors --report review.md --sarif review.sarif\n\nWorkflow files for each forge are in docs/pull-requests.md."
 )]
 pub(crate) struct ReviewArgs {
-    /// The clone, with the base's history and the rendered branch
-    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
-    repo: PathBuf,
+    #[command(flatten)]
+    repo: RepoArg,
     #[command(flatten)]
     forge: ForgeArgs,
     #[command(flatten)]
@@ -57,7 +55,7 @@ pub(crate) struct ReviewArgs {
 }
 
 pub(crate) fn cmd_review(args: &ReviewArgs, ui: &Ui, verbose: u8) -> Outcome {
-    let found = args.forge.find(&args.repo, ui.environment())?;
+    let found = args.forge.find(&args.repo.path, ui.environment())?;
     let findings = match plan(args, &found, ui, verbose) {
         Ok(findings) => findings,
         Err(error) => {
@@ -83,8 +81,8 @@ fn preview(pull_request: &PullRequest) -> Option<String> {
 }
 
 fn plan(args: &ReviewArgs, found: &Found, ui: &Ui, verbose: u8) -> Result<Findings, CommandError> {
-    let repo = Repo::rehearsal(&args.repo)?.watched(ui.progress());
-    let located = args.step.locate(&args.repo, &repo, ui)?;
+    let repo = Repo::rehearsal(&args.repo.path)?.watched(ui.progress());
+    let located = args.step.locate(&args.repo.path, &repo, ui)?;
     let revisions = args.forge.revisions(found, &repo, &located)?;
     let asked = Asked::gather(located, revisions, &repo, |_| {})?;
     let words = asked.words();

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::super::fleet::moment;
 use super::order::{Order, OrderArgs, Steered};
 use super::records::{append, recorded, released};
 use super::runs::{self, approval, newest_run};
+use crate::flags::fleet::moment;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Outcome};
 use berth_base::model::Timestamp;

@@ -6,10 +6,10 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::super::explain::find;
-use super::super::names;
-use super::super::record::{Record, RecordArgs};
 use super::standing::{ClusterLine, WorkloadLine, or_dash};
+use crate::flags::names;
+use crate::flags::names::find;
+use crate::flags::record::{Record, RecordArgs};
 use crate::output::results::{Format, ResultKind};
 use crate::output::table::table;
 use crate::output::ui::Ui;

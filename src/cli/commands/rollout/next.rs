@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
 
-use crate::commands::fleet::FleetArgs;
+use crate::flags::fleet::FleetArgs;
 use crate::output::results::{Format, ResultKind};
 use crate::output::table::table;
 use crate::output::ui::{Tone, Ui};

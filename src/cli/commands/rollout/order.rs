@@ -8,10 +8,11 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::super::explain::find;
-use super::super::names;
-use super::super::working_tree::{Edit, RepoArg, WorkingTree, refused, would_be_faulty};
+use super::super::working_tree::{Edit, WorkingTree, refused, would_be_faulty};
 use super::commit;
+use crate::flags::names;
+use crate::flags::names::find;
+use crate::flags::repo::RepoArg;
 use crate::output::changes::coloured;
 use crate::output::results::{Format, ResultKind};
 use crate::output::ui::Ui;
@@ -67,7 +68,7 @@ pub(super) struct Order {
 
 impl Steered {
     pub fn read(args: &OrderArgs, ui: &Ui) -> Result<Steered, CommandError> {
-        let tree = WorkingTree::read(&args.repo.repo)?;
+        let tree = WorkingTree::read(&args.repo.path)?;
         ui.diagnostics(&tree.unreadable());
         let keys = find(tree.loaded.fleet.workloads.keys().collect(), &args.workload)?;
         let key = match keys.as_slice() {
@@ -170,7 +171,7 @@ impl Order {
             ui.diagnostics(&tree.lacking(&self.edits)?);
         }
         let (root, paths): (&Path, Vec<&str>) =
-            (&args.repo.repo, self.edits.iter().map(|edit| &*edit.path).collect());
+            (&args.repo.path, self.edits.iter().map(|edit| &*edit.path).collect());
         let commits = args.commit && !self.edits.is_empty();
         if commits {
             commit::require_committed(root, &paths)?;

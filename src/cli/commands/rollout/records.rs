@@ -196,10 +196,10 @@ pub(super) fn recorded(
     args: &OrderArgs,
     named: Option<u64>,
 ) -> Result<Option<Shared<Releases>>, CommandError> {
-    if !args.repo.repo.join(".git").exists() {
+    if !args.repo.path.join(".git").exists() {
         return Ok(None);
     }
-    let find = || LocatedState::find(&Repo::open(&args.repo.repo)?, &Search::leniently());
+    let find = || LocatedState::find(&Repo::open(&args.repo.path)?, &Search::leniently());
     let located = match find() {
         Err(_) if named.is_some() => return Ok(None),
         located => located?,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::super::fleet::FleetArgs;
+use crate::flags::fleet::FleetArgs;
 use crate::output::results::{Format, ResultKind};
 use crate::output::table::table;
 use crate::output::ui::{Tone, Ui};

@@ -6,14 +6,14 @@ mod fleet_status;
 mod selection;
 mod text;
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
 
-use super::state::{StateArgs, StateRepo};
-use super::{names, repo_path};
+use crate::flags::names;
+use crate::flags::repo::RepoArg;
+use crate::flags::state::{StateArgs, StateRepo};
 use crate::output::results::{Format, ResultKind};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
@@ -29,7 +29,8 @@ pub(super) use selection::Selection;
 /// Show what is published and where members stand
 ///
 /// The clusters that need somebody come first. With names or a selector it shows these clusters alone, each with the
-/// workloads that it has and with what is wrong there. `berth wait` waits until all of them are in sync.
+/// workloads that it has and with what is wrong there. `berth wait` waits until all of them are in sync. With `--rendered`
+/// and an address, no repository is needed.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  berth status --repo /srv/fleet.git\n  berth status oslo\n  berth status -l region=eu\n  berth status --rendered https://git.example.com/fleet.git\n  berth status -o json\n  berth status --watch"
@@ -53,9 +54,8 @@ pub(super) struct PlaceArgs {
     /// Take the clusters with these labels: `env=prod,tier in (web, api)`
     #[arg(short = 'l', long, value_name = "SELECTOR")]
     pub selector: Option<String>,
-    /// The fleet repository; one that is named by `--rendered` alone needs none
-    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
-    repo: PathBuf,
+    #[command(flatten)]
+    repo: RepoArg,
     #[command(flatten)]
     state: StateArgs,
 }
@@ -70,7 +70,7 @@ const CLEARED: &str = "\x1b[2J\x1b[H";
 
 impl PlaceArgs {
     pub fn open(&self) -> Result<StateRepo, CommandError> {
-        self.state.open(&self.repo)
+        self.state.open(&self.repo.path)
     }
 
     /// Finds the state. Fetches it where it is at an address.

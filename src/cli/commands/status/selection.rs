@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::commands::publications;
+use crate::flags::record;
 use crate::process::exit::CommandError;
 use berth_base::diag::did_you_mean;
 use berth_base::meta::parse_requirements;
@@ -45,7 +45,7 @@ impl Selection {
         let selector = parse_requirements(selector)
             .map_err(|fault| CommandError::usage(format!("--selector: {fault}")))?;
         let Some(current) = &located.current else { return Ok(Selection::Labelled(names)) };
-        let Some(inputs) = publications::inputs(repo, current, current) else {
+        let Some(inputs) = record::publication_inputs(repo, current, current) else {
             let error = CommandError::usage(
                 "the labels of clusters are not known: the source of the current state is not in this clone",
             );

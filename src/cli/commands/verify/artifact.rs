@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use serde_json::{Value as Json, json};
 
 use super::super::public_key;
-use super::super::registry_args::RegistryArgs;
 use super::{details, exit_of, proof_text};
+use crate::flags::registry::RegistryArgs;
 use crate::output::results::{Format, ResultKind};
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::{CommandError, Exit, Outcome};

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
-use super::repo_path;
-use super::state::StateArgs;
+use crate::flags::repo::RepoArg;
+use crate::flags::state::StateArgs;
 use crate::output::results::{Format, ResultKind};
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::{CommandError, Exit, Outcome};
@@ -34,9 +34,8 @@ pub(crate) struct VerifyArgs {
     /// Commit, branch or `A..B`; default: all of the rendered branch
     #[arg(value_name = "COMMIT|RANGE")]
     commits: Option<String>,
-    /// The repository that holds both the source and the rendered branch
-    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
-    repo: std::path::PathBuf,
+    #[command(flatten)]
+    repo: RepoArg,
     /// The branch berth writes, in place of this repository's own or, where it has none, its remote's: a ref, or a
     /// remote's URL to fetch from
     #[arg(long, value_name = "REF|URL", env = "BERTH_RENDERED")]
@@ -81,12 +80,12 @@ fn in_clone(wanted: &str, place: &Place) -> String {
 }
 
 pub(crate) fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
-    let repo = Repo::open(&args.repo)?;
+    let repo = Repo::open(&args.repo.path)?;
     let wanted = args.commits.as_deref();
     // A commit can be proven wherever it stands.
     let first = wanted.is_some() || args.artifact.artifact.is_some();
     let state = StateArgs { rendered: args.rendered.clone(), first };
-    let search = state.search(&args.repo)?;
+    let search = state.search(&args.repo.path)?;
     let place = match (&args.rendered, current_state::locate(&repo, &search)) {
         (Some(name), Err(_)) if first => Place::named(name),
         (_, found) => found?,

@@ -1,6 +1,6 @@
 //! `berth verify COMMIT --statement`: what a daemon would sign about the artifacts of a commit.
 
-use super::super::program::origin;
+use crate::flags::signing::origin;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_git::Repo;

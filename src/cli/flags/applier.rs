@@ -1,4 +1,4 @@
-//! `--applier` of `berth join` and `berth sync`: the program that applies a cluster's folder.
+//! The flags of the program that applies a cluster's folder, and the address from which it takes folders.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use berth_git::{CommitId, GitError, Repo, TreeId, Writer};
 use berth_member::live::Access;
 use berth_member::sync::ClusterFolder;
 use berth_member::sync::backends::kube::neighbour::{ArgoCd, Flux, Neighbour, Revisions};
-use berth_registry::artifact;
+use berth_registry::{RegistryUrl, artifact};
 
 /// The program that applies the folder
 #[derive(Debug, clap::Args)]
@@ -77,7 +77,7 @@ impl ApplierArgs {
 }
 
 /// Returns the revisions that a folder has wherever it is published.
-pub(super) fn revisions(repo: PathBuf) -> Revisions {
+pub(crate) fn revisions(repo: PathBuf) -> Revisions {
     Box::new(move |folder: &ClusterFolder| {
         let tree: TreeId = folder.tree.parse().map_err(|()| format!("`{}` is no tree", folder.tree))?;
         let repo = Repo::open(&repo).map_err(|error| error.to_string())?;
@@ -95,16 +95,48 @@ pub(super) fn revisions(repo: PathBuf) -> Revisions {
 }
 
 /// Parses the name of a program.
-pub(super) fn applier() -> impl TypedValueParser<Value = &'static Applier> {
+pub(crate) fn applier() -> impl TypedValueParser<Value = &'static Applier> {
     let names = APPLIERS.into_iter().map(|applier| PossibleValue::new(applier.name));
     PossibleValuesParser::new(names).try_map(|name| Applier::named(&name).ok_or("no such program"))
 }
 
-pub(super) fn object_name(text: &str) -> Result<(String, String), String> {
+pub(crate) fn object_name(text: &str) -> Result<(String, String), String> {
     match text.split_once('/') {
         Some((namespace, name)) if is_dns_label(namespace) && is_dns_subdomain(name) => {
             Ok((namespace.to_owned(), name.to_owned()))
         }
         _ => Err("write it as NAMESPACE/NAME".into()),
     }
+}
+
+/// Where the folders of all clusters are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Address {
+    /// The start of all repositories at a registry.
+    Registry(RegistryUrl),
+    /// A Git repository.
+    Git(String),
+}
+
+/// Reads the value of a flag.
+pub(crate) fn address(flag: &str, url: &str) -> Result<Address, CommandError> {
+    if url.contains('@') && !url.starts_with("ssh://") || url.contains("://") && has_password(url) {
+        let error = CommandError::usage(format!("{flag} must not hold a name or a password"));
+        return Err(error.hint("put them into a Secret of that cluster"));
+    }
+    if RegistryUrl::is_one(url) {
+        return Ok(Address::Registry(RegistryUrl::parse(url)?));
+    }
+    if !["https://", "http://", "ssh://"].iter().any(|scheme| url.starts_with(scheme)) {
+        let error =
+            CommandError::usage(format!("{flag} `{url}` is no address that another program can read"));
+        return Err(error.hint("begin it with oci://, https://, http:// or ssh://"));
+    }
+    Ok(Address::Git(url.to_owned()))
+}
+
+/// Reports whether an address has a password before its host.
+fn has_password(url: &str) -> bool {
+    let host = url.split_once("://").map_or(url, |(_, rest)| rest).split('/').next().unwrap_or_default();
+    host.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
 }

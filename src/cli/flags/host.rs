@@ -1,10 +1,10 @@
-//! The flags that name a live cluster, and what its errors mean for the exit code.
+//! The flags that name a live cluster.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::process::exit::{CommandError, Exit};
-use berth_member::live::{Access, Cluster, LiveError};
+use crate::process::exit::CommandError;
+use berth_member::live::{Access, Cluster};
 
 /// The flags that name the cluster to read.
 #[derive(Clone, Debug, clap::Args)]
@@ -27,18 +27,5 @@ impl HostArgs {
         let (kubeconfig, context) = (self.kubeconfig.clone(), self.context.clone());
         let access = Access { kubeconfig, context, patience, pod: None };
         Ok(Cluster::connect(&access)?)
-    }
-}
-
-impl From<LiveError> for CommandError {
-    fn from(error: LiveError) -> CommandError {
-        let exit = match &error {
-            LiveError::NoContext { .. } | LiveError::NoPlane { .. } | LiveError::Malformed { .. } => {
-                Exit::Usage
-            }
-            LiveError::Start(_) | LiveError::Panicked => Exit::Bug,
-            _ => Exit::Unreachable,
-        };
-        CommandError { exit, message: error.to_string(), hint: error.hint() }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::repo_path;
+use super::repo::RepoArg;
 
 use super::state::StateArgs;
 use crate::output::ui::Ui;
@@ -15,9 +15,8 @@ use berth_hub::inputs::{InputError, PassInputs, Search};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct FleetArgs {
-    /// The fleet repository, or a folder that looks like one
-    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
-    pub repo: PathBuf,
+    #[command(flatten)]
+    pub repo: RepoArg,
     /// Read this revision from Git, in place of the working tree
     #[arg(long, value_name = "REV")]
     pub rev: Option<String>,
@@ -55,7 +54,7 @@ impl FleetArgs {
             inputs => return Ok((self.completed(inputs?, ui)?, None)),
         };
         let now = self.now.unwrap_or_else(Timestamp::now);
-        let inputs = PassInputs::files_alone(&self.repo, self.rev.as_deref(), now)?;
+        let inputs = PassInputs::files_alone(&self.repo.path, self.rev.as_deref(), now)?;
         let message = format!(
             "{error}; only the files were checked, and not the access rules and policy tests in force"
         );
@@ -65,7 +64,7 @@ impl FleetArgs {
 
     /// Returns the place of the current state.
     fn search(&self) -> Result<Search, CommandError> {
-        let mut search = self.state.search(&self.repo)?;
+        let mut search = self.state.search(&self.repo.path)?;
         search.first |= self.previous.is_some();
         if self.rev.is_none() {
             self.refuse_git_folder()?;
@@ -76,8 +75,10 @@ impl FleetArgs {
     /// Reads the files, and the state that they are compared with.
     fn pass_inputs(&self, search: &Search, base: Option<&str>, ui: &Ui) -> Result<PassInputs, InputError> {
         ui.watching("reading the fleet", || match &self.rev {
-            Some(revision) => PassInputs::revision(&self.repo, revision, self.now, base, search),
-            None => PassInputs::folder(&self.repo, self.now.unwrap_or_else(Timestamp::now), base, search),
+            Some(revision) => PassInputs::revision(&self.repo.path, revision, self.now, base, search),
+            None => {
+                PassInputs::folder(&self.repo.path, self.now.unwrap_or_else(Timestamp::now), base, search)
+            }
         })
     }
 
@@ -95,7 +96,7 @@ impl FleetArgs {
         }
         let upon = inputs.upon.as_ref().map_or_else(String::new, |upon| format!(", upon {upon}"));
         ui.status(&format!("reading {}", harmless_line(&format!("{}{upon}", inputs.label))));
-        if let Some(root) = self.rev.is_none().then(|| Repo::root_above(&self.repo)).flatten() {
+        if let Some(root) = self.rev.is_none().then(|| Repo::root_above(&self.repo.path)).flatten() {
             ui.status(&format!(
                 "note: this folder is inside the repository {}; berth reads only the folder, not that \
                  repository's current state",
@@ -107,12 +108,12 @@ impl FleetArgs {
 
     /// Git's own folder has no files of a fleet, and must not pass for an empty one.
     fn refuse_git_folder(&self) -> Result<(), CommandError> {
-        if !Repo::is_git_folder(&self.repo) {
+        if !Repo::is_git_folder(&self.repo.path) {
             return Ok(());
         }
         let message = format!(
             "`{}` is a bare repository or a .git folder, which has no files to read",
-            self.repo.display()
+            self.repo.path.display()
         );
         Err(CommandError::usage(message).hint("read a commit: `--rev HEAD`"))
     }

@@ -1,10 +1,18 @@
-//! The fleet repository that a command works on: the one named, or the one around the current folder.
+//! The flag of the fleet repository: the one named, or the one around the current folder.
 
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 
 use berth_engine::load::config::CONFIG_PATH;
+
+/// The flag of the fleet repository.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct RepoArg {
+    /// The fleet repository or folder; `.` finds the one around the current folder
+    #[arg(id = "repo", long, value_name = "PATH", default_value = ".", value_parser = parser(), env = "BERTH_REPO")]
+    pub path: PathBuf,
+}
 
 /// Reads a path on the command line. The default, `.`, is the fleet around the current folder, as for git and cargo.
 pub fn parser() -> impl TypedValueParser<Value = PathBuf> {

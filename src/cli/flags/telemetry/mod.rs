@@ -1,10 +1,12 @@
-//! What a running command does and counts → a collector of OpenTelemetry, if somebody names one.
+//! The numbers and work of a running command → a page for Prometheus, and a collector of OpenTelemetry, if somebody names
+//! them.
 //!
 //! [`spans`]: passes and rounds, with their steps. [`sender`]: the thread that sends, and never holds anybody up.
 
 mod sender;
 mod spans;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::time::{Duration, SystemTime};
@@ -181,6 +183,47 @@ impl Drop for Telemetry {
     fn drop(&mut self) {
         drop(self.queue.take());
         let _ = self.ended.recv_timeout(LAST_CHANCE);
+    }
+}
+
+/// The page of numbers
+#[derive(Debug, clap::Args)]
+pub(crate) struct MetricsArgs {
+    /// Serve /metrics, /healthz and /readyz at this address; a port alone listens on this machine only
+    #[arg(long, value_name = "ADDR", env = "BERTH_METRICS", value_parser = berth_metrics::address)]
+    metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    telemetry: TelemetryArgs,
+}
+
+impl MetricsArgs {
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.metrics
+    }
+
+    /// Returns a handle for the progress of work, which remembers its stages if a collector is to hear of them.
+    pub fn progress(&self) -> Progress {
+        if self.telemetry.is_wanted() { Progress::remembering() } else { Progress::default() }
+    }
+
+    /// Makes a meter whose numbers are served or sent for as long as the process lives, if somebody wants them.
+    pub fn meter<M>(
+        &self,
+        progress: Progress,
+        about: &[(&str, &str)],
+        make: impl FnOnce() -> (M, Page),
+    ) -> Result<(Option<M>, Option<Telemetry>), CommandError> {
+        if self.metrics.is_none() && !self.telemetry.is_wanted() {
+            return Ok((None, None));
+        }
+        let (meter, page) = make();
+        let telemetry = self.telemetry.start(page.clone(), progress, about)?;
+        if let Some(address) = self.metrics {
+            let listening = |error| CommandError::io(format!("listening at {address}"), &error);
+            let address = page.serve(address).map_err(listening)?;
+            info!(%address, "serving /metrics, /healthz and /readyz");
+        }
+        Ok((Some(meter), telemetry))
     }
 }
 
