@@ -11,11 +11,10 @@ use super::rollout_events::EventArgs;
 use super::run_previews::show_previews;
 use super::run_watchers::Watchers;
 use super::several_fleets;
-use super::source_remote::SourceRemoteArgs;
 use super::standby_args::StandbyArgs;
 use super::status_posts_args::StatusPostsArgs;
-use super::status_remote::StatusRemoteArgs;
 use super::webhook_args::WebhookArgs;
+use crate::flags::other_remote::{SourceRemoteArgs, StatusRemoteArgs};
 use crate::flags::pass::{GateArgs, TrustArgs};
 use crate::flags::remote::RemoteArgs;
 use crate::flags::signing::{ArtifactSigningArgs, SigningArgs};
@@ -170,8 +169,8 @@ impl RunArgs {
         let Some((transport, copy)) = self.remote.open(self.repo.as_deref(), "run", cancel)? else {
             return Ok(None);
         };
-        let source = self.source_remote.open(&self.remote, &copy, cancel)?;
-        let reports = self.status_remote.open(&self.remote, &copy, cancel)?;
+        let source = self.source_remote.named().open(&self.remote, &copy, cancel)?;
+        let reports = self.status_remote.named().open(&self.remote, &copy, cancel)?;
         Ok(Some(Mirror::new(Box::new(transport), copy).reading_from(source).hearing_from(reports)))
     }
 }

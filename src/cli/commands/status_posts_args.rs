@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tracing::info;
 
-use super::status_remote::StatusRemoteArgs;
+use crate::flags::other_remote::StatusRemoteArgs;
 use crate::flags::remote::RemoteArgs;
 use crate::process::exit::CommandError;
 use berth_git::Identity;
@@ -44,7 +44,7 @@ impl StatusPostsArgs {
             let problem = CommandError::usage(format!("the keys of members cannot be used: {why}"));
             problem.hint("write a line for each member: CLUSTER namespaces=\"berth-status\" ssh-ed25519 …")
         })?;
-        let (transport, copy) = status_remote.open_beside(remote, copy, "statuses", PATIENCE)?;
+        let (transport, copy) = status_remote.named().open_beside(remote, copy, "statuses", PATIENCE)?;
         // Nobody asks who signed statuses, and a signature may cost a question to somebody else.
         let identity = Identity { signer: None, ..identity.clone() };
         let gatherer = Gatherer::new(Box::new(transport), copy, &Refs::default().statuses, identity);

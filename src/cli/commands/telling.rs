@@ -3,7 +3,7 @@
 use tracing::warn;
 
 use super::status_post::StatusPostArgs;
-use super::status_remote::StatusRemoteArgs;
+use crate::flags::other_remote::StatusRemoteArgs;
 use crate::flags::remote::RemoteArgs;
 use crate::flags::telemetry::MetricsArgs;
 use crate::process::exit::CommandError;
@@ -29,7 +29,7 @@ pub(crate) struct TellingArgs {
 impl TellingArgs {
     /// Reports whether statuses go anywhere. A registry takes none.
     pub fn reports(&self, remote: &RemoteArgs) -> bool {
-        let has_place = self.status_remote.is_given() || self.status_post.is_given();
+        let has_place = self.status_remote.named().is_given() || self.status_post.is_given();
         !self.no_report && (has_place || !remote.is_registry())
     }
 
@@ -53,7 +53,7 @@ impl TellingArgs {
         if let Some(sender) = self.status_post.sender(remote)? {
             return Ok(StatusPlace::Sender(sender));
         }
-        let other = self.status_remote.open(remote, copy, cancel)?;
+        let other = self.status_remote.named().open(remote, copy, cancel)?;
         Ok(other.map_or(StatusPlace::Remote, StatusPlace::Other))
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod fleet;
 pub(crate) mod host;
 pub(crate) mod logging;
 pub(crate) mod names;
+pub(crate) mod other_remote;
 pub(crate) mod pass;
 pub(crate) mod record;
 pub(crate) mod registry;

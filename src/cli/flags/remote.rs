@@ -216,20 +216,6 @@ impl RemoteArgs {
         Ok(self.access(url, token, ssh_key))
     }
 
-    /// Opens another remote in a working copy of its own.
-    pub(crate) fn open_other(
-        &self,
-        url: &str,
-        token_file: Option<&Path>,
-        ssh_key: Option<&Path>,
-        folder: &Path,
-        cancel: &Cancel,
-    ) -> Result<(GitTransport, WorkingCopy), CommandError> {
-        let access = self.access_to_other(url, token_file, ssh_key)?;
-        let copy = WorkingCopy::open(folder, &access.url)?;
-        Ok((Self::transport_in(&copy, access, cancel)?, copy))
-    }
-
     /// Opens a remote in a working copy.
     pub(crate) fn transport_in(
         copy: &WorkingCopy,

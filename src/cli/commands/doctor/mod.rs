@@ -19,10 +19,9 @@ use std::path::{Path, PathBuf};
 use super::hub_cluster::HubArgs;
 use super::publish::PublishArgs;
 use super::rollout_events::EventArgs;
-use super::source_remote::SourceRemoteArgs;
 use super::status_post::StatusPostArgs;
-use super::status_remote::StatusRemoteArgs;
 use super::webhook_args::WebhookArgs;
+use crate::flags::other_remote::{SourceRemoteArgs, StatusRemoteArgs};
 use crate::flags::remote::RemoteArgs;
 use crate::flags::repo;
 use crate::flags::signing::SigningArgs;
@@ -145,7 +144,7 @@ impl DoctorArgs {
     fn role(&self) -> Role {
         match (self.role, &self.cluster) {
             (RoleName::Member, Some(cluster)) => {
-                let are_elsewhere = self.status_remote.is_given() || self.status_post.is_given();
+                let are_elsewhere = self.status_remote.named().is_given() || self.status_post.is_given();
                 Role::Member { cluster: cluster.clone(), reports_here: !are_elsewhere }
             }
             (RoleName::Reviewer, _) => Role::Reviewer,
@@ -156,8 +155,8 @@ impl DoctorArgs {
     fn check(&self, to: &mut Findings) -> Result<(), CommandError> {
         let (now, role, cancel) = (Timestamp::now(), self.role(), Cancel::default());
         to.begin("machine");
-        let secrets = self.remote.secret_files().chain(self.status_remote.secret_files());
-        let secrets = secrets.chain(self.source_remote.secret_files());
+        let secrets = self.remote.secret_files().chain(self.status_remote.named().secret_files());
+        let secrets = secrets.chain(self.source_remote.named().secret_files());
         let secrets = secrets.chain(self.status_post.secret_file()).chain(self.signing.secret_file());
         let secrets = secrets.chain(self.forge.secret_file());
         secrets.for_each(|file| machine::check_secret_file(file, to));
@@ -215,7 +214,7 @@ impl DoctorArgs {
             return Ok(());
         };
         let Some(listing) = self.reach(&transport, to) else { return Ok(()) };
-        let source = self.source(&listing).filter(|_| !self.source_remote.is_given());
+        let source = self.source(&listing).filter(|_| !self.source_remote.named().is_given());
         let mut tips = Tips { listed: &listing.refs, source, cluster_branch: None, refs: Refs::default() };
         let repo = Repo::open(copy.path())?;
         let identity = Identity { signer, ..Identity::default() };
@@ -251,11 +250,14 @@ impl DoctorArgs {
         let apart = folder.path().join("apart");
         let (remote, part) = match &role {
             Role::Daemon => {
-                (self.source_remote.open_apart(&self.remote, &apart, &cancel)?, Role::SourceReader)
+                (self.source_remote.named().open_apart(&self.remote, &apart, &cancel)?, Role::SourceReader)
             }
             Role::Member { cluster, .. } => {
                 let cluster = cluster.clone();
-                (self.status_remote.open_apart(&self.remote, &apart, &cancel)?, Role::Reporter { cluster })
+                (
+                    self.status_remote.named().open_apart(&self.remote, &apart, &cancel)?,
+                    Role::Reporter { cluster },
+                )
             }
             _ => (None, role),
         };
