@@ -6,6 +6,7 @@ mod flags;
 pub mod import;
 pub mod install;
 mod output;
+mod planning;
 pub mod process;
 pub mod schema;
 pub mod slips;

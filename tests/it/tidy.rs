@@ -114,7 +114,11 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("process", &[]),
             ("output", &["process"]),
             ("flags", &["appliers", "output", "process"]),
-            ("commands", &["appliers", "flags", "import", "install", "output", "process", "schema", "slips"]),
+            ("planning", &["flags", "output", "process", "slips"]),
+            (
+                "commands",
+                &["appliers", "flags", "import", "install", "output", "planning", "process", "schema"],
+            ),
         ],
     ),
 ];

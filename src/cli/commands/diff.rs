@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::{Value as Json, json};
 
-use super::planned::read_object;
 use crate::flags::repo::RepoArg;
 use crate::flags::state::StateArgs;
 use crate::flags::{names, record};
@@ -14,6 +13,7 @@ use crate::output::plan_forms::json::report_json;
 use crate::output::plan_forms::reasons::Reasons;
 use crate::output::results::ResultKind;
 use crate::output::ui::Ui;
+use crate::planning::planned::read_object;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::{Diagnostics, did_you_mean, harmless_line};
 use berth_base::model::{Cluster, Fleet, Shared};

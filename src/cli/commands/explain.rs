@@ -7,16 +7,16 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::difference::{Difference, Published};
 use super::division;
 use super::remedies::{self, Remedies};
-use super::since::{Since, Then};
 use crate::flags::fleet::FleetArgs;
 use crate::flags::names;
 use crate::flags::names::find;
 use crate::output::results::{Format, ResultKind};
 use crate::output::table::table;
 use crate::output::ui::{Tone, Ui};
+use crate::planning::difference::{Difference, Published};
+use crate::planning::since::{Since, Then};
 use crate::process::exit::{CommandError, Exit, Outcome, exit_for};
 use berth_base::diag::{Diagnostics, Pos, Severity, did_you_mean};
 use berth_base::model::fleet::Doubt;

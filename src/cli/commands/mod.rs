@@ -4,21 +4,16 @@
 //! the table of dialects.
 
 mod bundle;
-mod difference;
 mod documents_in;
 mod following;
-mod foresee;
 mod from_cluster;
 mod hub_cluster;
 mod imported;
 mod mark;
-mod new_faults;
 mod notices;
 mod own_file;
 mod publish;
-mod slips;
 mod standby_args;
-mod standing_faults;
 mod webhook_args;
 mod working_tree;
 
@@ -47,9 +42,7 @@ mod link;
 mod man;
 mod orphan;
 mod plan;
-mod planned;
 mod public_key;
-mod rehearsal;
 mod remedies;
 mod render;
 mod review;
@@ -60,7 +53,6 @@ mod run_previews;
 mod run_watchers;
 mod schema;
 mod several_fleets;
-mod since;
 mod status;
 mod status_post;
 mod status_posts_args;
@@ -74,7 +66,6 @@ mod taint;
 mod teardown;
 mod telling;
 mod test;
-mod together;
 mod unjoin;
 mod validate;
 mod verify;

@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
-use super::planned::{Asked, FailOn, Planned, Revisions, StepArgs};
-use super::rehearsal::{Change as MergedChange, Revision};
-use super::together::combine;
 use crate::flags::repo::RepoArg;
 use crate::output::changes::{conflicts_json, object_diff};
 use crate::output::plan_forms::PlanReport;
 use crate::output::plan_forms::json::report_json;
 use crate::output::results::ResultKind;
 use crate::output::ui::Ui;
+use crate::planning::planned::{Asked, FailOn, Planned, Revisions, StepArgs};
+use crate::planning::rehearsal::{Change as MergedChange, Revision};
+use crate::planning::together::combine;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::model::ContentId;
 use berth_base::text::counted;

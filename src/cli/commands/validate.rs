@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::slips;
 use crate::flags::fleet::FleetArgs;
 use crate::flags::repo::{self, RepoArg};
 use crate::output::plan_forms::policy::policy_json;
 use crate::output::results::{Format, ResultKind, diagnostics_json};
 use crate::output::ui::Ui;
+use crate::planning::faults::misspelt_fields;
 use crate::process::exit::{Exit, Outcome, exit_for};
 use berth_base::diag::Severity;
 use berth_base::text::counted;
@@ -49,7 +49,7 @@ pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
     let mut built = inputs.build(&mut UnpublishedContents::naming(&inputs)?)?;
     built
         .diagnostics
-        .extend(slips::of(built.fleet.workloads.values().map(|workload| &**workload), inputs.tree()));
+        .extend(misspelt_fields(built.fleet.workloads.values().map(|workload| &**workload), inputs.tree()));
     let policy = inputs.policy_report(&built, true);
     built.diagnostics.extend(policy.diagnostics());
     built.diagnostics.extend(missing);

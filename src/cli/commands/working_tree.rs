@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::new_faults::Faults;
+use crate::planning::faults::Faults;
 
 use crate::process::exit::CommandError;
 use crate::process::files;

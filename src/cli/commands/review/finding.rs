@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::commands::planned::Revisions;
-use crate::commands::rehearsal::{Revision, source_tip};
+use crate::planning::planned::Revisions;
+use crate::planning::rehearsal::{Revision, source_tip};
 use crate::process::exit::CommandError;
 use crate::process::shell::Environment;
 use berth_forge::environment::{self, Variables};

@@ -2,8 +2,8 @@
 
 use serde_json::Value as Json;
 
-use crate::commands::planned::{FailOn, Planned};
 use crate::output::plan_forms::{PlanReport, failure_markdown};
+use crate::planning::planned::{FailOn, Planned};
 use crate::process::exit::{CommandError, Exit};
 use berth_forge::State;
 

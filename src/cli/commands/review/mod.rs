@@ -8,9 +8,9 @@ mod finding;
 mod findings;
 mod telling;
 
-use super::planned::{Asked, FailOn, Planned, StepArgs};
 use crate::flags::repo::RepoArg;
 use crate::output::ui::Ui;
+use crate::planning::planned::{Asked, FailOn, Planned, StepArgs};
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::{Diagnostic, Pos};
 use berth_engine::load::CONFIG_PATH;

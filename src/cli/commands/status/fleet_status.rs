@@ -6,8 +6,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::Selection;
-use crate::commands::rehearsal::{Revision, source_tip};
 use crate::output::ui::Ui;
+use crate::planning::rehearsal::{Revision, source_tip};
 use crate::process::exit::CommandError;
 use berth_base::model::{Digest, Map, MemberState, Timestamp};
 use berth_engine::gate::{HeldRecord, digest_of_all, messages::ALLOW_DELETE};

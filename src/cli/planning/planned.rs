@@ -5,12 +5,10 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
-use super::foresee::refused_by_hubs;
+use super::faults::{StandingFaults, misspelt_fields, refused_by_hubs};
 use super::rehearsal::{
     Change, Merging, Rehearsal, Rehearsed, Revision, conflict, merge, source_tip, uncommitted,
 };
-use super::slips;
-use super::standing_faults::StandingFaults;
 use crate::flags::fleet::moment;
 use crate::flags::pass::{GateArgs, Tip, TrustArgs};
 use crate::flags::state::StateArgs;
@@ -243,7 +241,7 @@ impl Planned {
         let workloads = &step.built.fleet.workloads;
         let touched =
             wanted.workloads.keys().filter_map(|key| workloads.get(key)).map(|workload| &**workload);
-        diagnostics.extend(slips::of(touched, step.inputs.tree()));
+        diagnostics.extend(misspelt_fields(touched, step.inputs.tree()));
         let mut refused: Vec<CommandError> = refusals.into_iter().map(CommandError::from).collect();
         let judged = asked.judge(args, repo, ui)?;
         let is_untrusted = judged.is_err();
@@ -387,7 +385,7 @@ fn staying(step: &NextCommit) -> Vec<Key> {
 }
 
 /// Reads a rendered object.
-pub(super) fn read_object(repo: &Repo, id: ContentId) -> Option<Json> {
+pub(crate) fn read_object(repo: &Repo, id: ContentId) -> Option<Json> {
     let bytes = repo.blob(id).ok()?;
     let read = yaml::read(&bytes, &yaml::Limits::of_a_part());
     Some(read.documents.first()?.root.to_json())

@@ -145,7 +145,7 @@ impl Published {
 
 /// The edit without which the cluster's part would be the same, as far as both sources show it. `picked` are the
 /// clusters that the placement picked before or picks now.
-pub(super) fn cause(
+pub(crate) fn cause(
     key: &Key,
     cluster: &str,
     [before, after]: [&Fleet; 2],
@@ -208,7 +208,7 @@ pub(super) fn cause(
 }
 
 /// The edit of a workload's objects, which may give its clusters another number of replicas.
-pub(super) fn template_edit(key: &Key, before: &Fleet, after: &Fleet) -> Option<String> {
+pub(crate) fn template_edit(key: &Key, before: &Fleet, after: &Fleet) -> Option<String> {
     let (was, is) = (before.workloads.get(key)?, after.workloads.get(key)?);
     let object = |template: &Template| (template.object.id.clone(), template.object.content.clone());
     let was: Vec<_> = was.templates.iter().map(object).collect();

@@ -25,7 +25,7 @@ const NAMES: usize = 10;
 
 /// A revision of the source with its decisions: as published or, where the revision was never published, as its
 /// files and the facts of the publication before it give them.
-pub(super) struct Then {
+pub(crate) struct Then {
     commit: CommitId,
     subject: String,
     /// The number of the publication that the facts are from.
@@ -37,7 +37,7 @@ pub(super) struct Then {
 
 /// One placement's changes.
 #[derive(Debug)]
-pub(super) struct Since {
+pub(crate) struct Since {
     words: String,
     commit: CommitId,
     sequence: Option<u64>,
