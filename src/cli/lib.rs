@@ -2,6 +2,7 @@
 
 pub mod appliers;
 pub mod commands;
+mod editing;
 mod flags;
 pub mod import;
 pub mod install;

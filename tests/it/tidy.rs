@@ -115,9 +115,13 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("output", &["process"]),
             ("flags", &["appliers", "output", "process"]),
             ("planning", &["flags", "output", "process", "slips"]),
+            ("editing", &["flags", "output", "planning", "process"]),
             (
                 "commands",
-                &["appliers", "flags", "import", "install", "output", "planning", "process", "schema"],
+                &[
+                    "appliers", "editing", "flags", "import", "install", "output", "planning", "process",
+                    "schema",
+                ],
             ),
         ],
     ),
@@ -471,13 +475,13 @@ const NAME_A_SYSTEM: &[(&str, &[&str])] = &[
         "a command of KubeFed's own, or a part of one",
         &[
             "cli/commands/disable.rs",
-            "cli/commands/documents_in.rs",
             "cli/commands/enable.rs",
             "cli/commands/federate.rs",
             "cli/commands/from_cluster.rs",
             "cli/commands/install/member.rs",
             "cli/commands/orphan.rs",
-            "cli/commands/working_tree.rs",
+            "cli/editing/documents_in.rs",
+            "cli/editing/working_tree.rs",
         ],
     ),
     (

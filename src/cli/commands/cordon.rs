@@ -3,9 +3,9 @@
 use crate::process::exit::Outcome;
 use clap_complete::engine::ArgValueCandidates;
 
-use super::mark::change::Outcome as Change;
-use super::mark::{Chosen, MarkArgs, Wanted, mark, taints};
 use super::taint::since;
+use crate::editing::mark::change::Outcome as Change;
+use crate::editing::mark::{Chosen, MarkArgs, Wanted, mark, taints};
 use crate::flags::fleet::moment;
 use crate::flags::names;
 use crate::output::ui::Ui;

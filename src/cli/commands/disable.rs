@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::enable::{one_called, propagation};
-use super::working_tree::{Edit, WorkingTree, would_be_faulty};
+use crate::editing::working_tree::{Edit, WorkingTree, would_be_faulty};
 use crate::flags::repo::RepoArg;
 use crate::output::changes::{plan_json, plan_text};
 use crate::output::results::{Format, ResultKind};

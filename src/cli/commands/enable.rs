@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::documents_in;
-use super::working_tree::{Edit, WorkingTree, would_be_faulty};
+use crate::editing::documents_in;
+use crate::editing::working_tree::{Edit, WorkingTree, would_be_faulty};
 use crate::flags::repo::RepoArg;
 use crate::output::results::DocumentFormat;
 use crate::output::ui::Ui;

@@ -7,8 +7,9 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::working_tree::WorkingTree;
-use super::{documents_in, from_cluster};
+use super::from_cluster;
+use crate::editing::documents_in;
+use crate::editing::working_tree::WorkingTree;
 use crate::flags::host::HostArgs;
 use crate::flags::{names, repo};
 use crate::output::results::{DocumentFormat, ResultKind};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::join_applier::JoinApplierArgs;
-use super::working_tree::{Edit, WorkingTree, would_be_faulty};
+use crate::editing::working_tree::{Edit, WorkingTree, would_be_faulty};
 use crate::flags::repo::RepoArg;
 use crate::output::results::{DocumentFormat, mentions_text};
 use crate::output::ui::Ui;

@@ -1,6 +1,6 @@
 //! `berth label`: labels of clusters, in the files that describe them.
 
-use super::mark::{Chosen, MarkArgs, Wanted, labels, mark, sort_words};
+use crate::editing::mark::{Chosen, MarkArgs, Wanted, labels, mark, sort_words};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Outcome};
 

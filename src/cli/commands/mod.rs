@@ -4,18 +4,15 @@
 //! the table of dialects.
 
 mod bundle;
-mod documents_in;
 mod following;
 mod from_cluster;
 mod hub_cluster;
 mod imported;
-mod mark;
 mod notices;
 mod own_file;
 mod publish;
 mod standby_args;
 mod webhook_args;
-mod working_tree;
 
 mod completions;
 mod cordon;

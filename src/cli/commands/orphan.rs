@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::working_tree::{Edit, WorkingTree, refused, would_be_faulty};
+use crate::editing::working_tree::{Edit, WorkingTree, refused, would_be_faulty};
 use crate::flags::repo::RepoArg;
 use crate::output::results::{Format, ResultKind};
 use crate::output::ui::Ui;

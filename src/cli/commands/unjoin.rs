@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::working_tree::{Edit, WorkingTree, would_be_faulty};
+use crate::editing::working_tree::{Edit, WorkingTree, would_be_faulty};
 use crate::flags::names;
 use crate::flags::repo::RepoArg;
 use crate::output::changes::{plan_json, plan_text};

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::super::working_tree::WorkingTree;
 use super::common::{CommonArgs, fits, has_reference, port_of};
 use super::place::{PlaceArgs, place};
 use super::reporter::ReporterFlags;
+use crate::editing::working_tree::WorkingTree;
 use crate::flags::names;
 use crate::flags::repo::RepoArg;
 use crate::install::{Member, Overrides, Resource, Role, Statuses};

@@ -6,9 +6,9 @@ use serde_json::{Value as Json, json};
 
 use super::Shown;
 use super::edits::{Act, FileEdit, Place, place_of, places};
-use crate::commands::mark::change::What;
-use crate::commands::mark::labels::{self, Wish};
-use crate::commands::mark::taints;
+use crate::editing::mark::change::What;
+use crate::editing::mark::labels::{self, Wish};
+use crate::editing::mark::taints;
 use berth_base::diag::Pos;
 use berth_base::edit::{Found, Step, keys, show};
 use berth_base::model::placement::{Filter, Rule, Selection};

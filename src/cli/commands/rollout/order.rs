@@ -8,8 +8,8 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::super::working_tree::{Edit, WorkingTree, refused, would_be_faulty};
 use super::commit;
+use crate::editing::working_tree::{Edit, WorkingTree, refused, would_be_faulty};
 use crate::flags::names;
 use crate::flags::names::find;
 use crate::flags::repo::RepoArg;

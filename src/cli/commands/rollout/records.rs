@@ -3,8 +3,8 @@
 use berth_base::model::Shared;
 use serde_json::{Value as Json, json};
 
-use super::super::working_tree::Edit;
 use super::order::{Order, OrderArgs, Steered};
+use crate::editing::working_tree::Edit;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Outcome};
 use berth_base::edit::{self, Step, keys};
