@@ -476,8 +476,8 @@ const NAME_A_SYSTEM: &[(&str, &[&str])] = &[
         &[
             "cli/commands/disable.rs",
             "cli/commands/enable.rs",
-            "cli/commands/federate.rs",
-            "cli/commands/from_cluster.rs",
+            "cli/commands/federate/mod.rs",
+            "cli/commands/federate/from_cluster.rs",
             "cli/commands/install/member.rs",
             "cli/commands/orphan.rs",
             "cli/editing/documents_in.rs",
@@ -492,7 +492,7 @@ const NAME_A_SYSTEM: &[(&str, &[&str])] = &[
     (
         "objects of a hub cluster, for the decisions and clusters of all dialects",
         &[
-            "cli/commands/hub_cluster/round.rs",
+            "cli/commands/run/hub_cluster/round.rs",
             "engine/hub_objects/decisions.rs",
             "engine/hub_objects/profiles.rs",
             "engine/hub_objects/rights.rs",

@@ -1,67 +1,38 @@
-//! The command line: one file a command, each parses, calls the library and prints.
+//! The command line: one file or folder a verb, each parses, calls the library and prints.
 //!
 //! `federate`, `enable`, `disable` and `orphan` are KubeFed's own commands and name its dialect. All others ask
 //! the table of dialects.
 
 mod bundle;
-mod following;
-mod from_cluster;
-mod hub_cluster;
-mod imported;
-mod notices;
-mod own_file;
-mod publish;
-mod standby_args;
-mod webhook_args;
-
 mod completions;
 mod cordon;
 mod decide;
 mod demo;
 mod describe;
-mod describe_cluster;
 mod diff;
 mod disable;
-mod division;
 mod doctor;
 mod enable;
 mod explain;
-mod facts_args;
 mod federate;
 mod import;
 mod init;
 mod install;
 mod join;
-mod join_applier;
-mod kube_args;
 mod label;
-mod link;
 mod man;
 mod orphan;
 mod plan;
 mod public_key;
-mod remedies;
 mod render;
 mod review;
 mod rollout;
-mod rollout_events;
 mod run;
-mod run_previews;
-mod run_watchers;
 mod schema;
-mod several_fleets;
 mod status;
-mod status_post;
-mod status_posts_args;
 mod suspend;
 mod sync;
-mod sync_log;
-mod sync_place;
-mod sync_result;
-mod sync_text;
 mod taint;
-mod teardown;
-mod telling;
 mod test;
 mod unjoin;
 mod validate;

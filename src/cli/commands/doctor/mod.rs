@@ -16,11 +16,11 @@ mod rights;
 
 use std::path::{Path, PathBuf};
 
-use super::hub_cluster::HubArgs;
-use super::publish::PublishArgs;
-use super::rollout_events::EventArgs;
-use super::status_post::StatusPostArgs;
-use super::webhook_args::WebhookArgs;
+use super::run::artifacts::PublishArgs;
+use super::run::hub_cluster::HubArgs;
+use super::run::listening::WebhookArgs;
+use super::run::watchers::EventArgs;
+use super::sync::reporting::StatusPostArgs;
 use crate::flags::other_remote::{SourceRemoteArgs, StatusRemoteArgs};
 use crate::flags::remote::RemoteArgs;
 use crate::flags::repo;

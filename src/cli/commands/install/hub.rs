@@ -1,8 +1,8 @@
 //! `berth install hub`: the daemon.
 
-use super::super::hub_cluster::DecisionKind;
 use super::common::{CommonArgs, address, fits};
 use super::place::{PlaceArgs, place};
+use crate::commands::run::hub_cluster::DecisionKind;
 use crate::install::{Hub, HubObjects, Remote, Role};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Outcome, refuse_flags};

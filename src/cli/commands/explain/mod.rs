@@ -1,5 +1,8 @@
 //! `berth explain PLACEMENT`: why each cluster was picked or not.
 
+mod division;
+mod remedies;
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -7,8 +10,6 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::division;
-use super::remedies::{self, Remedies};
 use crate::flags::fleet::FleetArgs;
 use crate::flags::names;
 use crate::flags::names::find;
@@ -24,6 +25,7 @@ use berth_base::model::{Decision, Key, Pick};
 use berth_base::text::counted;
 use berth_engine::decide::{self, ClusterTrace, Trace};
 use berth_engine::pipeline;
+use remedies::Remedies;
 
 /// Explain why each cluster was picked or not
 ///

@@ -7,7 +7,7 @@ use crate::output::ui::Ui;
 use berth_engine::decide::{ClusterTrace, DivisionTrace, ReplicaTrace, Trace};
 
 /// Describes a division, with a row for every cluster that takes part. Empty where nothing is divided.
-pub(super) fn text(trace: &Trace, ui: &Ui) -> String {
+pub(crate) fn text(trace: &Trace, ui: &Ui) -> String {
     let Some(division) = &trace.division else { return String::new() };
     let rows: Vec<_> = trace
         .clusters
@@ -78,7 +78,7 @@ fn reasons(cluster: &ClusterTrace, replicas: &ReplicaTrace) -> String {
 }
 
 /// The division as a whole, for programs.
-pub(super) fn json(division: &DivisionTrace) -> Json {
+pub(crate) fn json(division: &DivisionTrace) -> Json {
     json!({
         "by": division.by.to_string(),
         "source": division.origin.to_string(),
@@ -88,7 +88,7 @@ pub(super) fn json(division: &DivisionTrace) -> Json {
 }
 
 /// Returns one cluster's number as JSON.
-pub(super) fn replicas_json(replicas: &ReplicaTrace) -> Json {
+pub(crate) fn replicas_json(replicas: &ReplicaTrace) -> Json {
     let portion = &replicas.portion;
     json!({
         "replicas": portion.replicas(),

@@ -1,47 +1,49 @@
 //! `berth sync`: the member syncer.
 
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+mod facts;
+mod hooks;
+mod link;
+pub(super) mod reporting;
+mod result;
+pub(super) mod target;
+mod teardown;
 
-use tracing::{info, warn};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tracing::info;
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::facts_args::{FactsArgs, FactsSource};
-use super::following::{FollowArgs, Following};
-use super::kube_args::KubeArgs;
-use super::link::PacedLink;
-use super::own_file;
-use super::sync_log::RoundLog;
-use super::sync_place::{Place, place};
-use super::sync_result::{OnceResult, PushedReport};
-use super::sync_text::{SOME, tell_waits};
-use super::teardown::{self, TeardownArgs};
-use super::telling::TellingArgs;
 use crate::flags::applier::{ApplierArgs, revisions};
 use crate::flags::registry::RegistryArgs;
 use crate::flags::remote::RemoteArgs;
-use crate::flags::telemetry::Telemetry;
 use crate::flags::{logging, names, repo};
 use crate::output::results::Format;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::backoff::pace;
-use berth_base::model::{ClusterStatus, Timestamp, path};
+use berth_base::model::path;
+use berth_git::Repo;
 use berth_git::protocol::Refs;
 use berth_git::transport::Cancel;
-use berth_git::{CommitId, GitError, Repo};
 use berth_lease::Lease;
 use berth_member::live::LiveError;
 use berth_member::sync::backends::kube::Settings;
 use berth_member::sync::backends::kube::neighbour::NeighbourBackend;
-use berth_member::sync::backends::{Backend, FolderBackend, KubeBackend, NotAdmitted};
-use berth_member::sync::local_overrides::{self, LocalOverrides};
+use berth_member::sync::backends::{Backend, FolderBackend, KubeBackend};
 use berth_member::sync::remote::MemberRemote;
-use berth_member::sync::sync_loop::{Config, Freshness, Sync, SyncHooks, Syncer};
+use berth_member::sync::sync_loop::{Config, Syncer};
 use berth_member::sync::sync_metrics::SyncMeter;
 use berth_member::sync::wakeups::Wakeups;
 use berth_member::sync::{Options, SyncError, until_idle};
+use facts::FactsArgs;
+use hooks::{MemberHooks, RoundLog};
+use link::{FollowArgs, Following, PacedLink};
+use reporting::TellingArgs;
+use result::{OnceResult, PushedReport, SOME, tell_waits};
+use target::{KubeArgs, Place, place};
+use teardown::TeardownArgs;
 
 /// Bring a member to its folder of the rendered branch, and keep it there
 #[derive(Debug, clap::Args)]
@@ -302,88 +304,6 @@ fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<MemberRemote>, C
     let remote = MemberRemote::new(transport, copy, Refs::default(), cluster, args.allow_rewind);
     let trust = args.follow.vouching(cluster, &args.fleet);
     Ok(Some(remote.trusting(trust).reporting_to(statuses)))
-}
-
-/// The process's clock, files and remote, for the loop.
-struct MemberHooks {
-    overrides: Option<PathBuf>,
-    facts: FactsSource,
-    link: Option<PacedLink>,
-    following: Following,
-    reports: bool,
-    meter: Option<SyncMeter>,
-    telemetry: Option<Telemetry>,
-    /// The start of the round.
-    begun: Option<Instant>,
-    log: RoundLog,
-}
-
-impl SyncHooks for MemberHooks {
-    fn now(&mut self) -> Timestamp {
-        Timestamp::now()
-    }
-
-    fn reports(&self) -> bool {
-        self.reports
-    }
-
-    fn refresh(&mut self) -> Freshness {
-        self.begun = Some(Instant::now());
-        if let Some(meter) = &self.meter {
-            meter.beat();
-        }
-        if let Some(telemetry) = &self.telemetry {
-            telemetry.begin("fetching");
-        }
-        self.link.as_mut().map_or(Freshness::Newest, PacedLink::refresh)
-    }
-
-    fn choose(&mut self, repo: &Repo, newest: CommitId) -> Result<(CommitId, Option<String>), String> {
-        if let Some(telemetry) = &self.telemetry {
-            telemetry.begin("reading the folder");
-        }
-        self.following.choose(repo, newest)
-    }
-
-    fn overrides(&mut self) -> Result<LocalOverrides, String> {
-        let Some(path) = &self.overrides else { return Ok(LocalOverrides::default()) };
-        own_file::read(path, local_overrides::read)
-    }
-
-    fn facts(&mut self) -> Result<ClusterStatus, String> {
-        self.facts.read()
-    }
-
-    fn after(&mut self, round: &Sync) {
-        let took = self.begun.take().map(|begun| begun.elapsed());
-        if let Some(meter) = &mut self.meter {
-            meter.count(round, took, Timestamp::now());
-        }
-        if let Some(telemetry) = &self.telemetry {
-            telemetry.synced(round, took.unwrap_or_default());
-        }
-        self.log.hear(round);
-        // Who has the turn is the one to report.
-        if matches!(round.result, Err(SyncError::NotAdmitted(NotAdmitted::Standby(_)))) {
-            return;
-        }
-        if let Some(link) = &mut self.link {
-            link.mend_after(round);
-        }
-        self.between(&round.reported);
-    }
-
-    fn between(&mut self, reported: &Result<bool, GitError>) {
-        if let Err(problem) = reported {
-            warn!(error = %problem, "the status could not be reported");
-        }
-        if let Some(link) = &mut self.link {
-            link.mend(reported.is_err());
-            if self.reports {
-                link.push();
-            }
-        }
-    }
 }
 
 /// A bell that SIGTERM and SIGINT ring.

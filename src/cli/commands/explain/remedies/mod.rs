@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
-pub(super) use search::find;
+pub(crate) use search::find;
 
 use crate::output::ui::{Tone, Ui};
 use berth_base::diag::{Pos, harmless_line};
@@ -25,7 +25,7 @@ const NAMES: usize = 3;
 
 /// The edits found, and how many were tried.
 #[derive(Debug, Default)]
-pub(super) struct Remedies {
+pub(crate) struct Remedies {
     /// All of the same size: no smaller edit helps.
     pub found: Vec<Remedy>,
     pub tried: usize,
@@ -35,7 +35,7 @@ pub(super) struct Remedies {
 
 /// Edits that together let the placement pick the cluster.
 #[derive(Debug)]
-pub(super) struct Remedy {
+pub(crate) struct Remedy {
     pub edits: Vec<Shown>,
     /// Other clusters that the placement picks then, and does not pick any more.
     pub gained: Vec<String>,
@@ -46,7 +46,7 @@ pub(super) struct Remedy {
 
 /// An edit in words, such as `label env: prd → prod`, at its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(crate) struct Shown {
     pub at: Pos,
     pub words: String,
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::{Args as _, FromArgMatches as _};
 use tracing::{error, info, info_span};
 
-use super::run::{self, RunArgs};
+use crate::commands::run::{self, RunArgs};
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::backoff::{Backoff, chance};
 use berth_base::meta::names::is_dns_subdomain;
@@ -19,7 +19,7 @@ use berth_hub::daemon::Stop;
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
 
 /// Runs all daemons until the process is asked to stop.
-pub(super) fn run(folder: &Path) -> Outcome {
+pub(crate) fn run(folder: &Path) -> Outcome {
     refuse_others(std::env::args().skip(1))?;
     let fleets = fleets(folder)?;
     let failed = |error| CommandError::io("listening for signals", &error);

@@ -1,11 +1,11 @@
-//! The flags of the facts that a member reports beside its sync, and where they come from.
+//! The flags of the facts that a member reports beside its sync, and the files and objects that hold them.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tracing::warn;
 
-use super::own_file;
+use berth_base::diag::Diagnostics;
 use berth_base::model::ClusterStatus;
 use berth_member::live::{Access, Cluster, Host, LiveError, Query, Resource};
 use berth_member::sync::facts_file;
@@ -59,7 +59,7 @@ impl FactsSource {
     /// Reads the facts. What the file says goes before a ClusterProperty of that name.
     pub fn read(&mut self) -> Result<ClusterStatus, String> {
         let mut facts = match &self.file {
-            Some(path) => own_file::read(path, |name, bytes| facts_file::read(name, bytes, &self.cluster))?,
+            Some(path) => read_own_file(path, |name, bytes| facts_file::read(name, bytes, &self.cluster))?,
             None => ClusterStatus::default(),
         };
         for (name, value) in self.properties()? {
@@ -105,4 +105,14 @@ impl FactsSource {
         }
         Ok(kept)
     }
+}
+
+/// Reads a file of the member's own, such as its overrides or its facts; every problem of it in one text.
+pub(super) fn read_own_file<T>(
+    path: &Path,
+    read: impl FnOnce(&str, &[u8]) -> Result<T, Diagnostics>,
+) -> Result<T, String> {
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| format!("{name}: {error}"))?;
+    read(&name, &bytes).map_err(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }

@@ -1,5 +1,7 @@
 //! `berth federate FILE…`: plain objects, of files or of a live cluster → Federated objects.
 
+mod from_cluster;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -7,7 +9,6 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::from_cluster;
 use crate::editing::documents_in;
 use crate::editing::working_tree::WorkingTree;
 use crate::flags::host::HostArgs;

@@ -1,14 +1,106 @@
-//! The log of a running `berth sync`: each event once, and one line for a fault that many objects share.
+//! The surroundings of the rounds of a running `berth sync`: its files, remote, numbers and log. The log has each event once,
+//! and one line for a fault that many objects share.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Instant;
 
 use tracing::{error, info, warn};
 
-use berth_base::model::ObjectId;
+use super::facts::{FactsSource, read_own_file};
+use super::link::{Following, PacedLink};
+use crate::flags::telemetry::Telemetry;
 use berth_base::model::status::{Problem, Suspension};
+use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
 use berth_base::text::some_of;
+use berth_git::{CommitId, GitError, Repo};
 use berth_member::sync::SyncError;
-use berth_member::sync::sync_loop::Sync;
+use berth_member::sync::backends::NotAdmitted;
+use berth_member::sync::local_overrides::{self, LocalOverrides};
+use berth_member::sync::sync_loop::{Freshness, Sync, SyncHooks};
+use berth_member::sync::sync_metrics::SyncMeter;
+
+/// The process's clock, files and remote, for the loop.
+pub(super) struct MemberHooks {
+    pub overrides: Option<PathBuf>,
+    pub facts: FactsSource,
+    pub link: Option<PacedLink>,
+    pub following: Following,
+    pub reports: bool,
+    pub meter: Option<SyncMeter>,
+    pub telemetry: Option<Telemetry>,
+    /// The start of the round.
+    pub begun: Option<Instant>,
+    pub log: RoundLog,
+}
+
+impl SyncHooks for MemberHooks {
+    fn now(&mut self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    fn reports(&self) -> bool {
+        self.reports
+    }
+
+    fn refresh(&mut self) -> Freshness {
+        self.begun = Some(Instant::now());
+        if let Some(meter) = &self.meter {
+            meter.beat();
+        }
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.begin("fetching");
+        }
+        self.link.as_mut().map_or(Freshness::Newest, PacedLink::refresh)
+    }
+
+    fn choose(&mut self, repo: &Repo, newest: CommitId) -> Result<(CommitId, Option<String>), String> {
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.begin("reading the folder");
+        }
+        self.following.choose(repo, newest)
+    }
+
+    fn overrides(&mut self) -> Result<LocalOverrides, String> {
+        let Some(path) = &self.overrides else { return Ok(LocalOverrides::default()) };
+        read_own_file(path, local_overrides::read)
+    }
+
+    fn facts(&mut self) -> Result<ClusterStatus, String> {
+        self.facts.read()
+    }
+
+    fn after(&mut self, round: &Sync) {
+        let took = self.begun.take().map(|begun| begun.elapsed());
+        if let Some(meter) = &mut self.meter {
+            meter.count(round, took, Timestamp::now());
+        }
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.synced(round, took.unwrap_or_default());
+        }
+        self.log.hear(round);
+        // Who has the turn is the one to report.
+        if matches!(round.result, Err(SyncError::NotAdmitted(NotAdmitted::Standby(_)))) {
+            return;
+        }
+        if let Some(link) = &mut self.link {
+            link.mend_after(round);
+        }
+        self.between(&round.reported);
+    }
+
+    fn between(&mut self, reported: &Result<bool, GitError>) {
+        if let Err(problem) = reported {
+            warn!(error = %problem, "the status could not be reported");
+        }
+        if let Some(link) = &mut self.link {
+            link.mend(reported.is_err());
+            if self.reports {
+                link.push();
+            }
+        }
+    }
+}
 
 /// The most lines that one round prints for its problems.
 const MOST: usize = 20;

@@ -1,12 +1,65 @@
-//! The flags of a member that sends its status to the daemon, signed with its key.
+//! The flags of a syncer's reports: the daemon or repository that statuses go to, and the page of its numbers.
 
 use std::path::{Path, PathBuf};
 
+use tracing::warn;
+
+use crate::flags::other_remote::StatusRemoteArgs;
 use crate::flags::remote::RemoteArgs;
+use crate::flags::telemetry::MetricsArgs;
 use crate::process::exit::CommandError;
 use berth_forge::{StatusDesk, StatusPostError};
 use berth_git::signature::{Signer, of_status};
-use berth_member::sync::remote::{SendError, StatusSender};
+use berth_git::transport::{Cancel, WorkingCopy};
+use berth_member::sync::remote::{SendError, StatusPlace, StatusSender};
+
+const HINT: &str = "name a daemon with `--status-post`, or a repository with `--status-remote`";
+
+/// The observation of a syncer
+#[derive(Debug, clap::Args)]
+pub(crate) struct TellingArgs {
+    #[command(flatten)]
+    status_remote: StatusRemoteArgs,
+    #[command(flatten)]
+    status_post: StatusPostArgs,
+    /// Write no status into any repository
+    #[arg(long, env = "BERTH_NO_REPORT", conflicts_with_all = ["status_remote", "status_post"])]
+    pub no_report: bool,
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
+}
+
+impl TellingArgs {
+    /// Reports whether statuses go anywhere. A registry takes none.
+    pub fn reports(&self, remote: &RemoteArgs) -> bool {
+        let has_place = self.status_remote.named().is_given() || self.status_post.is_given();
+        !self.no_report && (has_place || !remote.is_registry())
+    }
+
+    /// Says once that statuses stay here, where nobody wanted that.
+    pub fn say_where(&self, remote: &RemoteArgs) {
+        if !self.no_report && !self.reports(remote) {
+            warn!(
+                hint = HINT,
+                "no status is sent, since a registry takes none: rollouts wait for this cluster"
+            );
+        }
+    }
+
+    /// Opens the place that statuses go to.
+    pub fn place(
+        &self,
+        remote: &RemoteArgs,
+        copy: &WorkingCopy,
+        cancel: &Cancel,
+    ) -> Result<StatusPlace, CommandError> {
+        if let Some(sender) = self.status_post.sender(remote)? {
+            return Ok(StatusPlace::Sender(sender));
+        }
+        let other = self.status_remote.named().open(remote, copy, cancel)?;
+        Ok(other.map_or(StatusPlace::Remote, StatusPlace::Other))
+    }
+}
 
 /// A daemon that takes statuses.
 #[derive(Debug, clap::Args)]

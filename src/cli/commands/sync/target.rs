@@ -1,4 +1,4 @@
-//! The flags of a member that is a Kubernetes cluster.
+//! The place to which a sync brings its folder, and the flags of one that is a Kubernetes cluster.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -114,4 +114,29 @@ impl KubeArgs {
 fn account(text: &str) -> Result<String, String> {
     let fits = berth_base::meta::names::is_dns_subdomain(text);
     if fits { Ok(text.to_owned()) } else { Err("use lower-case letters, digits, dashes and dots".into()) }
+}
+
+/// The target of a sync.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    Folder(PathBuf),
+    Kube,
+}
+
+/// Parses `kube` or `dir:PATH`.
+pub(crate) fn place(text: &str) -> Result<Place, String> {
+    match text.split_once(':') {
+        Some(("dir", path)) if !path.is_empty() => Ok(Place::Folder(PathBuf::from(path))),
+        None if text == "kube" => Ok(Place::Kube),
+        _ => Err("write it as `kube` or `dir:PATH`".into()),
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::Folder(path) => write!(f, "dir:{}", path.display()),
+            Place::Kube => f.write_str("kube"),
+        }
+    }
 }

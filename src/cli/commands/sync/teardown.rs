@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::sync_text::plan_text;
+use super::result::plan_text;
 use crate::output::results::ResultKind;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};

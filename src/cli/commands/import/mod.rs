@@ -1,12 +1,13 @@
 //! `berth import`: a live hub becomes files, and its placement the first commit of the rendered branch.
 
+mod summary;
+
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches, Subcommand};
 
-use super::imported::Shown;
 use super::run::identity;
 use crate::flags::fleet::moment;
 use crate::flags::host::HostArgs;
@@ -26,6 +27,7 @@ use berth_git::{CommitId, GitContents, Identity, Repo};
 use berth_hub::inputs::{PassInputs, Search, current_state};
 use berth_hub::publish::import::{Import, begin, refuse_begun};
 use berth_member::live::Host as _;
+use summary::Shown;
 
 /// Bring in what a live hub has
 ///

@@ -1,19 +1,17 @@
 //! `berth run`: the daemon, or one pass of it.
 
+pub(super) mod artifacts;
+pub(super) mod hub_cluster;
+pub(super) mod listening;
+mod notices;
+mod several_fleets;
+mod standby;
+pub(super) mod watchers;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::hub_cluster::HubArgs;
-use super::notices::NoticeArgs;
-use super::publish::{PublishArgs, Successors};
-use super::rollout_events::EventArgs;
-use super::run_previews::show_previews;
-use super::run_watchers::Watchers;
-use super::several_fleets;
-use super::standby_args::StandbyArgs;
-use super::status_posts_args::StatusPostsArgs;
-use super::webhook_args::WebhookArgs;
 use crate::flags::other_remote::{SourceRemoteArgs, StatusRemoteArgs};
 use crate::flags::pass::{GateArgs, TrustArgs};
 use crate::flags::remote::RemoteArgs;
@@ -24,6 +22,7 @@ use crate::output::changes::{Length, plan_of_length};
 use crate::output::held::held_text;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome, exit_for};
+use artifacts::{PublishArgs, Successors};
 use berth_base::backoff::pace::paced;
 use berth_base::diag::Diagnostics;
 use berth_base::progress::Progress;
@@ -36,6 +35,11 @@ use berth_git::{CommitId, Identity};
 use berth_hub::daemon::pass_metrics::PassMeter;
 use berth_hub::daemon::{self, Mirror, Once, PassEnd, PassOutcome, PreviewRule, Remote, Settings, Stop};
 use berth_registry::publish::Attach;
+use hub_cluster::HubArgs;
+use listening::{StatusPostsArgs, WebhookArgs};
+use notices::NoticeArgs;
+use standby::StandbyArgs;
+use watchers::{EventArgs, Watchers, show_previews};
 
 /// Watch the fleet repository; decide, render and publish whenever it changes
 #[derive(Debug, clap::Args)]

@@ -1,15 +1,77 @@
-//! Rollouts that halt, are taken back or go on again → Kubernetes Events.
+//! The receivers of a daemon's passes, one of which writes Kubernetes Events of rollouts; and the previews that one pass
+//! makes.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::artifacts::Publishing;
+use super::hub_cluster::HubWorker;
+use super::notices::Notices;
+use crate::flags::telemetry::Telemetry;
+use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
-use berth_base::diag::harmless_line;
+use berth_base::diag::{Diagnostic, Diagnostics, harmless_line};
 use berth_base::model::Timestamp;
-use berth_hub::daemon::{PassOutcome, PassResult};
+use berth_hub::daemon::pass_metrics::PassMeter;
+use berth_hub::daemon::{
+    Mirror, PassEnd, PassHooks, PassOutcome, PassResult, PreviewChange, Previews, Settings,
+};
+use berth_hub::inputs::current_state::short;
 use berth_hub::publish::rollout_steps::{RolloutStep, Turn};
 use berth_member::cluster_events::{ClusterEvent, EventPlace, EventWriter};
 use berth_member::live::Access;
+
+/// The listeners to the daemon's passes.
+pub(crate) struct Watchers {
+    pub meter: Option<PassMeter>,
+    pub telemetry: Option<Telemetry>,
+    pub events: Option<RolloutEvents>,
+    pub notices: Option<Notices>,
+    pub hubs: Vec<HubWorker>,
+    pub publishing: Option<Publishing>,
+}
+
+impl PassHooks for Watchers {
+    fn leads(&mut self, leads: bool) {
+        if let Some(meter) = &self.meter {
+            meter.leads(leads);
+        }
+        if let Some(publishing) = &self.publishing {
+            publishing.leads(leads);
+        }
+    }
+
+    fn begins(&mut self) {
+        if let Some(meter) = &self.meter {
+            meter.beat();
+        }
+    }
+
+    fn reloaded(&mut self, well: bool) {
+        if let Some(meter) = &self.meter {
+            meter.reloaded(well);
+        }
+    }
+
+    fn ended(&mut self, end: PassEnd<'_>, took: Duration) {
+        if let Some(meter) = &mut self.meter {
+            meter.count(end, took, Timestamp::now());
+        }
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.passed(end, took);
+        }
+        if let (Some(events), PassEnd::Done(passed)) = (&self.events, end) {
+            events.tell(passed);
+        }
+        if let Some(notices) = &mut self.notices {
+            notices.tell(end);
+        }
+        self.hubs.iter().for_each(|hub| hub.ended(end));
+        if let Some(publishing) = &mut self.publishing {
+            publishing.hear(end);
+        }
+    }
+}
 
 /// The Events of a daemon
 #[derive(Debug, clap::Args)]
@@ -85,4 +147,27 @@ impl RolloutEvents {
         };
         self.0.tell(passed.rollout_steps.iter().filter_map(event));
     }
+}
+
+/// Brings the previews up to date, and says what was done.
+pub(crate) fn show_previews(
+    settings: &Settings,
+    now: Timestamp,
+    mirror: Option<&mut Mirror>,
+    ui: &Ui,
+) -> Result<(), CommandError> {
+    let mut faults = Diagnostics::new();
+    for change in Previews::default().follow(settings, now, mirror, true)? {
+        match change {
+            PreviewChange::Made { of, on, commit } => {
+                ui.out(&format!("previewed {} on {} ({})", short(&of), short(&on), commit.short()));
+            }
+            PreviewChange::Removed { on } => ui.out(&format!("removed the preview {}", short(&on))),
+            PreviewChange::Failed { of, why } => {
+                faults.push(Diagnostic::note(format!("`{}` has no preview: {why}", short(&of))));
+            }
+        }
+    }
+    ui.diagnostics(&faults);
+    Ok(())
 }
