@@ -1,10 +1,9 @@
 //! `berth bundle`: what a report of a fault needs, in one archive, without secrets.
 //!
-//! - [`parts`]: the files. [`secrets`]: a last look for credentials that this machine knows. [`archive`]: the `.tar.gz`.
+//! - [`parts`]: the files and their `.tar.gz`. [`credentials`]: a last look for credentials that this machine knows.
 
-mod archive;
+mod credentials;
 mod parts;
-mod secrets;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,7 +14,7 @@ use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::text::counted;
 use berth_git::Repo;
-use secrets::Secrets;
+use credentials::Secrets;
 
 /// Gather what a report of a fault needs, without secrets, in one archive
 ///
@@ -73,7 +72,7 @@ pub(crate) fn cmd_bundle(args: &BundleArgs, ui: &Ui) -> Outcome {
     let name = format!("berth-bundle-{}", now.strftime("%Y%m%dT%H%M%SZ"));
     let path = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.tar.gz")));
     let failed = |error| cannot_write(&path, &error);
-    archive::write(&path, &name, &files, now).map_err(failed)?;
+    parts::write_archive(&path, &name, &files, now).map_err(failed)?;
     ui.status(&format!("wrote {} to {}", counted(files.len(), "file"), path.display()));
     ui.status("look at it before you send it: it has the names of clusters, workloads and people");
     Ok(Exit::Done)

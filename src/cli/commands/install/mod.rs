@@ -7,8 +7,7 @@ mod forge_settings;
 mod hub;
 mod member;
 mod place;
-mod registry;
-mod reporter;
+mod registry_flags;
 
 use clap::Subcommand;
 

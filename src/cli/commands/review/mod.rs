@@ -1,12 +1,12 @@
 //! `berth review`: a pull request's plan, told where people review it.
 //!
-//! - [`finding`]: flags and the environment of a CI run → the pull request and its revisions.
-//! - [`findings`]: a plan, or why there is none → a verdict with all its forms.
-//! - [`telling`]: the verdict → the forge's comment and status, the runner's summary, files.
+//! - [`pull_request`]: flags and the environment of a CI run → the pull request and its revisions.
+//! - [`verdict`]: a plan, or why there is none → a verdict with all its forms.
+//! - [`delivery`]: the verdict → the forge's comment and status, the runner's summary, files.
 
-mod finding;
-mod findings;
-mod telling;
+mod delivery;
+mod pull_request;
+mod verdict;
 
 use crate::flags::repo::RepoArg;
 use crate::output::ui::Ui;
@@ -19,9 +19,9 @@ use berth_git::Repo;
 use berth_git::protocol::Refs;
 use berth_git::source_tree::read_file_at;
 use berth_hub::inputs::current_state::short;
-use finding::{ForgeArgs, Found};
-use findings::Findings;
-use telling::TellingArgs;
+use delivery::DeliveryArgs;
+use pull_request::{ForgeArgs, Found};
+use verdict::Verdict;
 
 /// Review a pull request in CI: plan it, comment on it, and set a status
 ///
@@ -43,7 +43,7 @@ pub(crate) struct ReviewArgs {
     #[command(flatten)]
     forge: ForgeArgs,
     #[command(flatten)]
-    telling: TellingArgs,
+    delivery: DeliveryArgs,
     /// Fail where there is any of these, separated by commas
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',', default_value = "errors,held")]
     fail_on: Vec<FailOn>,
@@ -56,19 +56,18 @@ pub(crate) struct ReviewArgs {
 
 pub(crate) fn cmd_review(args: &ReviewArgs, ui: &Ui, verbose: u8) -> Outcome {
     let found = args.forge.find(&args.repo.path, ui.environment())?;
-    let findings = match plan(args, &found, ui, verbose) {
-        Ok(findings) => findings,
+    let verdict = match plan(args, &found, ui, verbose) {
+        Ok(verdict) => verdict,
         Err(error) => {
             ui.error(&error);
-            Findings::of_error(&error)
+            Verdict::of_error(&error)
         }
     };
-    let findings =
-        findings.with_line(found.pull_request.as_ref().filter(|_| args.previews).and_then(preview));
+    let verdict = verdict.with_line(found.pull_request.as_ref().filter(|_| args.previews).and_then(preview));
     let key = args.step.trust.fleet().unwrap_or_default();
-    let failures = telling::tell(&args.telling, &found, &findings, &key, ui);
-    // The findings matter more than a forge that is down.
-    Ok(if findings.exit == Exit::Done { failures } else { findings.exit })
+    let failures = delivery::deliver(&args.delivery, &found, &verdict, &key, ui);
+    // The verdict matters more than a forge that is down.
+    Ok(if verdict.exit == Exit::Done { failures } else { verdict.exit })
 }
 
 /// Links the preview of a branch. A fork's branch has none.
@@ -80,7 +79,7 @@ fn preview(pull_request: &PullRequest) -> Option<String> {
     Some(format!("[Preview]({page}): all files that the merge would publish, a moment after each push"))
 }
 
-fn plan(args: &ReviewArgs, found: &Found, ui: &Ui, verbose: u8) -> Result<Findings, CommandError> {
+fn plan(args: &ReviewArgs, found: &Found, ui: &Ui, verbose: u8) -> Result<Verdict, CommandError> {
     let repo = Repo::rehearsal(&args.repo.path)?.watched(ui.progress());
     let located = args.step.locate(&args.repo.path, &repo, ui)?;
     let revisions = args.forge.revisions(found, &repo, &located)?;
@@ -93,7 +92,7 @@ fn plan(args: &ReviewArgs, found: &Found, ui: &Ui, verbose: u8) -> Result<Findin
     planned.show_diagnostics(verbose > 0, ui);
     let report = planned.report(&words);
     ui.out(&report.text(verbose > 0, ui));
-    Ok(Findings::of(&planned, &report, &args.fail_on))
+    Ok(Verdict::of(&planned, &report, &args.fail_on))
 }
 
 /// Warns of a change of the fleet's own settings, which say what is read and how strictly.

@@ -1,7 +1,6 @@
 //! `berth rollout`: how changes reach the clusters.
 
 mod approve;
-mod commit;
 mod list;
 mod next;
 mod order;

@@ -1,9 +1,8 @@
 //! `berth status`: the fleet at a glance, or some of its clusters.
 //!
-//! - [`fleet_status`]: the status as values. [`selection`]: the clusters asked for. [`text`]: the status for people.
+//! - [`fleet_status`]: the status as values, of the selected clusters. [`text`]: the status for people.
 
 mod fleet_status;
-mod selection;
 mod text;
 
 use std::time::{Duration, Instant};
@@ -23,8 +22,7 @@ use berth_base::model::Map;
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::LocatedState;
 
-pub(super) use fleet_status::{FleetStatus, gather};
-pub(super) use selection::Selection;
+pub(super) use fleet_status::{FleetStatus, Selection, gather};
 
 /// Show what is published and where members stand
 ///

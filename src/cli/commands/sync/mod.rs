@@ -40,7 +40,7 @@ use berth_member::sync::{Options, SyncError, until_idle};
 use facts::FactsArgs;
 use hooks::{MemberHooks, RoundLog};
 use link::{FollowArgs, Following, PacedLink};
-use reporting::TellingArgs;
+use reporting::ReportingArgs;
 use result::{OnceResult, PushedReport, SOME, tell_waits};
 use target::{KubeArgs, Place, place};
 use teardown::TeardownArgs;
@@ -106,7 +106,7 @@ pub(crate) struct SyncArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 30, env = "BERTH_FETCH_INTERVAL", help_heading = "Remote", value_parser = clap::value_parser!(u64).range(1..))]
     fetch_interval: u64,
     #[command(flatten)]
-    telling: TellingArgs,
+    reporting: ReportingArgs,
 }
 
 impl SyncArgs {
@@ -193,7 +193,7 @@ pub(crate) fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
         if args.remote.is_given() && !args.remote.is_registry() {
             args.remote.log_sandbox();
         }
-        args.telling.say_where(&args.remote);
+        args.reporting.say_where(&args.remote);
         member.observe(args)?;
         let wakeups = stop_signal(cancel)?;
         member.syncer().run(&wakeups);
@@ -241,7 +241,7 @@ impl Member {
             facts: args.facts.source(&args.cluster, args.is_kube().then(|| args.kube.access())),
             link: link.map(paced),
             following: Following::new(args.follow.vouching(&args.cluster, &args.fleet), !args.dry_run),
-            reports: args.telling.reports(&args.remote),
+            reports: args.reporting.reports(&args.remote),
             meter: None,
             telemetry: None,
             begun: None,
@@ -252,7 +252,7 @@ impl Member {
 
     /// Lets others see what a running member does.
     fn observe(&mut self, args: &SyncArgs) -> Result<(), CommandError> {
-        let (metrics, progress) = (&args.telling.metrics, args.telling.metrics.progress());
+        let (metrics, progress) = (&args.reporting.metrics, args.reporting.metrics.progress());
         self.target.show_progress(&progress);
         let about =
             [("berth.role", "member"), ("berth.fleet", &*args.fleet), ("berth.cluster", &*args.cluster)];
@@ -300,7 +300,7 @@ fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<MemberRemote>, C
     let (repo, cluster) = (args.repo.as_deref(), args.cluster.as_str());
     let opened = args.registry.open(&args.remote, repo, cluster, &usage, cancel)?;
     let Some((transport, copy)) = opened else { return Ok(None) };
-    let statuses = args.telling.place(&args.remote, &copy, cancel)?;
+    let statuses = args.reporting.place(&args.remote, &copy, cancel)?;
     let remote = MemberRemote::new(transport, copy, Refs::default(), cluster, args.allow_rewind);
     let trust = args.follow.vouching(cluster, &args.fleet);
     Ok(Some(remote.trusting(trust).reporting_to(statuses)))

@@ -17,7 +17,7 @@ const HINT: &str = "name a daemon with `--status-post`, or a repository with `--
 
 /// The observation of a syncer
 #[derive(Debug, clap::Args)]
-pub(crate) struct TellingArgs {
+pub(crate) struct ReportingArgs {
     #[command(flatten)]
     status_remote: StatusRemoteArgs,
     #[command(flatten)]
@@ -29,7 +29,7 @@ pub(crate) struct TellingArgs {
     pub metrics: MetricsArgs,
 }
 
-impl TellingArgs {
+impl ReportingArgs {
     /// Reports whether statuses go anywhere. A registry takes none.
     pub fn reports(&self, remote: &RemoteArgs) -> bool {
         let has_place = self.status_remote.named().is_given() || self.status_post.is_given();

@@ -1,7 +1,6 @@
 //! `berth verify`: computes generated commits again and compares.
 
 mod artifact;
-mod statement;
 
 use berth_base::text::counted;
 use berth_git::protocol::Refs;
@@ -92,7 +91,7 @@ pub(crate) fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
     };
     let branch = &place.refs.rendered;
     if args.artifact.statement {
-        return statement::print(&repo, wanted.unwrap_or(branch), ui);
+        return artifact::print_statement(&repo, wanted.unwrap_or(branch), ui);
     }
     let refs = Refs { rendered: place.own_name(), ..Refs::default() };
     if !first {

@@ -13,10 +13,10 @@ use berth_engine::causes::{How, InputChange, InputKind};
 use berth_engine::consequences::folded::{Consequence, Move, ObjectDetail, ReplicaMove, Section};
 use berth_engine::consequences::risks::Risk;
 
+use super::branches::together_json;
 use super::policy::policy_json;
 use super::reasons::Reasons;
 use super::rollouts::rollouts_json;
-use super::together::together_json;
 
 /// The whole report as JSON.
 pub(crate) fn report_json(report: &PlanReport<'_>, reasons: &Reasons) -> Json {

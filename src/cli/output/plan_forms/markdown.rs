@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use super::outline::{Line, Part};
-use super::{FLEET, LATER, PlanReport, outline, policy, rollouts, together};
+use super::{FLEET, LATER, PlanReport, branches, outline, policy, rollouts};
 use crate::output::held::{MOST_ALONE, approvals_text};
 use crate::process::exit::CommandError;
 use berth_base::diag::{Diagnostic, Severity, harmless_line, harmless_lines};
@@ -74,7 +74,7 @@ fn head(report: &PlanReport<'_>) -> String {
 fn together_block(report: &PlanReport<'_>) -> String {
     let Some(together) = report.together else { return String::new() };
     let lines = report.together_lines(together);
-    let title = code(&cut(&together::title(together)));
+    let title = code(&cut(&branches::title(together)));
     match lines.is_empty() {
         true => format!("\n{title}\n"),
         false => format!("\n{title}\n\n{}", block("diff", &diff_lines(&lines, LISTED))),

@@ -1,6 +1,7 @@
 //! The forms of a plan: text, JSON, Markdown for a comment, SARIF, and the forges' annotations.
 
 mod annotations;
+pub(crate) mod branches;
 pub(crate) mod json;
 mod markdown;
 mod outline;
@@ -9,13 +10,11 @@ pub(crate) mod reasons;
 pub(crate) mod rollouts;
 mod text;
 mod title;
-pub(crate) mod together;
 
 use std::fmt::Write as _;
 
 use serde_json::Value as Json;
 
-use self::together::Together;
 use super::ui::{Tone, Ui};
 use crate::output::held::FEW_ALONE;
 use crate::output::held::approvals_text;
@@ -28,6 +27,7 @@ use berth_engine::consequences::folded::FoldedPlan;
 use berth_engine::gate::{Deadline, Held};
 use berth_engine::plan::Plan;
 use berth_hub::inputs::PolicyReport;
+use branches::Together;
 pub(crate) use markdown::failure as failure_markdown;
 use outline::{Line, Part, Sign};
 
@@ -103,7 +103,7 @@ impl PlanReport<'_> {
         }
         let _ = writeln!(shown, "{}", text::wrapped(&self.title(), 0));
         if let Some(together) = self.together {
-            let title = text::wrapped(&together::title(together), 0);
+            let title = text::wrapped(&branches::title(together), 0);
             let _ = writeln!(shown, "\n{}", ui.tint(&title, Tone::Strong));
             self.together_lines(together).iter().for_each(|line| shown.push_str(&text::line_text(line, ui)));
         }
@@ -145,7 +145,7 @@ impl PlanReport<'_> {
     }
 
     fn together_lines(&self, together: &Together) -> Vec<Line> {
-        together::lines(together, &ClusterWords::of(self.fleet))
+        branches::lines(together, &ClusterWords::of(self.fleet))
     }
 
     fn held_text(&self, whole: bool, ui: &Ui) -> String {

@@ -54,7 +54,8 @@ fn lines_of(path: &Path) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Secrets, password};
+    use super::Secrets;
+    use super::password;
 
     #[test]
     fn passwords_of_addresses_are_found() {

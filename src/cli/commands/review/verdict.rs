@@ -9,7 +9,7 @@ use berth_forge::State;
 
 /// The result of a review.
 #[derive(Debug)]
-pub(super) struct Findings {
+pub(super) struct Verdict {
     pub exit: Exit,
     pub state: State,
     /// One line.
@@ -27,8 +27,8 @@ pub(super) struct Lines {
     pub code_quality: Json,
 }
 
-impl Findings {
-    pub fn of(planned: &Planned, report: &PlanReport<'_>, fail_on: &[FailOn]) -> Findings {
+impl Verdict {
+    pub fn of(planned: &Planned, report: &PlanReport<'_>, fail_on: &[FailOn]) -> Verdict {
         let exit = planned.exit(fail_on);
         let state = match exit {
             Exit::Done => State::Success,
@@ -45,20 +45,20 @@ impl Findings {
             sarif: report.sarif(),
             code_quality: report.code_quality(),
         };
-        Findings { exit, state, title, markdown: report.markdown(), lines: Some(lines) }
+        Verdict { exit, state, title, markdown: report.markdown(), lines: Some(lines) }
     }
 
     /// Adds a last line to the comment.
     #[must_use]
-    pub fn with_line(mut self, line: Option<String>) -> Findings {
+    pub fn with_line(mut self, line: Option<String>) -> Verdict {
         self.markdown.extend(line.map(|line| format!("\n{line}\n")));
         self
     }
 
     /// A comment of an earlier commit must not stay where this one has no plan.
-    pub fn of_error(error: &CommandError) -> Findings {
+    pub fn of_error(error: &CommandError) -> Verdict {
         let state = if error.exit == Exit::Faulty { State::Failure } else { State::Error };
         let title = error.message.lines().next().unwrap_or_default().to_owned();
-        Findings { exit: error.exit, state, title, markdown: failure_markdown(error), lines: None }
+        Verdict { exit: error.exit, state, title, markdown: failure_markdown(error), lines: None }
     }
 }

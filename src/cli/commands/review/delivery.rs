@@ -3,8 +3,8 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use super::finding::Found;
-use super::findings::Findings;
+use super::pull_request::Found;
+use super::verdict::Verdict;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit};
 use berth_forge::environment::{self, Variables};
@@ -12,7 +12,7 @@ use berth_forge::{Client, Forge, ForgeError, Marker, PullRequest, Status, Writte
 
 /// The flags that say where a review is told.
 #[derive(Debug, clap::Args)]
-pub(crate) struct TellingArgs {
+pub(crate) struct DeliveryArgs {
     /// Write no comment
     #[arg(long)]
     no_comment: bool,
@@ -48,15 +48,15 @@ pub(crate) enum Annotations {
 const LONGEST_SUMMARY: u64 = 1 << 20;
 
 /// Tells a review everywhere. A place that fails is reported and keeps no other from being told.
-pub(super) fn tell(args: &TellingArgs, found: &Found, findings: &Findings, fleet: &str, ui: &Ui) -> Exit {
-    if let Some(lines) = &findings.lines
+pub(super) fn deliver(args: &DeliveryArgs, found: &Found, verdict: &Verdict, fleet: &str, ui: &Ui) -> Exit {
+    if let Some(lines) = &verdict.lines
         && args.wants_commands(&found.variables)
     {
         ui.workflow_commands(&lines.workflow_commands);
     }
-    let lines = findings.lines.as_ref();
+    let lines = verdict.lines.as_ref();
     let files = [
-        (&args.report, Some(findings.markdown.clone())),
+        (&args.report, Some(verdict.markdown.clone())),
         (&args.sarif, lines.map(|lines| format!("{:#}\n", lines.sarif))),
         (&args.code_quality, lines.map(|lines| format!("{:#}\n", lines.code_quality))),
     ];
@@ -69,15 +69,15 @@ pub(super) fn tell(args: &TellingArgs, found: &Found, findings: &Findings, fleet
             );
         }
     }
-    failures.extend(summarise(&found.variables, &findings.markdown, ui).err());
+    failures.extend(summarise(&found.variables, &verdict.markdown, ui).err());
     if let Some(pull_request) = &found.pull_request {
-        failures.extend(args.tell_forge(pull_request, found, findings, fleet, ui));
+        failures.extend(args.tell_forge(pull_request, found, verdict, fleet, ui));
     }
     failures.iter().for_each(|error| ui.error(error));
     failures.iter().fold(Exit::Done, |worst, error| worst.worst(error.exit))
 }
 
-impl TellingArgs {
+impl DeliveryArgs {
     fn wants_commands(&self, variables: &Variables) -> bool {
         match self.annotations {
             Annotations::Always => true,
@@ -90,7 +90,7 @@ impl TellingArgs {
         &self,
         pull_request: &PullRequest,
         found: &Found,
-        findings: &Findings,
+        verdict: &Verdict,
         fleet: &str,
         ui: &Ui,
     ) -> Vec<CommandError> {
@@ -109,7 +109,7 @@ impl TellingArgs {
         let mut failures = Vec::new();
         let mut link = pull_request.links.run.clone();
         if !self.no_comment && !has_later(&client, pull_request, ui) {
-            match client.put_comment(&Marker::new(fleet), &findings.markdown) {
+            match client.put_comment(&Marker::new(fleet), &verdict.markdown) {
                 Ok(comment) => {
                     let url = comment.url.as_ref().map_or_else(String::new, |url| format!(": {url}"));
                     ui.status(&format!("comment {}{url}", words(comment.written)));
@@ -120,7 +120,7 @@ impl TellingArgs {
         }
         if !self.no_status {
             let context = if fleet.is_empty() { "berth".to_owned() } else { format!("berth/{fleet}") };
-            let status = Status { context, ..Status::new(findings.state, &findings.title) }.link(link);
+            let status = Status { context, ..Status::new(verdict.state, &verdict.title) }.link(link);
             match client.set_status(&pull_request.head_commit, &status) {
                 Ok(()) => ui.status(&format!("status `{}` set", status.context)),
                 Err(error) => failures.extend(failure("status", error, ui)),
