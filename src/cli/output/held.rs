@@ -13,9 +13,7 @@ use berth_engine::gate::{Deadline, Held, Why};
 
 /// Describes the held workloads and the line that approves them.
 pub(crate) fn held_text(held: &[Held], ui: &Ui) -> String {
-    let workloads = counted(held.len(), "workload");
-    let title = ui.tint(&format!("{workloads} held for approval"), Tone::Bad);
-    let mut text = format!("\n{title}: {}; the rest is published\n", stays(held));
+    let mut text = format!("\n{}\n", ui.tint(&held_title(held), Tone::Bad));
     for one in held {
         let (key, source) = (ui.tint(&one.key.to_string(), Tone::Strong), &one.source);
         let gone = if one.is_gone { "was in" } else { "in" };
@@ -30,18 +28,26 @@ pub(crate) fn held_text(held: &[Held], ui: &Ui) -> String {
             let _ = writeln!(text, "  {deadline}");
         }
     }
-    if let Some(one) = held.iter().find(|one| one.has_own_reason()) {
-        let _ = write!(
-            text,
-            "\nTo reject {}, undo the change. To approve it, end a commit's message on the \
-             source branch with\n\n{}\n\nUse an empty commit (`git commit --allow-empty`) or a file under \
-             `approvals/`.\n",
-            if held.iter().any(Held::is_held_by_policy) { "what is held" } else { "the removal" },
-            one.approval_of_all()
-        );
+    if let Some((how, approval)) = how_to_approve(held) {
+        let _ = write!(text, "\n{how}\n\n{approval}\n");
         text.push_str(&approvals_text(held, MOST_ALONE));
     }
     text
+}
+
+/// Returns the heading of the held workloads.
+pub(crate) fn held_title(held: &[Held]) -> String {
+    let workloads = counted(held.len(), "workload");
+    format!("{workloads} held for approval: {}, the rest is published", stays(held))
+}
+
+/// Returns the way to approve what is held, and the line that does it. `None` where no approval is possible.
+pub(crate) fn how_to_approve(held: &[Held]) -> Option<(&'static str, String)> {
+    let one = held.iter().find(|one| one.has_own_reason())?;
+    let how = "To reject, undo the change. To approve, end a commit's message on the source branch with this line \
+               (`git commit --allow-empty` makes a commit without edits), or add a file under `approvals/` with its \
+               digest:";
+    Some((how, one.approval_of_all()))
 }
 
 /// The most approvals of single workloads that a text lists, and that one lists which is to fit a screen.

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use super::outline::{Line, Part};
 use super::{FLEET, LATER, PlanReport, branches, outline, policy, rollouts};
-use crate::output::held::{MOST_ALONE, approvals_text};
+use crate::output::held::{MOST_ALONE, approvals_text, held_title, how_to_approve};
 use crate::process::exit::CommandError;
 use berth_base::diag::{Diagnostic, Severity, harmless_line, harmless_lines};
 use berth_base::text::counted;
@@ -146,9 +146,9 @@ fn tail(report: &PlanReport<'_>) -> String {
     }
     if !report.held.is_empty() {
         let lines = diff_lines(&outline::held_lines(report.held), 2 * LISTED);
-        let _ = write!(text, "\n**{}**\n\n{}", report.held_title(), block("diff", &lines));
+        let _ = write!(text, "\n**{}**\n\n{}", held_title(report.held), block("diff", &lines));
     }
-    if let Some((how, approval)) = report.approval() {
+    if let Some((how, approval)) = how_to_approve(report.held) {
         let _ = write!(text, "\n{how}\n\n{}", block("", &approval));
         let alone = approvals_text(report.held, MOST_ALONE);
         if let Some((how, lines)) = alone.trim_start().split_once("\n\n") {

@@ -15,9 +15,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value as Json;
 
+use super::held::{FEW_ALONE, approvals_text, held_title, how_to_approve};
 use super::ui::{Tone, Ui};
-use crate::output::held::FEW_ALONE;
-use crate::output::held::approvals_text;
 use crate::process::exit::CommandError;
 use berth_base::diag::{Diagnostic, Diagnostics, harmless_line};
 use berth_base::model::{Fleet, Key};
@@ -149,30 +148,16 @@ impl PlanReport<'_> {
     }
 
     fn held_text(&self, whole: bool, ui: &Ui) -> String {
-        let mut shown = format!("\n{}\n", ui.tint(&text::wrapped(&self.held_title(), 0), Tone::Bad));
+        let mut shown = format!("\n{}\n", ui.tint(&text::wrapped(&held_title(self.held), 0), Tone::Bad));
         for line in outline::held_lines(self.held) {
             shown.push_str(&text::line_text(&line, ui));
         }
-        if let Some((how, approval)) = self.approval() {
-            let _ = write!(shown, "\n{}\n\n{approval}\n", text::wrapped(&how, 0));
+        if let Some((how, approval)) = how_to_approve(self.held) {
+            let _ = write!(shown, "\n{}\n\n{approval}\n", text::wrapped(how, 0));
             let most = if whole { usize::MAX } else { FEW_ALONE };
             shown.push_str(&approvals_text(self.held, most));
         }
         shown
-    }
-
-    fn held_title(&self) -> String {
-        let workloads = berth_base::text::counted(self.held.len(), "workload");
-        let stays = berth_engine::gate::messages::stays(self.held);
-        format!("{workloads} held for approval: {stays}, the rest is published")
-    }
-
-    /// The way to approve what is held, and the line that does it.
-    fn approval(&self) -> Option<(String, String)> {
-        let one = self.held.iter().find(|one| one.has_own_reason())?;
-        let how = "To reject, undo the change. To approve, end a commit's message on the source branch (an empty \
-                   commit will do), or a file under `approvals/`, with this line:";
-        Some((how.to_owned(), one.approval_of_all()))
     }
 
     /// The plan as one comment for a pull request.
