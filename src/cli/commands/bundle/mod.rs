@@ -20,9 +20,9 @@ use credentials::Secrets;
 ///
 /// Takes the environment variables of the process that it is about. The archive has versions, settings, refs, the
 /// messages of publications, the report's numbers, and the state of the repository on this machine, which may be the
-/// working copy of a daemon or member; with `--metrics` and `--log` also those of a process. It has no file of the source, no object of a cluster and no credential: of settings,
-/// only numbers, switches and names are shown. It does have the names of clusters, workloads and people. `--list` shows
-/// all of it and writes nothing.
+/// working copy of a daemon or member; with `--metrics` and `--log` also those of a process. It has no file of the
+/// source, no object of a cluster and no credential: of settings, only numbers, switches and names are shown. It does
+/// have the names of clusters, workloads and people. `--list` shows all of it and writes nothing.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  berth bundle --repo /var/cache/berth/fleet --metrics 127.0.0.1:9090 --log berth.log\n  berth bundle --list"
