@@ -1,7 +1,7 @@
 //! What somebody who comes from KubeFleet looks for: the status in its words, who touched which path, and
 //! what a hub would refuse of a change.
 
-use crate::support::{Repo, run};
+use crate::support::{Repo, fleet_member, run};
 
 const MEMBERS: &str = "\
 apiVersion: cluster.kubernetes-fleet.io/v1beta1
@@ -234,4 +234,94 @@ fn a_policy_of_the_next_api_is_explained_and_described() {
             "clusters/oslo/shop/ConfigMap_settings.yaml",
         ]
     );
+}
+
+/// A placement of the old API, and the policy that takes its place.
+const OLD: &str = "\
+apiVersion: placement.kubernetes-fleet.io/v1
+kind: ClusterResourcePlacement
+metadata: {name: web}
+spec:
+  resourceSelectors:
+  - {group: '', version: v1, kind: Namespace, name: shop}
+  policy: {placementType: PickFixed, clusterNames: [oslo, turin]}
+";
+
+const NEW: &str = "\
+apiVersion: placement.kubefleet.dev/v1alpha1
+kind: ClusterPlacementPolicy
+metadata: {name: web, annotations: {berth.dev/replaces: ClusterResourcePlacement/web}}
+spec:
+  resourceSelectors:
+  - {apiVersion: v1, kind: Namespace, name: shop}
+  - {apiVersion: v1, kind: ConfigMap, namespace: shop}
+  clusterSelectors:
+  - terms: [{matchLabelExpressions: [{key: kubefleet.dev/cluster-alias, operator: In, values: [oslo, turin]}]}]
+    count: 2
+  tolerations: [{operator: Exists}]
+  syncStrategy: {whenAlreadyExists: AlwaysTakeOver}
+";
+
+fn fleet_of_the_old_api() -> Repo {
+    let repo = Repo::new();
+    for name in ["oslo", "rome", "turin"] {
+        repo.write(&format!("clusters/{name}.yaml"), fleet_member(name, "prod"));
+    }
+    repo.write("objects.yaml", OBJECTS);
+    repo.write("web.yaml", OLD);
+    repo.commit("the old API");
+    repo
+}
+
+#[test]
+fn a_policy_that_replaces_a_placement_keeps_its_decision_and_its_copies() {
+    let repo = fleet_of_the_old_api();
+    repo.publish();
+    let before = repo.files("berth/rendered");
+    repo.write("web.yaml", NEW);
+    run(&["validate", repo.arg()]).expect(0);
+    repo.commit("the next API");
+    let plan = run(&["plan", "--repo", repo.arg()]).expect(0);
+    assert!(plan.out.contains("no changes"), "{}", plan.out);
+    run(&["run", "--once", "--repo", repo.arg()]).expect(0);
+    let after = repo.files("berth/rendered");
+    let copies = |files: &std::collections::BTreeMap<String, String>| {
+        let of_clusters = files.iter().filter(|(path, _)| path.starts_with("clusters/"));
+        of_clusters.map(|(path, id)| (path.clone(), id.clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(copies(&before), copies(&after), "no cluster sees a change");
+    // From here on it is a policy like any other.
+    repo.write("web.yaml", NEW.replace("[oslo, turin]", "[turin]").replace("count: 2", "count: 1"));
+    let why = run(&["explain", "web", "--repo", repo.arg()]).expect(0);
+    assert!(why.out.contains("picks 1 of 3 clusters"), "{}", why.out);
+    // The document is of the new kind, and the published workload of the old one: people name it by either.
+    for name in ["ClusterPlacementPolicy/web", "ClusterResourcePlacement/web"] {
+        assert_eq!(run(&["explain", name, "--repo", repo.arg()]).expect(0).out, why.out, "{name}");
+    }
+    let described = run(&["describe", "web", "--repo", repo.arg()]).expect(0);
+    assert!(described.out.contains("ResourceCollected"), "{}", described.out);
+}
+
+#[test]
+fn a_placement_is_replaced_once_and_only_when_it_is_gone() {
+    let repo = fleet_of_the_old_api();
+    let policy = |name: &str, replaces: &str| {
+        format!(
+            "apiVersion: placement.kubefleet.dev/v1alpha1\nkind: ClusterPlacementPolicy\n\
+             metadata: {{name: {name}, annotations: {{berth.dev/replaces: {replaces}}}}}\n\
+             spec: {{resourceSelectors: [{{apiGroup: '', apiVersion: v1, kind: Namespace, name: shop}}]}}\n"
+        )
+    };
+    let errors = || run(&["validate", repo.arg()]).expect(1).err;
+    repo.write("new.yaml", policy("new", "ClusterResourcePlacement/web"));
+    assert!(errors().contains("ClusterResourcePlacement web is still there"), "{}", errors());
+    std::fs::remove_file(repo.path().join("web.yaml")).expect("the placement is removed");
+    run(&["validate", repo.arg()]).expect(0);
+    repo.write("other.yaml", policy("other", "ClusterResourcePlacement/web"));
+    assert!(errors().contains("replaces ClusterResourcePlacement web already"), "{}", errors());
+    for wrong in ["web", "ResourcePlacement/web", "ClusterResourcePlacement/", "ClusterResourcePlacement/a/b"]
+    {
+        repo.write("other.yaml", policy("other", wrong));
+        assert!(errors().contains("must name the placement that this policy takes the place of"), "{wrong}");
+    }
 }

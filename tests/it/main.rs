@@ -32,7 +32,6 @@ mod cli;
 mod clones;
 mod cluster_faults;
 mod confined;
-mod converting;
 mod copy_reports;
 mod counts;
 mod crash;

@@ -39,7 +39,6 @@ fn every_result_has_a_kind_with_a_schema_on_the_page() {
         &["label", "a", "tier=web"],
         &["unjoin", "a"],
         &["orphan", "status", "cm", "web"],
-        &["convert"],
         &["disable", "configmaps"],
     ] {
         kinds.insert(kind(&repo, args));

@@ -110,7 +110,18 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("install", &["appliers"]),
             ("schema", &[]),
             ("slips", &[]),
-            ("commands", &["appliers", "import", "install", "schema", "slips"]),
+            ("process", &[]),
+            ("output", &["process"]),
+            ("flags", &["appliers", "output", "process"]),
+            ("planning", &["flags", "output", "process", "slips"]),
+            ("editing", &["flags", "output", "planning", "process"]),
+            (
+                "commands",
+                &[
+                    "appliers", "editing", "flags", "import", "install", "output", "planning", "process",
+                    "schema",
+                ],
+            ),
         ],
     ),
 ];
@@ -450,13 +461,13 @@ const NAME_A_SYSTEM: &[(&str, &[&str])] = &[
         "a command of KubeFed's own, or a part of one",
         &[
             "cli/commands/disable.rs",
-            "cli/commands/documents_in.rs",
             "cli/commands/enable.rs",
-            "cli/commands/federate.rs",
-            "cli/commands/from_cluster.rs",
+            "cli/commands/federate/mod.rs",
+            "cli/commands/federate/from_cluster.rs",
             "cli/commands/install/member.rs",
             "cli/commands/orphan.rs",
-            "cli/commands/working_tree.rs",
+            "cli/editing/documents_in.rs",
+            "cli/editing/working_tree.rs",
         ],
     ),
     (
@@ -467,13 +478,12 @@ const NAME_A_SYSTEM: &[(&str, &[&str])] = &[
     (
         "objects of a hub cluster, for the decisions and clusters of all dialects",
         &[
-            "cli/commands/hub_cluster/round.rs",
+            "cli/commands/run/hub_cluster/round.rs",
             "engine/hub_objects/decisions.rs",
             "engine/hub_objects/profiles.rs",
             "engine/hub_objects/rights.rs",
         ],
     ),
-    ("a command of KubeFleet's own", &["cli/commands/convert.rs"]),
     ("marks that a hub's agent left on objects", &["member/sync/strategy/mod.rs"]),
 ];
 

@@ -40,10 +40,6 @@ impl Found {
         self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
     }
 
-    pub fn version(&self) -> &str {
-        self.api_version.rsplit_once('/').map_or(&self.api_version, |(_, version)| version)
-    }
-
     /// The path to one of its fields from the root of the document.
     pub fn path_to(&self, path: &[Step]) -> Vec<Step> {
         self.path.iter().chain(path).cloned().collect()

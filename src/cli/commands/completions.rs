@@ -3,9 +3,9 @@
 use clap_complete::Shell;
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};
 
-use super::exit::{CommandError, Exit, Outcome};
-use super::names::COMPLETE;
-use super::ui::Ui;
+use crate::flags::names::COMPLETE;
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 
 /// Print a shell's completion script
 ///

@@ -1,14 +1,14 @@
 //! `berth cordon` and `berth uncordon`: a taint that keeps new work off a cluster, and leaves what is there.
 
-use super::exit::Outcome;
+use crate::process::exit::Outcome;
 use clap_complete::engine::ArgValueCandidates;
 
-use super::fleet::moment;
-use super::mark::change::Outcome as Change;
-use super::mark::{Chosen, MarkArgs, Wanted, mark, taints};
-use super::names;
 use super::taint::since;
-use super::ui::Ui;
+use crate::editing::mark::change::Outcome as Change;
+use crate::editing::mark::{Chosen, MarkArgs, Wanted, mark, taints};
+use crate::flags::fleet::moment;
+use crate::flags::names;
+use crate::output::ui::Ui;
 use berth_base::model::Timestamp;
 
 /// The key of the taint.

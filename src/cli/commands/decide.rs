@@ -1,10 +1,10 @@
 //! `berth decide`: which cluster gets what.
 
-use super::exit::Outcome;
-use super::fleet::{FleetArgs, Format, exit_for};
-use super::result_kind::ResultKind;
-use super::table::table;
-use super::ui::{Tone, Ui};
+use crate::flags::fleet::FleetArgs;
+use crate::output::results::{Format, ResultKind};
+use crate::output::table::table;
+use crate::output::ui::{Tone, Ui};
+use crate::process::exit::{Outcome, exit_for};
 use berth_base::model::{Decision, Key, Map};
 use berth_base::text::some_of;
 use berth_engine::state;

@@ -12,10 +12,10 @@ use clap::Parser as _;
 
 use super::Cli;
 use super::decide::decisions_table;
-use super::exit::{CommandError, Exit, Outcome};
-use super::files::write;
-use super::line_diff;
-use super::ui::{Tone, Ui};
+use crate::output::changes;
+use crate::output::ui::{Tone, Ui};
+use crate::process::exit::{CommandError, Exit, Outcome};
+use crate::process::files::write;
 use berth_base::model::Timestamp;
 use berth_git::{Identity, Repo};
 use berth_hub::daemon::{PassOutcome, PassResult, Settings, pass};
@@ -161,7 +161,7 @@ impl<'u> Demo<'u> {
         }
         write(&self.fleet.join("shop/web.yaml"), &text)?;
         self.repo.commit_all(message, &person(), self.now.as_second() + seconds)?;
-        self.ui.out(&line_diff::coloured(before, &text, "shop/web.yaml", self.ui));
+        self.ui.out(&changes::coloured(before, &text, "shop/web.yaml", self.ui));
         Ok(text)
     }
 

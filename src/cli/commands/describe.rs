@@ -1,22 +1,19 @@
 //! `berth describe PLACEMENT`: a placement with its status, in its own system's words.
 
+use clap_complete::engine::ArgValueCandidates;
 use serde_json::{Value as Json, json};
 
-use clap_complete::engine::ArgValueCandidates;
-
-use super::describe_cluster;
-use super::exit::{CommandError, Exit, Outcome};
-use super::explain::find;
-use super::fleet::Format;
-use super::names;
-use super::publications;
-use super::record::{Located, RecordArgs};
-use super::result_kind::ResultKind;
-use super::ui::Ui;
+use super::status::{FleetStatus, Selection, gather};
+use crate::flags::names::find;
+use crate::flags::record::{Located, RecordArgs};
+use crate::flags::{names, record};
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::harmless_lines;
 use berth_base::model::staged::{Run, RunProgress};
 use berth_base::model::{Fleet, Key, Observed, Shared, Timestamp};
-use berth_engine::dialects::DIALECTS;
+use berth_engine::dialects::{DIALECTS, cluster_kinds};
 use berth_engine::release::labels::ClusterLabels;
 use berth_engine::release::runs::standing;
 use berth_engine::report::{self, DescribeInputs};
@@ -50,8 +47,8 @@ pub(crate) fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
         return Err(error.hint("publish with `berth run --once`, or see the next state with `berth explain`"));
     };
     let now = args.record.now.unwrap_or_else(Timestamp::now);
-    let named = describe_cluster::named(&args.placement);
-    let cluster = |name: &str| describe_cluster::describe(&located, current, name, ui);
+    let named = named_cluster(&args.placement);
+    let cluster = |name: &str| describe_cluster(&located, current, name, ui);
     let described = match find(current.state.decisions.keys().collect(), &args.placement) {
         Ok(keys) => placements(&located, current, &keys, now, ui)?,
         Err(_) if named.is_some() => vec![cluster(named.unwrap_or_default())?],
@@ -122,7 +119,7 @@ fn runs(
 
 /// The fleet that the state in force was made from. Without it, overrides cannot be told.
 fn fleet_of(repo: &Repo, current: &CurrentState) -> Option<Shared<Fleet>> {
-    Some(publications::inputs(repo, current, current)?.fleet())
+    Some(record::publication_inputs(repo, current, current)?.fleet())
 }
 
 /// Prints an object as kubectl prints objects of unknown kinds.
@@ -196,4 +193,39 @@ fn title(key: &str) -> String {
         }
     }
     title
+}
+
+/// Returns the name in `cluster/NAME`, or in the same with a kind of some system, as `MemberCluster/NAME`.
+fn named_cluster(wanted: &str) -> Option<&str> {
+    let (kind, name) = wanted.split_once('/')?;
+    let is_kind = |known: &str| kind.eq_ignore_ascii_case(known);
+    (is_kind("cluster") || cluster_kinds().any(|known| is_kind(known.kind))).then_some(name)
+}
+
+/// Describes a cluster, as an object with a status.
+fn describe_cluster(
+    located: &Located,
+    current: &CurrentState,
+    name: &str,
+    ui: &Ui,
+) -> Result<Json, CommandError> {
+    let repo = located.repo();
+    let gathered = gather(repo, &located.state, ui)?;
+    let names = [name.to_owned()];
+    let selection = Selection::of(&names, None, repo, &located.state, &gathered)?;
+    let status = FleetStatus::of(repo, &located.state, gathered, &selection)?;
+    let mut object = json!({"kind": "Cluster", "metadata": {"name": name}});
+    object["status"] = json!(status.fleet.clusters.first());
+    // Without the source, only the published state is known.
+    let fleet = record::publication_inputs(repo, current, current).map(|inputs| inputs.fleet());
+    let Some(cluster) = fleet.as_ref().and_then(|fleet| fleet.clusters.get(name)) else { return Ok(object) };
+    let files = cluster.origins.iter().map(|at| format!("{}:{}", at.file, at.line));
+    object["source"] = json!(files.collect::<Vec<_>>().join(", "));
+    object["metadata"]["labels"] = json!(cluster.labels);
+    let taints = cluster.taints.iter().map(|taint| match taint.value.as_str() {
+        "" => format!("{}:{}", taint.key, taint.effect_word),
+        value => format!("{}={value}:{}", taint.key, taint.effect_word),
+    });
+    object["status"]["taints"] = json!(taints.collect::<Vec<_>>());
+    Ok(object)
 }

@@ -5,17 +5,16 @@ use std::collections::BTreeSet;
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::{Value as Json, json};
 
-use super::exit::{CommandError, Exit, Outcome};
-use super::names;
-use super::plan_forms::PlanReport;
-use super::plan_forms::json::report_json;
-use super::plan_forms::reasons::Reasons;
-use super::planned::read_object;
-use super::publications;
-use super::repo_path;
-use super::result_kind::ResultKind;
-use super::state::StateArgs;
-use super::ui::Ui;
+use crate::flags::repo::RepoArg;
+use crate::flags::state::StateArgs;
+use crate::flags::{names, record};
+use crate::output::plan_forms::PlanReport;
+use crate::output::plan_forms::json::report_json;
+use crate::output::plan_forms::reasons::Reasons;
+use crate::output::results::ResultKind;
+use crate::output::ui::Ui;
+use crate::planning::planned::read_object;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::{Diagnostics, did_you_mean, harmless_line};
 use berth_base::model::{Cluster, Fleet, Shared};
 use berth_base::text::counted;
@@ -45,9 +44,8 @@ pub(crate) struct DiffArgs {
     /// Show the changes of this cluster alone
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(names::clusters))]
     cluster: Option<String>,
-    /// The fleet repository
-    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
-    repo: std::path::PathBuf,
+    #[command(flatten)]
+    repo: RepoArg,
     #[command(flatten)]
     state: StateArgs,
     #[arg(short, long, value_enum, default_value = "text")]
@@ -66,9 +64,9 @@ enum DiffFormat {
 }
 
 pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
-    let repo = Repo::open(&args.repo)?;
+    let repo = Repo::open(&args.repo.path)?;
     let (before, after) = ends(args, &repo)?;
-    let mut inputs = ui.watching("reading the fleet", || publications::inputs(&repo, &after, &before));
+    let mut inputs = ui.watching("reading the fleet", || record::publication_inputs(&repo, &after, &before));
     let of_source = inputs.as_ref().map(|inputs| inputs.fleet());
     let fleet = of_source.clone().unwrap_or_else(|| Shared::from(names_alone([&before, &after])));
     let mut changes = plan(&before.state, &after.state);
@@ -149,14 +147,18 @@ fn ends(args: &DiffArgs, repo: &Repo) -> Result<(CurrentState, CurrentState), Co
         let error = CommandError::usage(format!("`{}` is not a range", args.range));
         return Err(error.hint(format!("write `A..B`; `..{}` shows what it changed", args.range)));
     };
-    let place = current_state::locate(repo, &args.state.search(&args.repo)?)?;
+    let place = current_state::locate(repo, &args.state.search(&args.repo.path)?)?;
     let branch = &place.refs.rendered;
     let Some(tip) = place.commit else {
         return Err(CommandError::usage("nothing is published yet").hint("`berth run` publishes a state"));
     };
-    let to = if b.is_empty() { tip } else { publications::find(repo, tip, b)? };
-    let from = if a.is_empty() { publications::before(repo, to)? } else { publications::find(repo, tip, a)? };
-    Ok((publications::read(repo, branch, from)?, publications::read(repo, branch, to)?))
+    let to = if b.is_empty() { tip } else { record::find_publication(repo, tip, b)? };
+    let from = if a.is_empty() {
+        record::publication_before(repo, to)?
+    } else {
+        record::find_publication(repo, tip, a)?
+    };
+    Ok((record::read_publication(repo, branch, from)?, record::read_publication(repo, branch, to)?))
 }
 
 /// A fleet that has the clusters' names and nothing else.

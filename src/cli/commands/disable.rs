@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::changes::{plan_json, plan_text};
 use super::enable::{one_called, propagation};
-use super::exit::{CommandError, Exit, Outcome};
-use super::fleet::Format;
-use super::result_kind::ResultKind;
-use super::ui::Ui;
-use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
+use crate::editing::working_tree::{Edit, WorkingTree, would_be_faulty};
+use crate::flags::repo::RepoArg;
+use crate::output::changes::{plan_json, plan_text};
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::edit::{Found, keys};
 use berth_base::text::counted;
 use berth_base::yaml::emit;
@@ -48,7 +48,7 @@ pub(crate) struct DisableArgs {
 }
 
 pub(crate) fn cmd_disable(args: &DisableArgs, ui: &Ui) -> Outcome {
-    let tree = WorkingTree::read(&args.repo.repo)?;
+    let tree = WorkingTree::read(&args.repo.path)?;
     ui.diagnostics(&tree.unreadable());
     let disabled = Disabled::of(args, &tree)?;
     ui.diagnostics(&tree.lacking(&disabled.edits)?);

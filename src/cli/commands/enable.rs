@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::documents_in;
-use super::exit::{CommandError, Exit, Outcome};
-use super::ui::Ui;
-use super::working_tree::{DocumentFormat, Edit, RepoArg, WorkingTree, would_be_faulty};
+use crate::editing::documents_in;
+use crate::editing::working_tree::{Edit, WorkingTree, would_be_faulty};
+use crate::flags::repo::RepoArg;
+use crate::output::results::DocumentFormat;
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::did_you_mean;
 use berth_base::edit::{Found, keys};
 use berth_base::yaml::{Node, emit};
@@ -68,7 +70,7 @@ struct Wish {
 
 pub(crate) fn cmd_enable(args: &EnableArgs, ui: &Ui) -> Outcome {
     let wish = wish(args, ui)?;
-    let tree = WorkingTree::read(&args.repo.repo)?;
+    let tree = WorkingTree::read(&args.repo.path)?;
     ui.diagnostics(&tree.unreadable());
     let (types, resources) = tree.types();
     let mut resource = match &args.kind {

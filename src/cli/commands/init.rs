@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::exit::{CommandError, Exit, Outcome};
-use super::files::write;
-use super::ui::Ui;
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
+use crate::process::files::write;
 use berth_base::diag::{Pos, Severity};
 use berth_base::model::Timestamp;
 use berth_hub::inputs::{PassInputs, Search};

@@ -1,8 +1,8 @@
 //! `berth label`: labels of clusters, in the files that describe them.
 
-use super::exit::{CommandError, Outcome};
-use super::mark::{Chosen, MarkArgs, Wanted, labels, mark, sort_words};
-use super::ui::Ui;
+use crate::editing::mark::{Chosen, MarkArgs, Wanted, labels, mark, sort_words};
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Outcome};
 
 /// Set and remove labels of clusters
 ///

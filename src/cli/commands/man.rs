@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::command_line;
-use super::exit::{CommandError, Exit, Outcome};
-use super::ui::Ui;
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 
 /// Print the manual page, or write one for each command
 #[derive(Debug, clap::Args)]

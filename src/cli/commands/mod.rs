@@ -1,122 +1,40 @@
-//! The command line: one file a command, each parses, calls the library and prints.
+//! The command line: one file or folder a verb, each parses, calls the library and prints.
 //!
 //! `federate`, `enable`, `disable` and `orphan` are KubeFed's own commands and name its dialect. All others ask
 //! the table of dialects.
 
-mod applier_args;
-mod applier_source;
-mod artifact_signing_args;
-mod bar;
-mod bug;
 mod bundle;
-mod changes;
-mod difference;
-mod documents_in;
-mod errors;
-pub mod exit;
-mod files;
-mod fleet;
-mod following;
-mod foresee;
-mod from_cluster;
-mod gate;
-mod host;
-mod hub_cluster;
-mod imported;
-mod line_diff;
-mod mark;
-mod mentioned;
-mod metrics_args;
-mod names;
-mod new_faults;
-mod notice_hook;
-mod notices;
-mod own_file;
-mod own_folder;
-mod publications;
-mod publish;
-mod record;
-mod registry_args;
-pub mod shell;
-mod slips;
-mod standby_args;
-mod standing_faults;
-mod summary;
-pub mod table;
-pub(crate) mod ui;
-mod webhook_args;
-mod working_tree;
-
 mod completions;
-mod convert;
 mod cordon;
 mod decide;
 mod demo;
 mod describe;
-mod describe_cluster;
 mod diff;
 mod disable;
-mod division;
 mod doctor;
 mod enable;
 mod explain;
-mod facts_args;
 mod federate;
 mod import;
 mod init;
 mod install;
 mod join;
-mod join_applier;
-mod kube_args;
 mod label;
-mod link;
-mod logging;
 mod man;
 mod orphan;
-mod pager;
 mod plan;
-mod plan_forms;
-mod planned;
-mod program;
-mod prose;
 mod public_key;
-mod rehearsal;
-mod remedies;
-mod remote;
 mod render;
-mod repo_path;
-mod result_kind;
 mod review;
 mod rollout;
-mod rollout_events;
 mod run;
-mod run_previews;
-mod run_watchers;
 mod schema;
-mod several_fleets;
-mod signing_args;
-mod since;
-mod source_remote;
-mod state;
 mod status;
-mod status_post;
-mod status_posts_args;
-mod status_remote;
 mod suspend;
 mod sync;
-mod sync_log;
-mod sync_place;
-mod sync_result;
-mod sync_text;
 mod taint;
-mod teardown;
-mod telemetry;
-mod telling;
 mod test;
-mod together;
-mod trust;
 mod unjoin;
-mod usage_error;
 mod validate;
 mod verify;
 mod wait;
@@ -128,9 +46,10 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use exit::{Exit, Outcome};
-use shell::Shell;
-use ui::{ColourChoice, Ui};
+use crate::output::ui::{self, ColourChoice, Ui};
+use crate::process::errors;
+use crate::process::exit::{self, Exit, Outcome};
+use crate::process::shell::Shell;
 
 /// Place workloads on a fleet of Kubernetes clusters, with a Git repository as the only hub
 #[derive(Debug, Parser)]
@@ -175,7 +94,6 @@ enum Command {
     Bundle(bundle::BundleArgs),
     Import(import::ImportArgs),
     Federate(federate::FederateArgs),
-    Convert(convert::ConvertArgs),
     Join(Box<join::JoinArgs>),
     Install(Box<install::InstallArgs>),
     Unjoin(unjoin::UnjoinArgs),
@@ -193,18 +111,18 @@ enum Command {
 
 /// Runs the process's command line.
 pub fn main() -> ExitCode {
-    bug::report_panics();
+    exit::report_panics();
     if let Some(share) = std::env::var_os(pace::VARIABLE).and_then(|share| share.into_string().ok()) {
         pace::set(&share);
     }
     // Where a shell asks for candidates, this answers and ends the process.
-    clap_complete::CompleteEnv::with_factory(command_line).var(names::COMPLETE).complete();
+    clap_complete::CompleteEnv::with_factory(command_line).var(crate::flags::names::COMPLETE).complete();
     ExitCode::from(run(&Shell::of_process()))
 }
 
 /// Runs one command and returns its exit code. A panic ends it with the code of a bug.
 pub fn run(shell: &Shell) -> u8 {
-    bug::guarded(|| run_command_line(shell)).code()
+    exit::guarded(|| run_command_line(shell)).code()
 }
 
 fn run_command_line(shell: &Shell) -> Exit {
@@ -244,7 +162,7 @@ fn show_usage(error: &clap::Error, shell: &Shell) -> Exit {
     };
     if error.use_stderr() {
         let ui = Ui::new(shell, false, ColourChoice::Auto);
-        ui.error(&usage_error::of(error));
+        ui.error(&errors::of_usage(error));
         return Exit::Usage;
     }
     match streams.print(&text(streams.out_is_terminal)) {
@@ -283,7 +201,6 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Bundle(args) => bundle::cmd_bundle(args, ui),
         Command::Import(args) => import::cmd_import(args, ui),
         Command::Federate(args) => federate::cmd_federate(args, ui),
-        Command::Convert(args) => convert::cmd_convert(args, ui),
         Command::Join(args) => join::cmd_join(args, ui),
         Command::Install(args) => install::cmd_install(args, ui),
         Command::Unjoin(args) => unjoin::cmd_unjoin(args, ui),

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::exit::{CommandError, Exit, Outcome};
-use super::fleet::Format;
-use super::result_kind::ResultKind;
-use super::ui::Ui;
-use super::working_tree::{Edit, RepoArg, WorkingTree, refused, would_be_faulty};
+use crate::editing::working_tree::{Edit, WorkingTree, refused, would_be_faulty};
+use crate::flags::repo::RepoArg;
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::did_you_mean;
 use berth_base::edit::{self, Found, keys};
 use berth_base::yaml::Node;
@@ -59,7 +59,7 @@ pub(crate) fn cmd_orphan(args: &OrphanArgs, ui: &Ui) -> Outcome {
         Action::Disable(object) => (object, Some(false)),
         Action::Status(object) => (object, None),
     };
-    let tree = WorkingTree::read(&object.repo.repo)?;
+    let tree = WorkingTree::read(&object.repo.path)?;
     ui.diagnostics(&tree.unreadable());
     let (file, found) = find(&tree, object)?;
     let annotations = found.node.get("metadata").and_then(|metadata| metadata.get("annotations"));

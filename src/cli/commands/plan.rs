@@ -5,16 +5,16 @@ use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
-use super::changes::{conflicts_json, object_diff};
-use super::exit::{CommandError, Exit, Outcome};
-use super::plan_forms::PlanReport;
-use super::plan_forms::json::report_json;
-use super::planned::{Asked, FailOn, Planned, Revisions, StepArgs};
-use super::rehearsal::{Change as MergedChange, Revision};
-use super::repo_path;
-use super::result_kind::ResultKind;
-use super::together::combine;
-use super::ui::Ui;
+use crate::flags::repo::RepoArg;
+use crate::output::changes::{conflicts_json, object_diff};
+use crate::output::plan_forms::PlanReport;
+use crate::output::plan_forms::json::report_json;
+use crate::output::results::ResultKind;
+use crate::output::ui::Ui;
+use crate::planning::planned::{Asked, FailOn, Planned, Revisions, StepArgs};
+use crate::planning::rehearsal::{Change as MergedChange, Revision};
+use crate::planning::together::combine;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::model::ContentId;
 use berth_base::text::counted;
 use berth_engine::gate::Deadline;
@@ -37,9 +37,8 @@ use berth_hub::inputs::LocatedState;
     after_help = "Example:\n  berth plan\n  berth plan --base main --head my-change --diff\n  berth plan --head my-change --with her-change,his-change\n  berth plan --fail-on warnings,held -o markdown"
 )]
 pub(crate) struct PlanArgs {
-    /// The fleet repository
-    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
-    repo: std::path::PathBuf,
+    #[command(flatten)]
+    repo: RepoArg,
     /// Begin with the state of this revision, and merge into the revision
     #[arg(long, value_name = "REV")]
     base: Option<String>,
@@ -90,7 +89,7 @@ pub(crate) fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
         let error = CommandError::usage("--diff works only with text output");
         return Err(error.hint("read the objects from Git by the paths in the plan"));
     }
-    let repo = Repo::rehearsal(&args.repo)?.watched(ui.progress());
+    let repo = Repo::rehearsal(&args.repo.path)?.watched(ui.progress());
     let mut asked = gather(args, &repo, ui)?;
     let mut alone = None;
     if !args.with.is_empty() {
@@ -125,7 +124,7 @@ pub(crate) fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
 }
 
 fn gather(args: &PlanArgs, repo: &Repo, ui: &Ui) -> Result<Asked, CommandError> {
-    let located = args.step.locate(&args.repo, repo, ui)?;
+    let located = args.step.locate(&args.repo.path, repo, ui)?;
     let revision = |name: &String| -> Result<Revision, CommandError> {
         Ok(Revision { name: name.clone(), commit: repo.require(name)? })
     };

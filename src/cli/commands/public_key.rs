@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::exit::{CommandError, Exit, Outcome};
-use super::ui::Ui;
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_git::signature::{PlainSigner, PublicKey};
 
 /// Print the public key of a signing key

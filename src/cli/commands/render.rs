@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::exit::{CommandError, Exit, Outcome};
-use super::files::{create_folder, write};
-use super::fleet::{FleetArgs, exit_for};
-use super::ui::Ui;
+use crate::flags::fleet::FleetArgs;
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome, exit_for};
+use crate::process::files::{create_folder, write};
 use berth_base::diag::harmless_line;
 use berth_base::model::{Contents as _, path};
 use berth_base::text::counted;

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
-use super::exit::{CommandError, Exit, Outcome};
-use super::files::write;
-use super::table::table;
-use super::ui::Ui;
+use crate::output::table::table;
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
+use crate::process::files::write;
 use crate::schema::{ALL, Kind, all, kinds};
 use berth_base::diag::did_you_mean;
 

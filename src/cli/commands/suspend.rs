@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::exit::{CommandError, Exit, Outcome};
-use super::sync_place::{Place, place};
-use super::ui::Ui;
+use super::sync::target::{Place, place};
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::model::Timestamp;
 use berth_base::model::status::Suspension;
 use berth_member::live::Access;

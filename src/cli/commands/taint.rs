@@ -1,9 +1,9 @@
 //! `berth taint`: taints of clusters, in the files that describe them.
 
-use super::exit::{CommandError, Outcome};
-use super::fleet::moment;
-use super::mark::{Chosen, MarkArgs, Wanted, mark, sort_words, taints};
-use super::ui::Ui;
+use crate::editing::mark::{Chosen, MarkArgs, Wanted, mark, sort_words, taints};
+use crate::flags::fleet::moment;
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Outcome};
 use berth_base::diag::did_you_mean;
 use berth_base::model::Timestamp;
 use berth_engine::dialects::cluster_kinds;
@@ -97,7 +97,7 @@ fn in_those_that_can<'t>(
 
 /// Says why no document of a cluster can have the taint.
 fn refusal(chosen: &Chosen<'_>, effect: Option<&str>) -> String {
-    let kind = |document: &super::mark::Described<'_>| match document.kind.effects {
+    let kind = |document: &crate::editing::mark::Described<'_>| match document.kind.effects {
         [] => format!("a {} has labels and no taints", document.kind.kind),
         effects => format!("a {}'s taints have the effect {}", document.kind.kind, effects.join(", ")),
     };

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
 
-use super::exit::{Exit, Outcome};
-use super::fleet::Format;
-use super::repo_path;
-use super::result_kind::ResultKind;
-use super::ui::Ui;
+use crate::flags::repo;
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::Ui;
+use crate::process::exit::{Exit, Outcome};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::Timestamp;
 use berth_base::source::{self, RulesFrom, SourceFile, SourceFiles, SourceTree};
@@ -30,7 +29,7 @@ use berth_hub::inputs::InputError;
 #[command(after_help = "Example:\n  berth test\n  berth test path/to/fleet -o json")]
 pub(crate) struct TestArgs {
     /// The fleet repository or folder
-    #[arg(default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
+    #[arg(default_value = ".", value_parser = repo::parser(), env = "BERTH_REPO")]
     path: PathBuf,
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
@@ -144,7 +143,7 @@ fn json(ran: &[Ran<'_>], found: &Diagnostics) -> Json {
         });
         json!({"name": one.test.name, "examples": examples.collect::<Vec<_>>()})
     });
-    let mut form = super::validate::diagnostics_json(found);
+    let mut form = crate::output::results::diagnostics_json(found);
     form["policyTests"] = tests.collect();
     form
 }

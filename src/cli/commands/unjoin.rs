@@ -7,14 +7,13 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::changes::{plan_json, plan_text};
-use super::exit::{CommandError, Exit, Outcome};
-use super::fleet::Format;
-use super::mentioned;
-use super::names;
-use super::result_kind::ResultKind;
-use super::ui::{Tone, Ui};
-use super::working_tree::{Edit, RepoArg, WorkingTree, would_be_faulty};
+use crate::editing::working_tree::{Edit, WorkingTree, would_be_faulty};
+use crate::flags::names;
+use crate::flags::repo::RepoArg;
+use crate::output::changes::{plan_json, plan_text};
+use crate::output::results::{Format, ResultKind, mentions_json, mentions_text};
+use crate::output::ui::{Tone, Ui};
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::did_you_mean;
 use berth_base::edit::Found;
 
@@ -42,7 +41,7 @@ pub(crate) struct UnjoinArgs {
 
 pub(crate) fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
     let name = &args.name;
-    let tree = WorkingTree::read(&args.repo.repo)?;
+    let tree = WorkingTree::read(&args.repo.path)?;
     ui.diagnostics(&tree.unreadable());
     let fleet = &tree.loaded.fleet;
     let Some(cluster) = fleet.clusters.get(name) else {
@@ -80,7 +79,7 @@ pub(crate) fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
                 "file": edit.path, "deleted": edit.text.is_none(),
             })).collect::<Vec<Json>>(),
             "plan": plan_json(&plan),
-            "named": mentioned::json(&after.fleet, name),
+            "named": mentions_json(&after.fleet, name),
             "written": args.yes,
         })
     };
@@ -95,7 +94,7 @@ pub(crate) fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
                     writeln!(text, "  {file}:{}:{}: {}{extent}", found.at.line, found.at.column, found.kind);
             }
             let _ = writeln!(text, "\nafter the removal: {}", plan_text(&plan, ui).trim_end());
-            let named = mentioned::text(&after.fleet, name);
+            let named = mentions_text(&after.fleet, name);
             if !named.is_empty() {
                 let _ = writeln!(
                     text,

@@ -2,16 +2,14 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
-
-use super::exit::{Exit, Outcome};
-use super::fleet::{FleetArgs, Format, exit_for};
-use super::plan_forms::policy::policy_json;
-use super::repo_path;
-use super::result_kind::ResultKind;
-use super::slips;
-use super::ui::Ui;
-use berth_base::diag::{Diagnostics, Severity};
+use crate::flags::fleet::FleetArgs;
+use crate::flags::repo::{self, RepoArg};
+use crate::output::plan_forms::policy::policy_json;
+use crate::output::results::{Format, ResultKind, diagnostics_json};
+use crate::output::ui::Ui;
+use crate::planning::faults::misspelt_fields;
+use crate::process::exit::{Exit, Outcome, exit_for};
+use berth_base::diag::Severity;
 use berth_base::text::counted;
 use berth_hub::inputs::UnpublishedContents;
 
@@ -25,7 +23,7 @@ use berth_hub::inputs::UnpublishedContents;
 )]
 pub(crate) struct ValidateArgs {
     /// The fleet repository or folder, in place of --repo
-    #[arg(value_parser = repo_path::parser())]
+    #[arg(value_parser = repo::parser())]
     path: Option<PathBuf>,
     #[command(flatten)]
     fleet: FleetArgs,
@@ -42,7 +40,7 @@ pub(crate) struct ValidateArgs {
 
 pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
     let fleet = FleetArgs {
-        repo: args.path.clone().unwrap_or_else(|| args.fleet.repo.clone()),
+        repo: args.path.clone().map_or_else(|| args.fleet.repo.clone(), |path| RepoArg { path }),
         ..args.fleet.clone()
     };
     let (mut inputs, missing) = fleet.read_as_far_as_possible(args.base.as_deref(), ui)?;
@@ -51,7 +49,7 @@ pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
     let mut built = inputs.build(&mut UnpublishedContents::naming(&inputs)?)?;
     built
         .diagnostics
-        .extend(slips::of(built.fleet.workloads.values().map(|workload| &**workload), inputs.tree()));
+        .extend(misspelt_fields(built.fleet.workloads.values().map(|workload| &**workload), inputs.tree()));
     let policy = inputs.policy_report(&built, true);
     built.diagnostics.extend(policy.diagnostics());
     built.diagnostics.extend(missing);
@@ -83,20 +81,4 @@ pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
     // The process ends soon: taking it apart would only take time.
     std::mem::forget((inputs, built));
     Ok(exit)
-}
-
-/// Diagnostics for programs.
-pub(crate) fn diagnostics_json(diagnostics: &Diagnostics) -> serde_json::Value {
-    let each = diagnostics.iter().map(|diagnostic| {
-        let at = diagnostic.at.as_ref();
-        json!({
-            "severity": diagnostic.severity.word(),
-            "file": at.map(|at| at.file.to_string()),
-            "line": at.map(|at| at.line).filter(|line| *line > 0),
-            "column": at.map(|at| at.column).filter(|column| *column > 0),
-            "message": diagnostic.message,
-            "hint": diagnostic.hint,
-        })
-    });
-    json!({ "diagnostics": each.collect::<Vec<_>>() })
 }

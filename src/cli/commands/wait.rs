@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::exit::{CommandError, Exit, Outcome};
-use super::names;
-use super::state::StateRepo;
 use super::status::{FleetStatus, PlaceArgs, Selection, gather};
-use super::ui::Ui;
+use crate::flags::names;
+use crate::flags::state::StateRepo;
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::text::{counted, some_of};
 use berth_hub::inputs::LocatedState;
 

@@ -16,9 +16,8 @@ use berth_base::model::{
 };
 use berth_base::text::counted;
 use berth_engine::decide::Decided;
-use berth_engine::release;
-use berth_engine::render;
 use berth_engine::state::State;
+use berth_engine::{release, render};
 
 /// The reason of a cluster in an imported decision.
 const REASON: &str = "placed there before the import";

@@ -1,7 +1,7 @@
 //! A live hub → the files that describe the same fleet, and the state that its members are in now.
 //!
 //! - One folder or file for each system, such as [`kubefed`]: what to ask its hub for, and what the answers say.
-//! - [`clean`]: an object as its author wrote it. [`files`]: objects → paths and text.
+//! - [`clean`]: an object as its author wrote it. [`layout`]: objects → paths and text.
 //! - [`adopt`]: which of the hub's decisions stand, and from what they were made.
 //! - [`first`]: the fleet of those files and the live placement → the first state of a rendered branch.
 //!
@@ -9,11 +9,11 @@
 
 pub mod adopt;
 pub mod clean;
-pub mod files;
 pub mod first;
 mod inventory;
 mod kubefed;
 mod kubefleet;
+pub mod layout;
 mod ocm;
 #[cfg(test)]
 mod tests;

@@ -4,10 +4,9 @@
 //! A name without a near one is left alone: it may be of a newer version of Kubernetes. Kinds that
 //! are not built in are not looked at.
 
-mod slip;
 mod walk;
 
-pub use slip::Slip;
+pub use walk::Slip;
 
 use k8s_openapi::api::{
     apps::v1 as apps, autoscaling::v2 as autoscaling, batch::v1 as batch, core::v1 as core,

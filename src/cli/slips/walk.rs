@@ -11,7 +11,6 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 use serde_json::Value as Json;
 
-use super::slip::Slip;
 use berth_base::diag::nearest;
 
 /// The names near one that the type knows, in the order of reading.
@@ -169,5 +168,29 @@ impl<'j> MapAccess<'j> for Entries<'j, '_> {
         let Some((key, value)) = self.value.take() else { return Err(Misfit::custom("no value")) };
         let path = Path::Key(self.reader.path, key);
         seed.deserialize(Reader { value, path: &path, found: self.reader.found })
+    }
+}
+
+/// A name that nobody knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slip {
+    /// The keys that lead there; an item of a list is its number.
+    pub path: Vec<String>,
+    /// The name that is meant.
+    pub meant: String,
+}
+
+impl Slip {
+    /// The path as people write it: `spec.containers[0].imagePullPolcy`.
+    pub fn shown(&self) -> String {
+        self.path.iter().fold(String::new(), |mut shown, part| {
+            if part.bytes().all(|byte| byte.is_ascii_digit()) {
+                shown.push_str(&format!("[{part}]"));
+            } else {
+                let dot = if shown.is_empty() { "" } else { "." };
+                shown.push_str(&format!("{dot}{part}"));
+            }
+            shown
+        })
     }
 }

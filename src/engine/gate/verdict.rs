@@ -96,11 +96,6 @@ impl Held {
     pub fn holds_in(&self, cluster: &str) -> bool {
         !self.goes_on || self.places.iter().any(|(loses, _)| loses == cluster)
     }
-
-    /// Reports whether a policy test holds it.
-    pub fn is_held_by_policy(&self) -> bool {
-        self.why.iter().any(|why| matches!(why, Why::Policy { .. }))
-    }
 }
 
 impl Verdict {

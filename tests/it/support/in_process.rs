@@ -8,14 +8,13 @@ use std::ffi::OsString;
 use std::io::{Cursor, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use berth_cli::commands::shell::{Clock, Environment, Shell, Streams};
+use berth_cli::process::shell::{Clock, Environment, Shell, Streams};
 
 use super::{Ran, berth, results};
 
 /// The commands that are functions of files, repositories and arguments alone.
-const COMMANDS: [&str; 29] = [
+const COMMANDS: [&str; 28] = [
     "completions",
-    "convert",
     "cordon",
     "decide",
     "describe",

@@ -59,7 +59,7 @@ pub mod workflow;
 
 use crate::archive::Archive;
 use berth_base::model::Timestamp;
-use berth_cli::commands::shell::Clock;
+use berth_cli::process::shell::Clock;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

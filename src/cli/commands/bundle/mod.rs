@@ -1,37 +1,42 @@
 //! `berth bundle`: what a report of a fault needs, in one archive, without secrets.
 //!
-//! - [`parts`]: the files. [`secrets`]: a last look for credentials that this machine knows. [`archive`]: the `.tar.gz`.
+//! [`parts`] makes the files and their `.tar.gz`. Nothing that is gathered should hold a credential. A last look for those
+//! that this machine knows finds what nobody thought of.
 
-mod archive;
 mod parts;
-mod secrets;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::exit::{CommandError, Exit, Outcome};
-use super::repo_path;
-use super::ui::Ui;
+use crate::flags::repo::RepoArg;
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::text::counted;
 use berth_git::Repo;
-use secrets::Secrets;
+
+/// The shortest credential that is looked for. Shorter ones would be found in innocent words.
+const SHORTEST: usize = 6;
+
+/// The longest file that is read as one of credentials.
+const LONGEST_FILE: u64 = 64 << 10;
+
+const INSTEAD: &str = "(redacted)";
 
 /// Gather what a report of a fault needs, without secrets, in one archive
 ///
 /// Takes the environment variables of the process that it is about. The archive has versions, settings, refs, the
-/// messages of publications, the report's numbers, and the state of the repository on this machine; with `--metrics` and
-/// `--log` also those of a process. It has no file of the source, no object of a cluster and no credential: of settings,
-/// only numbers, switches and names are shown. It does have the names of clusters, workloads and people. `--list` shows
-/// all of it and writes nothing.
+/// messages of publications, the report's numbers, and the state of the repository on this machine, which may be the
+/// working copy of a daemon or member; with `--metrics` and `--log` also those of a process. It has no file of the
+/// source, no object of a cluster and no credential: of settings, only numbers, switches and names are shown. It does
+/// have the names of clusters, workloads and people. `--list` shows all of it and writes nothing.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  berth bundle --repo /var/cache/berth/fleet --metrics 127.0.0.1:9090 --log berth.log\n  berth bundle --list"
 )]
 pub(crate) struct BundleArgs {
-    /// The repository, or the working copy of a daemon or member
-    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
-    repo: PathBuf,
+    #[command(flatten)]
+    repo: RepoArg,
     /// Address of a process's numbers, as it was given with `--metrics`
     #[arg(long, value_name = "ADDR")]
     metrics: Option<String>,
@@ -50,7 +55,7 @@ pub(crate) struct BundleArgs {
 }
 
 pub(crate) fn cmd_bundle(args: &BundleArgs, ui: &Ui) -> Outcome {
-    let repo = Repo::open(&args.repo)?;
+    let repo = Repo::open(&args.repo.path)?;
     let now = ui.now();
     let mut files = Vec::from(parts::of_machine(&repo));
     files.extend(parts::of_repository(&repo, args.publications)?);
@@ -74,7 +79,7 @@ pub(crate) fn cmd_bundle(args: &BundleArgs, ui: &Ui) -> Outcome {
     let name = format!("berth-bundle-{}", now.strftime("%Y%m%dT%H%M%SZ"));
     let path = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.tar.gz")));
     let failed = |error| cannot_write(&path, &error);
-    archive::write(&path, &name, &files, now).map_err(failed)?;
+    parts::write_archive(&path, &name, &files, now).map_err(failed)?;
     ui.status(&format!("wrote {} to {}", counted(files.len(), "file"), path.display()));
     ui.status("look at it before you send it: it has the names of clusters, workloads and people");
     Ok(Exit::Done)
@@ -90,4 +95,60 @@ fn settings() -> BTreeMap<String, String> {
 fn cannot_write(path: &Path, error: &std::io::Error) -> CommandError {
     CommandError::new(Exit::Unreachable, format!("`{}` cannot be written: {error}", path.display()))
         .hint("name another file with --out")
+}
+
+/// The credentials that this machine knows, the longest first, so that no part of one is left.
+#[derive(Debug, Default)]
+pub struct Secrets(Vec<String>);
+
+impl Secrets {
+    /// The values of all variables that berth reads, the passwords of addresses, and the lines of files that variables name.
+    pub fn of_this_machine() -> Secrets {
+        let mut found = BTreeSet::new();
+        for (name, value) in settings() {
+            if name.ends_with("TOKEN") {
+                found.insert(value.clone());
+            }
+            found.extend(password(&value).map(str::to_owned));
+            found.extend(lines_of(Path::new(&value)));
+        }
+        let mut found: Vec<String> = found.into_iter().filter(|secret| secret.len() >= SHORTEST).collect();
+        found.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        Secrets(found)
+    }
+
+    pub fn redacted(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), INSTEAD))
+    }
+}
+
+/// The password of an address such as `https://ann:secret@host/`.
+fn password(address: &str) -> Option<&str> {
+    let (login, _) = address.split_once("://")?.1.split('/').next()?.rsplit_once('@')?;
+    Some(login.split_once(':')?.1)
+}
+
+/// The lines of a short file, of which any may be a credential.
+fn lines_of(path: &Path) -> Vec<String> {
+    let is_short = path.metadata().is_ok_and(|file| file.is_file() && file.len() <= LONGEST_FILE);
+    let text = if is_short { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() };
+    text.lines().map(str::trim).filter(|line| !line.starts_with("-----")).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Secrets, password};
+
+    #[test]
+    fn passwords_of_addresses_are_found() {
+        assert_eq!(password("https://ann:s3cret@host/x@y"), Some("s3cret"));
+        assert_eq!(password("https://host/ann:s3cret@"), None);
+        assert_eq!(password("git@host:path"), None);
+    }
+
+    #[test]
+    fn of_two_secrets_the_longer_one_goes_as_a_whole() {
+        let secrets = Secrets(vec!["secret-and-more".to_owned(), "secret".to_owned()]);
+        assert_eq!(secrets.redacted("a secret-and-more, secret"), "a (redacted), (redacted)");
+    }
 }

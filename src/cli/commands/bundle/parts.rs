@@ -1,14 +1,19 @@
-//! The files of a bundle. Each says what is known without a secret; what cannot be read says why.
+//! The files of a bundle and their archive. Each file holds what is known without a secret, or the reason why nothing can
+//! be read.
 
 use std::fmt::Write as _;
+use std::fs::OpenOptions;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::Path;
 use std::time::Duration;
 
-use super::super::exit::{CommandError, Exit};
-use super::super::remote::RemoteArgs;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
 use super::settings;
+use crate::flags::remote::RemoteArgs;
+use crate::process::exit::{CommandError, Exit};
 use berth_base::model::Timestamp;
 use berth_git::protocol::Refs;
 use berth_git::{CommitId, EntryKind, GitError, Repo};
@@ -206,4 +211,21 @@ pub fn log(path: &Path) -> Result<File, CommandError> {
         CommandError::new(Exit::Unreachable, format!("`{}` cannot be read: {error}", path.display()))
     })?;
     Ok(File { name: "log.txt", about: "the end of the log of a process", text })
+}
+
+/// Writes the files into one folder of the archive. An existing file stays.
+pub fn write_archive(path: &Path, folder: &str, files: &[File], now: Timestamp) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut archive = tar::Builder::new(GzEncoder::new(options.open(path)?, Compression::default()));
+    for file in files {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(file.text.len() as u64);
+        header.set_mode(0o600);
+        header.set_mtime(u64::try_from(now.as_second()).unwrap_or_default());
+        archive.append_data(&mut header, format!("{folder}/{}", file.name), file.text.as_bytes())?;
+    }
+    archive.into_inner()?.finish()?.flush()
 }

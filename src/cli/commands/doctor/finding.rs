@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use crate::commands::exit::Exit;
-use crate::commands::ui::{Tone, Ui};
+use crate::output::ui::{Tone, Ui};
+use crate::process::exit::Exit;
 use berth_base::text::counted;
 use berth_git::transport::TransportError;
 

@@ -1,7 +1,7 @@
 //! The clusters in which a daemon writes objects: reached, with the kinds that it writes, and with the rights for them.
 
 use super::finding::Findings;
-use crate::commands::hub_cluster::Hub;
+use crate::commands::run::hub_cluster::Hub;
 use berth_engine::hub_objects::decisions::{self, Form};
 use berth_engine::hub_objects::profiles;
 use berth_engine::hub_objects::rights::{Right, rights};

@@ -16,26 +16,24 @@ mod rights;
 
 use std::path::{Path, PathBuf};
 
-use super::exit::{CommandError, Outcome};
-use super::fleet::Format;
-use super::hub_cluster::HubArgs;
-use super::metrics_args::MetricsArgs;
-use super::own_folder::OwnFolder;
-use super::publish::PublishArgs;
-use super::remote::RemoteArgs;
-use super::repo_path;
-use super::rollout_events::EventArgs;
-use super::signing_args::SigningArgs;
-use super::source_remote::SourceRemoteArgs;
-use super::status_post::StatusPostArgs;
-use super::status_remote::StatusRemoteArgs;
-use super::ui::Ui;
-use super::webhook_args::WebhookArgs;
-use crate::commands::result_kind::ResultKind;
+use super::run::artifacts::PublishArgs;
+use super::run::hub_cluster::HubArgs;
+use super::run::listening::WebhookArgs;
+use super::run::watchers::EventArgs;
+use super::sync::reporting::StatusPostArgs;
+use crate::flags::other_remote::{SourceRemoteArgs, StatusRemoteArgs};
+use crate::flags::remote::RemoteArgs;
+use crate::flags::repo;
+use crate::flags::signing::SigningArgs;
+use crate::flags::telemetry::MetricsArgs;
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Outcome};
+use crate::process::files::OwnFolder;
 use berth_base::model::Timestamp;
 use berth_base::text::counted;
 use berth_git::protocol::Refs;
-use berth_git::signature::AllowedSigners;
+use berth_git::signature::{AllowedSigners, Signer};
 use berth_git::transport::probe::Probe;
 use berth_git::transport::{Cancel, GitTransport, Listing, Transport as _, Want, WorkingCopy};
 use berth_git::{Identity, Repo};
@@ -45,7 +43,7 @@ use berth_registry::Registry;
 use finding::Findings;
 use protections::ForgeApiArgs;
 use registries::Followed;
-use rights::Tips;
+use rights::{Role, Tips};
 
 /// Check a setup: rights, protections, keys and machine, with what would be right
 ///
@@ -114,24 +112,6 @@ enum RoleName {
     Reviewer,
 }
 
-/// The part that an account plays.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Role {
-    Daemon,
-    Member {
-        cluster: String,
-        /// Reports are in the fleet repository, too.
-        reports_here: bool,
-    },
-    /// A member, in a repository that holds reports alone.
-    Reporter {
-        cluster: String,
-    },
-    /// A daemon, in a repository that holds the source alone.
-    SourceReader,
-    Reviewer,
-}
-
 pub(crate) fn cmd_doctor(args: &DoctorArgs, ui: &Ui) -> Outcome {
     let mut findings = Findings::default();
     ui.watching("checking the setup", || args.check(&mut findings))?;
@@ -146,7 +126,7 @@ impl DoctorArgs {
     fn role(&self) -> Role {
         match (self.role, &self.cluster) {
             (RoleName::Member, Some(cluster)) => {
-                let are_elsewhere = self.status_remote.is_given() || self.status_post.is_given();
+                let are_elsewhere = self.status_remote.named().is_given() || self.status_post.is_given();
                 Role::Member { cluster: cluster.clone(), reports_here: !are_elsewhere }
             }
             (RoleName::Reviewer, _) => Role::Reviewer,
@@ -155,51 +135,18 @@ impl DoctorArgs {
     }
 
     fn check(&self, to: &mut Findings) -> Result<(), CommandError> {
-        let (now, role, cancel) = (Timestamp::now(), self.role(), Cancel::default());
-        to.begin("machine");
-        let secrets = self.remote.secret_files().chain(self.status_remote.secret_files());
-        let secrets = secrets.chain(self.source_remote.secret_files());
-        let secrets = secrets.chain(self.status_post.secret_file()).chain(self.signing.secret_file());
-        let secrets = secrets.chain(self.forge.secret_file());
-        secrets.for_each(|file| machine::check_secret_file(file, to));
-        if self.remote.is_given() {
-            machine::check_clock(self.remote.url(), now, to);
-        }
-        let usage = if role == Role::Daemon { "run" } else { "sync" };
-        if let Some(folder) =
-            self.remote.folder(self.repo.as_deref(), usage).filter(|_| role != Role::Reviewer)
-        {
-            machine::check_working_copy(&folder, to);
-        }
-        if let Some((address, file)) = self.webhook.given() {
-            machine::check_webhooks(address, file, to);
-        }
-        if let Some(address) = self.metrics.address() {
-            machine::check_metrics(address, to);
-        }
-        to.begin("cluster");
-        let access = self.events.access();
-        if let Some(place) = self.events.place() {
-            hub_clusters::check_events(place, &access, to);
-        }
-        for hub in self.hub.hubs(&access, "") {
-            hub_clusters::check_hub(&hub, to);
-        }
+        let (now, role) = (Timestamp::now(), self.role());
+        self.check_machine(&role, now, to);
+        self.check_clusters(to);
         to.begin("keys");
-        let signer = match self.signing.signer(&cancel) {
-            Ok(signer) => signer,
-            Err(error) => {
-                to.push(finding::Level::Fault, error.message, error.hint);
-                None
-            }
-        };
+        let signer = self.signer(to);
         let allowed = self.allowed(to);
         if role == Role::Daemon {
             let key = signer.as_ref().map(|signer| signer.public());
             keys::check_signing_key(key, allowed.as_ref(), now, to);
         }
         if !self.remote.is_given() {
-            let here = self.repo.clone().unwrap_or_else(repo_path::here_or_above);
+            let here = self.repo.clone().unwrap_or_else(repo::here_or_above);
             let allowed = allowed.as_ref().map(|(allowed, _)| allowed);
             return repository::check(&here, &role, self.source.as_deref(), allowed, now, to);
         }
@@ -211,12 +158,12 @@ impl DoctorArgs {
         }
         to.begin("remote");
         let Some((transport, copy)) =
-            self.remote.open(Some(&folder.path().join("fleet")), "doctor", &cancel)?
+            self.remote.open(Some(&folder.path().join("fleet")), "doctor", &Cancel::default())?
         else {
             return Ok(());
         };
         let Some(listing) = self.reach(&transport, to) else { return Ok(()) };
-        let source = self.source(&listing).filter(|_| !self.source_remote.is_given());
+        let source = self.source(&listing).filter(|_| !self.source_remote.named().is_given());
         let mut tips = Tips { listed: &listing.refs, source, cluster_branch: None, refs: Refs::default() };
         let repo = Repo::open(copy.path())?;
         let identity = Identity { signer, ..Identity::default() };
@@ -249,22 +196,86 @@ impl DoctorArgs {
         if let Some(probe) = self.probe(&transport, &copy, &listing, to) {
             rights::check(&role, &tips, &repo, &identity, &probe, to)?;
         }
-        let apart = folder.path().join("apart");
+        self.check_other_remote(role, folder.path(), &identity, to)?;
+        to.begin("protections");
+        self.forge.check(&tips.refs.rendered, tips.source.as_deref(), to)
+    }
+
+    /// Checks the files, clock and addresses of this machine.
+    fn check_machine(&self, role: &Role, now: Timestamp, to: &mut Findings) {
+        to.begin("machine");
+        let secrets = self.remote.secret_files().chain(self.status_remote.named().secret_files());
+        let secrets = secrets.chain(self.source_remote.named().secret_files());
+        let secrets = secrets.chain(self.status_post.secret_file()).chain(self.signing.secret_file());
+        let secrets = secrets.chain(self.forge.secret_file());
+        secrets.for_each(|file| machine::check_secret_file(file, to));
+        if self.remote.is_given() {
+            machine::check_clock(self.remote.url(), now, to);
+        }
+        let usage = if *role == Role::Daemon { "run" } else { "sync" };
+        if let Some(folder) =
+            self.remote.folder(self.repo.as_deref(), usage).filter(|_| *role != Role::Reviewer)
+        {
+            machine::check_working_copy(&folder, to);
+        }
+        if let Some((address, file)) = self.webhook.given() {
+            machine::check_webhooks(address, file, to);
+        }
+        if let Some(address) = self.metrics.address() {
+            machine::check_metrics(address, to);
+        }
+    }
+
+    /// Checks the clusters in which a daemon writes objects.
+    fn check_clusters(&self, to: &mut Findings) {
+        to.begin("cluster");
+        let access = self.events.access();
+        if let Some(place) = self.events.place() {
+            hub_clusters::check_events(place, &access, to);
+        }
+        for hub in self.hub.hubs(&access, "") {
+            hub_clusters::check_hub(&hub, to);
+        }
+    }
+
+    /// Opens the key that signs.
+    fn signer(&self, to: &mut Findings) -> Option<Signer> {
+        match self.signing.signer(&Cancel::default()) {
+            Ok(signer) => signer,
+            Err(error) => {
+                to.push(finding::Level::Fault, error.message, error.hint);
+                None
+            }
+        }
+    }
+
+    /// Checks the repository beside the remote that a role reads the source from or writes its reports to.
+    fn check_other_remote(
+        &self,
+        role: Role,
+        folder: &Path,
+        identity: &Identity,
+        to: &mut Findings,
+    ) -> Result<(), CommandError> {
+        let apart = folder.join("apart");
+        let cancel = Cancel::default();
         let (remote, part) = match &role {
             Role::Daemon => {
-                (self.source_remote.open_apart(&self.remote, &apart, &cancel)?, Role::SourceReader)
+                (self.source_remote.named().open_apart(&self.remote, &apart, &cancel)?, Role::SourceReader)
             }
             Role::Member { cluster, .. } => {
                 let cluster = cluster.clone();
-                (self.status_remote.open_apart(&self.remote, &apart, &cancel)?, Role::Reporter { cluster })
+                (
+                    self.status_remote.named().open_apart(&self.remote, &apart, &cancel)?,
+                    Role::Reporter { cluster },
+                )
             }
             _ => (None, role),
         };
         if let Some((transport, copy)) = remote {
-            self.check_apart(&part, &transport, &copy, &identity, to)?;
+            self.check_apart(&part, &transport, &copy, identity, to)?;
         }
-        to.begin("protections");
-        self.forge.check(&tips.refs.rendered, tips.source.as_deref(), to)
+        Ok(())
     }
 
     /// Returns the registry that a member follows in place of a repository, if it does.

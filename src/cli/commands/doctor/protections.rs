@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::finding::{Findings, Level};
-use crate::commands::exit::CommandError;
+use crate::process::exit::CommandError;
 use berth_base::text::some_quoted;
 use berth_forge::{Client, Forge, ForgeError, Protection, Pushers, Repository, Token};
 use berth_hub::inputs::current_state::short;

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::finding::{Findings, Level};
 use super::keys;
 use super::rights::NOBODY;
-use crate::commands::exit::CommandError;
+use crate::process::exit::CommandError;
 use berth_base::model::Timestamp;
 use berth_git::Repo;
 use berth_git::protocol::Refs;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::finding::{Findings, Level};
 use super::{Role, keys, machine};
-use crate::commands::exit::CommandError;
+use crate::process::exit::CommandError;
 use berth_base::model::Timestamp;
 use berth_git::Repo;
 use berth_git::signature::AllowedSigners;

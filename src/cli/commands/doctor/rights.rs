@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::Role;
 use super::finding::{Findings, Level};
 use berth_base::model::Timestamp;
 use berth_base::model::applier::BERTH;
@@ -12,6 +11,24 @@ use berth_git::transport::RefPush;
 use berth_git::transport::probe::{Probe, Right};
 use berth_git::{CommitId, GitError, Identity, Repo, TreeId, Writer, read_source};
 use berth_hub::inputs::current_state::short;
+
+/// The part that an account plays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Daemon,
+    Member {
+        cluster: String,
+        /// Reports are in the fleet repository, too.
+        reports_here: bool,
+    },
+    /// A member, in a repository that holds reports alone.
+    Reporter {
+        cluster: String,
+    },
+    /// A daemon, in a repository that holds the source alone.
+    SourceReader,
+    Reviewer,
+}
 
 /// A cluster that no fleet has, in place of another member.
 pub(super) const NOBODY: &str = "berth-doctor";

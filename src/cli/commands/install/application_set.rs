@@ -1,12 +1,12 @@
 //! `berth install application-set`: Argo CD as the applier of many clusters.
 
-use super::super::applier_source::{Address, address};
-use super::super::exit::{CommandError, Exit, Outcome};
-use super::super::ui::Ui;
 use super::common::fits;
 use crate::appliers::argocd::{ArgoCdMember, NAMESPACE, TEMPLATES, application_set};
 use crate::appliers::file;
 use crate::appliers::flux::Source;
+use crate::flags::applier::{Address, address};
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain, is_label_value};
 use berth_git::protocol::Refs;
 

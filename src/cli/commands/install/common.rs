@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::super::exit::CommandError;
-use super::registry::RegistryFlags;
+use super::registry_flags::RegistryFlags;
 use crate::install::{Collector, Install, Network, Remote, Role, own_environment};
+use crate::process::exit::CommandError;
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
 use berth_git::transport::RemoteUrl;
 use berth_git::transport::remote::shows_password;

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
-use super::super::exit::CommandError;
-use super::super::files;
-use super::super::ui::Ui;
 use super::forge_settings;
 use super::place::text_of;
 use crate::install::{Install, Role, deploy_key_secret};
+use crate::output::ui::Ui;
+use crate::process::exit::CommandError;
+use crate::process::files;
 use berth_base::edit::objects;
 use berth_base::text::base64;
 use berth_git::deploy_key::DeployKey;

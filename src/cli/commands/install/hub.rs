@@ -1,11 +1,11 @@
 //! `berth install hub`: the daemon.
 
-use super::super::exit::{CommandError, Outcome, refuse_flags};
-use super::super::hub_cluster::DecisionKind;
-use super::super::ui::Ui;
 use super::common::{CommonArgs, address, fits};
 use super::place::{PlaceArgs, place};
+use crate::commands::run::hub_cluster::DecisionKind;
 use crate::install::{Hub, HubObjects, Remote, Role};
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Outcome, refuse_flags};
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
 use berth_git::is_valid_ref;
 

@@ -7,13 +7,12 @@ mod forge_settings;
 mod hub;
 mod member;
 mod place;
-mod registry;
-mod reporter;
+mod registry_flags;
 
 use clap::Subcommand;
 
-use super::exit::Outcome;
-use super::ui::Ui;
+use crate::output::ui::Ui;
+use crate::process::exit::Outcome;
 
 /// Install a daemon or a syncer in a cluster
 ///

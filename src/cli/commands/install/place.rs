@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use super::super::exit::{CommandError, Exit, Outcome};
-use super::super::files;
-use super::super::ui::Ui;
 use super::deploy_key;
 use crate::install::{FILES, File, Install, files as manifests, unwanted};
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
+use crate::process::files;
 use berth_base::model::ObjectId;
 use berth_base::yaml::emit;
 use berth_member::apply::{Applier, ApplyError};

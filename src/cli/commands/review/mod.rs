@@ -1,19 +1,17 @@
 //! `berth review`: a pull request's plan, told where people review it.
 //!
-//! - [`finding`]: flags and the environment of a CI run → the pull request and its revisions.
-//! - [`findings`]: a plan, or why there is none → a verdict with all its forms.
-//! - [`telling`]: the verdict → the forge's comment and status, the runner's summary, files.
+//! - [`pull_request`]: flags and the environment of a CI run → the pull request and its revisions.
+//! - [`verdict`]: a plan, or why there is none → a verdict with all its forms.
+//! - [`delivery`]: the verdict → the forge's comment and status, the runner's summary, files.
 
-mod finding;
-mod findings;
-mod telling;
+mod delivery;
+mod pull_request;
+mod verdict;
 
-use std::path::PathBuf;
-
-use super::exit::{CommandError, Exit, Outcome};
-use super::planned::{Asked, FailOn, Planned, StepArgs};
-use super::repo_path;
-use super::ui::Ui;
+use crate::flags::repo::RepoArg;
+use crate::output::ui::Ui;
+use crate::planning::planned::{Asked, FailOn, Planned, StepArgs};
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::{Diagnostic, Pos};
 use berth_engine::load::CONFIG_PATH;
 use berth_forge::PullRequest;
@@ -21,12 +19,13 @@ use berth_git::Repo;
 use berth_git::protocol::Refs;
 use berth_git::source_tree::read_file_at;
 use berth_hub::inputs::current_state::short;
-use finding::{ForgeArgs, Found};
-use findings::Findings;
-use telling::TellingArgs;
+use delivery::DeliveryArgs;
+use pull_request::{ForgeArgs, Found};
+use verdict::Verdict;
 
 /// Review a pull request in CI: plan it, comment on it, and set a status
 ///
+/// Needs a clone with the base's history and the rendered branch.
 /// Finds base and head in the environment of GitHub Actions, GitLab CI, or Gitea and Forgejo Actions, and shows the
 /// step from the state that the base gives to the state after a merge, as `plan --base` does. One comment is kept
 /// up to date, and the status `berth` is set on the head: success, pending while a removal waits for an approval,
@@ -39,13 +38,12 @@ use telling::TellingArgs;
     after_help = "Example:\n  berth review\n  berth review --base main --head my-change\n  berth review --fail-on errors --report review.md --sarif review.sarif\n\nWorkflow files for each forge are in docs/pull-requests.md."
 )]
 pub(crate) struct ReviewArgs {
-    /// The clone, with the base's history and the rendered branch
-    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
-    repo: PathBuf,
+    #[command(flatten)]
+    repo: RepoArg,
     #[command(flatten)]
     forge: ForgeArgs,
     #[command(flatten)]
-    telling: TellingArgs,
+    delivery: DeliveryArgs,
     /// Fail where there is any of these, separated by commas
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',', default_value = "errors,held")]
     fail_on: Vec<FailOn>,
@@ -57,20 +55,19 @@ pub(crate) struct ReviewArgs {
 }
 
 pub(crate) fn cmd_review(args: &ReviewArgs, ui: &Ui, verbose: u8) -> Outcome {
-    let found = args.forge.find(&args.repo, ui.environment())?;
-    let findings = match plan(args, &found, ui, verbose) {
-        Ok(findings) => findings,
+    let found = args.forge.find(&args.repo.path, ui.environment())?;
+    let verdict = match plan(args, &found, ui, verbose) {
+        Ok(verdict) => verdict,
         Err(error) => {
             ui.error(&error);
-            Findings::of_error(&error)
+            Verdict::of_error(&error)
         }
     };
-    let findings =
-        findings.with_line(found.pull_request.as_ref().filter(|_| args.previews).and_then(preview));
+    let verdict = verdict.with_line(found.pull_request.as_ref().filter(|_| args.previews).and_then(preview));
     let key = args.step.trust.fleet().unwrap_or_default();
-    let failures = telling::tell(&args.telling, &found, &findings, &key, ui);
-    // The findings matter more than a forge that is down.
-    Ok(if findings.exit == Exit::Done { failures } else { findings.exit })
+    let failures = delivery::deliver(&args.delivery, &found, &verdict, &key, ui);
+    // The verdict matters more than a forge that is down.
+    Ok(if verdict.exit == Exit::Done { failures } else { verdict.exit })
 }
 
 /// Links the preview of a branch. A fork's branch has none.
@@ -82,9 +79,9 @@ fn preview(pull_request: &PullRequest) -> Option<String> {
     Some(format!("[Preview]({page}): all files that the merge would publish, a moment after each push"))
 }
 
-fn plan(args: &ReviewArgs, found: &Found, ui: &Ui, verbose: u8) -> Result<Findings, CommandError> {
-    let repo = Repo::rehearsal(&args.repo)?.watched(ui.progress());
-    let located = args.step.locate(&args.repo, &repo, ui)?;
+fn plan(args: &ReviewArgs, found: &Found, ui: &Ui, verbose: u8) -> Result<Verdict, CommandError> {
+    let repo = Repo::rehearsal(&args.repo.path)?.watched(ui.progress());
+    let located = args.step.locate(&args.repo.path, &repo, ui)?;
     let revisions = args.forge.revisions(found, &repo, &located)?;
     let asked = Asked::gather(located, revisions, &repo, |_| {})?;
     let words = asked.words();
@@ -95,7 +92,7 @@ fn plan(args: &ReviewArgs, found: &Found, ui: &Ui, verbose: u8) -> Result<Findin
     planned.show_diagnostics(verbose > 0, ui);
     let report = planned.report(&words);
     ui.out(&report.text(verbose > 0, ui));
-    Ok(Findings::of(&planned, &report, &args.fail_on))
+    Ok(Verdict::of(&planned, &report, &args.fail_on))
 }
 
 /// Warns of a change of the fleet's own settings, which say what is read and how strictly.

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::super::exit::{CommandError, Outcome};
-use super::super::fleet::moment;
-use super::super::ui::Ui;
 use super::order::{Order, OrderArgs, Steered};
 use super::records::{append, recorded, released};
 use super::runs::{self, approval, newest_run};
+use crate::flags::fleet::moment;
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Outcome};
 use berth_base::model::Timestamp;
 use berth_base::model::rollout::{Stage, Strategy};
 use berth_base::model::staged::{Run, RunProgress, Side, StageGate};

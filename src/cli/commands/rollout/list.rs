@@ -6,15 +6,14 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::super::exit::{CommandError, Exit, Outcome};
-use super::super::explain::find;
-use super::super::fleet::Format;
-use super::super::names;
-use super::super::record::{Record, RecordArgs};
-use super::super::table::table;
-use super::super::ui::Ui;
 use super::standing::{ClusterLine, WorkloadLine, or_dash};
-use crate::commands::result_kind::ResultKind;
+use crate::flags::names;
+use crate::flags::names::find;
+use crate::flags::record::{Record, RecordArgs};
+use crate::output::results::{Format, ResultKind};
+use crate::output::table::table;
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::model::{Key, Timestamp};
 use berth_base::text::counted;
 

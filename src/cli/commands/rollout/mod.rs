@@ -1,7 +1,6 @@
 //! `berth rollout`: how changes reach the clusters.
 
 mod approve;
-mod commit;
 mod list;
 mod next;
 mod order;
@@ -13,8 +12,8 @@ mod standing;
 
 use clap::Subcommand;
 
-use super::exit::Outcome;
-use super::ui::Ui;
+use crate::output::ui::Ui;
+use crate::process::exit::Outcome;
 
 /// Follow and steer how changes reach the clusters
 #[derive(Debug, clap::Args)]

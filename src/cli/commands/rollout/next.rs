@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
 
-use crate::commands::exit::{CommandError, Exit, Outcome};
-use crate::commands::fleet::{FleetArgs, Format, exit_for};
-use crate::commands::result_kind::ResultKind;
-use crate::commands::table::table;
-use crate::commands::ui::{Tone, Ui};
+use crate::flags::fleet::FleetArgs;
+use crate::output::results::{Format, ResultKind};
+use crate::output::table::table;
+use crate::output::ui::{Tone, Ui};
+use crate::process::exit::{CommandError, Exit, Outcome, exit_for};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_engine::release::next_step::{NextStep, next_steps};
 use berth_engine::release::turn::{Turn, Version};

@@ -2,21 +2,21 @@
 //! edits that policy or makes it, and commits the edit where asked.
 
 use std::path::Path;
+use std::process::{Command, Output};
 use std::sync::Arc;
 
+use clap_complete::engine::ArgValueCandidates;
 use serde_json::{Value as Json, json};
 
-use clap_complete::engine::ArgValueCandidates;
-
-use super::super::exit::{CommandError, Exit, Outcome};
-use super::super::explain::find;
-use super::super::fleet::Format;
-use super::super::line_diff::coloured;
-use super::super::names;
-use super::super::ui::Ui;
-use super::super::working_tree::{Edit, RepoArg, WorkingTree, refused, would_be_faulty};
-use super::commit;
-use crate::commands::result_kind::ResultKind;
+use crate::editing::working_tree::{Edit, WorkingTree, refused, would_be_faulty};
+use crate::flags::names;
+use crate::flags::names::find;
+use crate::flags::repo::RepoArg;
+use crate::output::changes::coloured;
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
+use berth_base::diag::harmless_lines;
 use berth_base::edit::{self, Found, Step, keys};
 use berth_base::model::rollout_policy::{KIND, RolloutPolicy};
 use berth_base::model::{API_VERSION, Key};
@@ -68,7 +68,7 @@ pub(super) struct Order {
 
 impl Steered {
     pub fn read(args: &OrderArgs, ui: &Ui) -> Result<Steered, CommandError> {
-        let tree = WorkingTree::read(&args.repo.repo)?;
+        let tree = WorkingTree::read(&args.repo.path)?;
         ui.diagnostics(&tree.unreadable());
         let keys = find(tree.loaded.fleet.workloads.keys().collect(), &args.workload)?;
         let key = match keys.as_slice() {
@@ -171,16 +171,16 @@ impl Order {
             ui.diagnostics(&tree.lacking(&self.edits)?);
         }
         let (root, paths): (&Path, Vec<&str>) =
-            (&args.repo.repo, self.edits.iter().map(|edit| &*edit.path).collect());
+            (&args.repo.path, self.edits.iter().map(|edit| &*edit.path).collect());
         let commits = args.commit && !self.edits.is_empty();
         if commits {
-            commit::require_committed(root, &paths)?;
+            require_committed(root, &paths)?;
         }
         if !args.dry_run {
             tree.write(&self.edits)?;
         }
         let message = format!("{}\n\n{}", self.subject, self.body);
-        let id = if commits { Some(commit::commit(root, &paths, message.trim_end())?) } else { None };
+        let id = if commits { Some(commit(root, &paths, message.trim_end())?) } else { None };
         match args.output {
             Format::Text if args.dry_run => {
                 for Edit { path, text } in &self.edits {
@@ -211,4 +211,37 @@ impl Order {
         });
         Ok(Exit::Done)
     }
+}
+
+/// Refuses files with changes that are not committed: they would be part of the commit.
+pub(super) fn require_committed(root: &Path, paths: &[&str]) -> Result<(), CommandError> {
+    let status = git(root, &[&["status", "--porcelain", "--"], paths].concat())?;
+    let changed: Vec<&str> = status.lines().filter_map(|line| line.get(3..)).collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let message = format!("{} has changes that are not committed", changed.join(", "));
+    Err(CommandError::usage(message).hint("commit them first, or leave `--commit` out"))
+}
+
+/// Commits these files and no others; returns the commit's short id.
+pub(super) fn commit(root: &Path, paths: &[&str], message: &str) -> Result<String, CommandError> {
+    let done = git(root, &[&["add", "--"], paths].concat())
+        .and_then(|_| git(root, &[&["commit", "-q", "-m", message, "--only", "--"], paths].concat()))
+        .and_then(|_| git(root, &["rev-parse", "--short", "HEAD"]));
+    done.map_err(|error| error.hint("the files are edited; commit them yourself"))
+}
+
+fn git(root: &Path, args: &[&str]) -> Result<String, CommandError> {
+    let mut command = Command::new("git");
+    command.arg("--literal-pathspecs").arg("-C").arg(root).args(args);
+    let Output { status, stdout, stderr } =
+        command.output().map_err(|error| CommandError::io("running git", &error))?;
+    if status.success() {
+        return Ok(String::from_utf8_lossy(&stdout).trim_end().to_owned());
+    }
+    let verb = args.first().copied().unwrap_or_default();
+    let said = String::from_utf8_lossy(&stderr);
+    let message = format!("`git {verb}` failed: {}", harmless_lines(said.trim()));
+    Err(CommandError::new(Exit::Unreachable, message))
 }

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::super::exit::{CommandError, Outcome};
-use super::super::ui::Ui;
 use super::order::{Order, OrderArgs, Steered};
 use super::runs::{newest_run, set_state};
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Outcome};
 use berth_base::edit::keys;
 use berth_base::model::rollout::Strategy;
 use berth_base::model::rollout_policy::RolloutPolicy;

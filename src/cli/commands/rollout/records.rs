@@ -3,10 +3,10 @@
 use berth_base::model::Shared;
 use serde_json::{Value as Json, json};
 
-use super::super::exit::{CommandError, Outcome};
-use super::super::ui::Ui;
-use super::super::working_tree::Edit;
 use super::order::{Order, OrderArgs, Steered};
+use crate::editing::working_tree::Edit;
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Outcome};
 use berth_base::edit::{self, Step, keys};
 use berth_base::model::Key;
 use berth_base::model::release::Releases;
@@ -196,10 +196,10 @@ pub(super) fn recorded(
     args: &OrderArgs,
     named: Option<u64>,
 ) -> Result<Option<Shared<Releases>>, CommandError> {
-    if !args.repo.repo.join(".git").exists() {
+    if !args.repo.path.join(".git").exists() {
         return Ok(None);
     }
-    let find = || LocatedState::find(&Repo::open(&args.repo.repo)?, &Search::leniently());
+    let find = || LocatedState::find(&Repo::open(&args.repo.path)?, &Search::leniently());
     let located = match find() {
         Err(_) if named.is_some() => return Ok(None),
         located => located?,

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::super::exit::CommandError;
-use super::super::working_tree::{Edit, refused};
 use super::order::{OrderArgs, Steered};
+use crate::editing::working_tree::{Edit, refused};
+use crate::process::exit::CommandError;
 use berth_base::edit::{self, keys};
 use berth_base::model::staged::{Run, RunState, StageGate};
 use berth_base::model::{Key, Timestamp};

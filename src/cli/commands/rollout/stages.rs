@@ -2,11 +2,11 @@
 
 use serde_json::{Value as Json, json};
 
-use super::super::exit::{CommandError, Exit, Outcome};
-use super::super::fleet::{FleetArgs, Format, exit_for};
-use super::super::table::table;
-use super::super::ui::{Tone, Ui};
-use crate::commands::result_kind::ResultKind;
+use crate::flags::fleet::FleetArgs;
+use crate::output::results::{Format, ResultKind};
+use crate::output::table::table;
+use crate::output::ui::{Tone, Ui};
+use crate::process::exit::{CommandError, Exit, Outcome, exit_for};
 use berth_base::diag::did_you_mean;
 use berth_base::model::Fleet;
 use berth_base::model::rollout::StageTask;

@@ -1,37 +1,34 @@
 //! `berth status`: the fleet at a glance, or some of its clusters.
 //!
-//! - [`fleet_status`]: the status as values. [`selection`]: the clusters asked for. [`text`]: the status for people.
+//! - [`fleet_status`]: the status as values, of the selected clusters. [`text`]: the status for people.
 
 mod fleet_status;
-mod selection;
 mod text;
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
 
-use super::exit::{CommandError, Exit, Outcome};
-use super::fleet::Format;
-use super::names;
-use super::repo_path;
-use super::state::{StateArgs, StateRepo};
-use super::ui::Ui;
-use crate::commands::result_kind::ResultKind;
+use crate::flags::names;
+use crate::flags::repo::RepoArg;
+use crate::flags::state::{StateArgs, StateRepo};
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::backoff::pace::paced;
 use berth_base::diag::harmless_line;
 use berth_base::model::Map;
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::LocatedState;
 
-pub(super) use fleet_status::{FleetStatus, gather};
-pub(super) use selection::Selection;
+pub(super) use fleet_status::{FleetStatus, Selection, gather};
 
 /// Show what is published and where members stand
 ///
 /// The clusters that need somebody come first. With names or a selector it shows these clusters alone, each with the
-/// workloads that it has and with what is wrong there. `berth wait` waits until all of them are in sync.
+/// workloads that it has and with what is wrong there. `berth wait` waits until all of them are in sync. With `--rendered`
+/// and an address, no repository is needed.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  berth status --repo /srv/fleet.git\n  berth status oslo\n  berth status -l region=eu\n  berth status --rendered https://git.example.com/fleet.git\n  berth status -o json\n  berth status --watch"
@@ -55,9 +52,8 @@ pub(super) struct PlaceArgs {
     /// Take the clusters with these labels: `env=prod,tier in (web, api)`
     #[arg(short = 'l', long, value_name = "SELECTOR")]
     pub selector: Option<String>,
-    /// The fleet repository; one that is named by `--rendered` alone needs none
-    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
-    repo: PathBuf,
+    #[command(flatten)]
+    repo: RepoArg,
     #[command(flatten)]
     state: StateArgs,
 }
@@ -72,7 +68,7 @@ const CLEARED: &str = "\x1b[2J\x1b[H";
 
 impl PlaceArgs {
     pub fn open(&self) -> Result<StateRepo, CommandError> {
-        self.state.open(&self.repo)
+        self.state.open(&self.repo.path)
     }
 
     /// Finds the state. Fetches it where it is at an address.

@@ -4,8 +4,8 @@ use super::FleetStatus;
 use super::fleet_status::{
     HeldWorkload, IN_SYNC, NO_ANSWER, OnCluster, Pending, ProcessedSource, ShownCluster,
 };
-use crate::commands::table::table;
-use crate::commands::ui::{Tone, Ui};
+use crate::output::table::table;
+use crate::output::ui::{Tone, Ui};
 use berth_base::diag::harmless_line;
 use berth_base::model::MemberState;
 use berth_base::text::counted;

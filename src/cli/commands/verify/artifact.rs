@@ -1,19 +1,22 @@
-//! `berth verify --artifact`: an artifact of a registry, its statement, and the commit that they are from.
+//! `berth verify --artifact`: an artifact of a registry, its statement, and the commit that they are from. `--statement`: the
+//! statement that a daemon would sign about the artifacts of a commit.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
 
-use super::super::exit::{CommandError, Exit, Outcome};
-use super::super::fleet::Format;
 use super::super::public_key;
-use super::super::registry_args::RegistryArgs;
-use super::super::ui::{Tone, Ui};
 use super::{details, exit_of, proof_text};
-use crate::commands::result_kind::ResultKind;
+use crate::flags::registry::RegistryArgs;
+use crate::flags::signing::origin;
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::{Tone, Ui};
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_git::Repo;
-use berth_hub::attestation::{ArtifactProof, ArtifactProofError, Claim, prove_artifact};
+use berth_hub::attestation::{
+    ArtifactProof, ArtifactProofError, Claim, Publication, prove_artifact, statements_of,
+};
 use berth_hub::verify::Verifier;
 use berth_registry::ArtifactReference;
 use berth_registry::client::Digest;
@@ -159,4 +162,17 @@ impl From<ArtifactProofError> for CommandError {
             ArtifactProofError::Git(error) => error.into(),
         }
     }
+}
+
+/// Prints the statements of a commit.
+pub(super) fn print_statement(repo: &Repo, commit: &str, ui: &Ui) -> Outcome {
+    let commit = repo.require(commit)?;
+    let Some(publication) = Publication::read(repo, commit)? else {
+        let message = format!("berth did not make the commit {commit}, so it has no statement");
+        return Err(CommandError::usage(message).hint("name a commit of the rendered branch"));
+    };
+    for statement in statements_of(repo, &publication, &origin(None))? {
+        ui.out(&String::from_utf8_lossy(&statement.bytes()));
+    }
+    Ok(Exit::Done)
 }

@@ -1,7 +1,6 @@
 //! `berth verify`: computes generated commits again and compares.
 
 mod artifact;
-mod statement;
 
 use berth_base::text::counted;
 use berth_git::protocol::Refs;
@@ -9,12 +8,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
-use super::exit::{CommandError, Exit, Outcome};
-use super::fleet::Format;
-use super::repo_path;
-use super::state::StateArgs;
-use super::ui::{Tone, Ui};
-use crate::commands::result_kind::ResultKind;
+use crate::flags::repo::RepoArg;
+use crate::flags::state::StateArgs;
+use crate::output::results::{Format, ResultKind};
+use crate::output::ui::{Tone, Ui};
+use crate::process::exit::{CommandError, Exit, Outcome};
 use artifact::ArtifactArgs;
 use berth_engine::gate::Limits;
 use berth_git::{CommitId, Repo};
@@ -35,9 +33,8 @@ pub(crate) struct VerifyArgs {
     /// Commit, branch or `A..B`; default: all of the rendered branch
     #[arg(value_name = "COMMIT|RANGE")]
     commits: Option<String>,
-    /// The repository that holds both the source and the rendered branch
-    #[arg(long, value_name = "PATH", default_value = ".", value_parser = repo_path::parser(), env = "BERTH_REPO")]
-    repo: std::path::PathBuf,
+    #[command(flatten)]
+    repo: RepoArg,
     /// The branch berth writes, in place of this repository's own or, where it has none, its remote's: a ref, or a
     /// remote's URL to fetch from
     #[arg(long, value_name = "REF|URL", env = "BERTH_RENDERED")]
@@ -82,19 +79,19 @@ fn in_clone(wanted: &str, place: &Place) -> String {
 }
 
 pub(crate) fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
-    let repo = Repo::open(&args.repo)?;
+    let repo = Repo::open(&args.repo.path)?;
     let wanted = args.commits.as_deref();
     // A commit can be proven wherever it stands.
     let first = wanted.is_some() || args.artifact.artifact.is_some();
     let state = StateArgs { rendered: args.rendered.clone(), first };
-    let search = state.search(&args.repo)?;
+    let search = state.search(&args.repo.path)?;
     let place = match (&args.rendered, current_state::locate(&repo, &search)) {
         (Some(name), Err(_)) if first => Place::named(name),
         (_, found) => found?,
     };
     let branch = &place.refs.rendered;
     if args.artifact.statement {
-        return statement::print(&repo, wanted.unwrap_or(branch), ui);
+        return artifact::print_statement(&repo, wanted.unwrap_or(branch), ui);
     }
     let refs = Refs { rendered: place.own_name(), ..Refs::default() };
     if !first {

@@ -10,7 +10,7 @@ use berth_base::model::Key;
 use berth_base::yaml::fields::Scope;
 use berth_base::yaml::node::Node;
 
-pub const REPLACES: &str = "berth.dev/replaces";
+const REPLACES: &str = "berth.dev/replaces";
 
 /// Reads the annotation of a policy: the key of the placement that it replaces.
 pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<(Key, Pos)> {

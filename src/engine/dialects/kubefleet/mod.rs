@@ -9,7 +9,6 @@ mod carried_objects;
 mod cluster;
 mod common_mistakes;
 mod config_map_envelope;
-pub mod convert;
 mod describe;
 mod disruption;
 mod envelope;

@@ -1,0 +1,308 @@
+//! `berth explain PLACEMENT`: why each cluster was picked or not.
+
+mod division;
+mod remedies;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use serde_json::{Value as Json, json};
+
+use clap_complete::engine::ArgValueCandidates;
+
+use crate::flags::fleet::FleetArgs;
+use crate::flags::names;
+use crate::flags::names::find;
+use crate::output::results::{Format, ResultKind};
+use crate::output::table::table;
+use crate::output::ui::{Tone, Ui};
+use crate::planning::difference::{Difference, Published};
+use crate::planning::since::{Since, Then};
+use crate::process::exit::{CommandError, Exit, Outcome, exit_for};
+use berth_base::diag::{Diagnostics, Pos, Severity, did_you_mean};
+use berth_base::model::fleet::Doubt;
+use berth_base::model::{Decision, Key, Pick};
+use berth_base::text::counted;
+use berth_engine::decide::{self, ClusterTrace, Trace};
+use berth_engine::pipeline;
+use remedies::Remedies;
+
+/// Explain why each cluster was picked or not
+///
+/// With --cluster, and where the placement does not pick the cluster, the smallest edits of the fleet's files are
+/// listed that would change that. Each was tried in memory; nothing is written.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth explain web\n  berth explain FederatedDeployment/shop/web --cluster oslo\n  berth explain shop/web --since HEAD~5 -o json"
+)]
+pub(crate) struct ExplainArgs {
+    /// NAME, NAMESPACE/NAME, KIND/NAME or KIND/NAMESPACE/NAME
+    #[arg(add = ArgValueCandidates::new(names::placements))]
+    placement: String,
+    /// Show every step for this cluster alone
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(names::clusters))]
+    cluster: Option<String>,
+    /// Show what changed since this revision of the source
+    #[arg(long, value_name = "REV")]
+    since: Option<String>,
+    #[command(flatten)]
+    fleet: FleetArgs,
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+}
+
+pub(crate) fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
+    let mut inputs = args.fleet.read(ui)?;
+    let (loaded, decided, diagnostics) = inputs.decide();
+    ui.diagnostics(&diagnostics);
+    let (fleet, in_force) = (&loaded.fleet, &inputs.current.decisions.clone());
+    let published = Published::of(&inputs, &args.fleet.repo.path, &args.fleet.state)?;
+    let statuses = pipeline::with_first_seen(&inputs.current, &inputs.statuses);
+    let all = fleet.placements.keys().chain(in_force.keys()).chain(fleet.replaced.keys());
+    let all: BTreeSet<&Key> = all.collect();
+    let then = args.since.as_ref().map(|revision| {
+        let search = args.fleet.state.search(&args.fleet.repo.path)?;
+        ui.watching("reading the earlier fleet", || Then::read(&args.fleet.repo.path, &search, revision))
+    });
+    let then = then.transpose()?;
+    let mut explained = Vec::new();
+    // A policy that replaced a placement is that placement.
+    let found: BTreeSet<&Key> =
+        find(all.into_iter().collect(), &args.placement)?.into_iter().map(|key| fleet.key_of(key)).collect();
+    for key in found {
+        let trace = decide::explain(fleet, in_force, &statuses, inputs.now, key);
+        let is_gone = trace.is_none();
+        let mut trace = match (trace, in_force.get(key)) {
+            (Some(trace), _) => trace,
+            (None, Some(decision)) => published_trace(decision),
+            (None, None) => return Err(CommandError::new(Exit::Bug, format!("{key} has no trace"))),
+        };
+        let next = if is_gone { None } else { decided.decisions.get(key) };
+        let difference = match &published {
+            Some(published) => published.difference(key, in_force.get(key), next, fleet)?,
+            None => None,
+        };
+        let mut since = then.as_ref().map(|then| then.compared(key, &trace, next, fleet));
+        if let Some(wanted) = &args.cluster {
+            narrow(&mut trace, wanted)?;
+            since.iter_mut().for_each(|since| since.narrow(wanted));
+        }
+        let unreadable = unreadable(&trace, &fleet.doubt, &diagnostics);
+        explained.push(Explained { trace, is_gone, difference, since, unreadable, remedies: None });
+    }
+    if args.cluster.is_some() {
+        for one in &mut explained {
+            let left_out = one.trace.clusters.first().filter(|cluster| !cluster.picked && !one.is_gone);
+            one.remedies = left_out.map(|cluster| {
+                let search = || remedies::find(&mut inputs, &one.trace.key, cluster);
+                ui.watching("trying edits", search)
+            });
+        }
+    }
+    match args.output {
+        Format::Text => {
+            for one in &explained {
+                ui.out(&explained_text(one, args.cluster.is_some(), ui));
+            }
+        }
+        format => format.write(ResultKind::ExplanationList, explained_json(&explained), ui),
+    }
+    Ok(exit_for(&diagnostics))
+}
+
+/// One placement with its whole explanation.
+struct Explained {
+    trace: Trace,
+    /// Only what is published knows the placement.
+    is_gone: bool,
+    difference: Option<Difference>,
+    /// The changes since the revision asked for.
+    since: Option<Since>,
+    /// The fault of the unreadable file for which the placement keeps its clusters.
+    unreadable: Option<String>,
+    /// The edits that let it pick the cluster asked for.
+    remedies: Option<Remedies>,
+}
+
+/// The published decision as a trace, for a placement that the source does not describe.
+fn published_trace(decision: &Decision) -> Trace {
+    let cluster = |pick: &Pick| ClusterTrace {
+        cluster: pick.cluster.to_string(),
+        picked: true,
+        reason: pick.reason.clone(),
+        group: pick.group.clone(),
+        ..ClusterTrace::default()
+    };
+    Trace {
+        key: decision.key.clone(),
+        origin: Pos::file(decision.source.as_str()),
+        stood: false,
+        condition: decision.condition.clone(),
+        division: None,
+        clusters: decision.picks.iter().map(cluster).collect(),
+    }
+}
+
+/// The first fault of the file that a placement is in, or of one that may hold anything.
+fn unreadable(trace: &Trace, doubt: &Doubt, diagnostics: &Diagnostics) -> Option<String> {
+    let own = doubt.files.contains(&*trace.origin.file);
+    if !own && !doubt.everything {
+        return None;
+    }
+    let errors = || diagnostics.iter().filter(|one| one.severity == Severity::Error);
+    let of_own = errors().find(|one| one.at.as_ref().is_some_and(|at| at.file == trace.origin.file));
+    let fault = if own { of_own } else { of_own.or_else(|| errors().next()) };
+    let place = |at: &Option<Pos>| at.as_ref().map(|at| format!("{at}: ")).unwrap_or_default();
+    let fault = fault.map(|one| format!("{}{}", place(&one.at), one.message)).unwrap_or_default();
+    Some(if own {
+        format!("its file cannot be read, so its last good form applies and it loses no cluster: {fault}")
+    } else {
+        format!("a file that may affect it cannot be read, so it loses no cluster: {fault}")
+    })
+}
+
+fn narrow(trace: &mut Trace, wanted: &str) -> Result<(), CommandError> {
+    let near = did_you_mean(wanted, trace.clusters.iter().map(|cluster| cluster.cluster.as_str()));
+    trace.clusters.retain(|cluster| cluster.cluster == wanted);
+    if trace.clusters.is_empty() {
+        let error = CommandError::usage(format!("no cluster `{wanted}` in this fleet"));
+        return Err(match near {
+            Some(near) => error.hint(near),
+            None => error,
+        });
+    }
+    Ok(())
+}
+
+fn explained_text(one: &Explained, every_step: bool, ui: &Ui) -> String {
+    let trace = &one.trace;
+    let picked = trace.clusters.iter().filter(|cluster| cluster.picked).count();
+    let was = if one.is_gone { "was in " } else { "" };
+    let mut text = format!("{} ({was}{})\n", ui.tint(&trace.key.to_string(), Tone::Strong), trace.origin);
+    if one.is_gone {
+        let _ =
+            writeln!(text, "published in {}; the source no longer describes it", counted(picked, "cluster"));
+    } else if !every_step {
+        let _ = writeln!(text, "picks {picked} of {}", counted(trace.clusters.len(), "cluster"));
+    }
+    match &one.unreadable {
+        Some(why) => {
+            let _ = writeln!(text, "{}", ui.tint(why, Tone::Warn));
+        }
+        None if trace.stood => text.push_str(
+            "unchanged: its inputs are equal to those of the current \
+                decision\n",
+        ),
+        None => {}
+    }
+    if let Some(condition) = &trace.condition {
+        let status = if condition.status { "True" } else { "False" };
+        let _ = writeln!(text, "{}={status} {}: {}", condition.kind, condition.reason, condition.message);
+    }
+    let mut text = ui.prose(&text);
+    text.push('\n');
+    let rows: Vec<_> = trace.clusters.iter().map(|cluster| row(cluster, ui)).collect();
+    text.push_str(&table(&["CLUSTER", "PICKED", "SCORE", "WHY"], &rows, ui));
+    text.push_str(&division::text(trace, ui));
+    if let Some(difference) = &one.difference {
+        text.push_str(&difference.text(ui));
+    }
+    if let Some(since) = &one.since {
+        text.push_str(&since.text(ui));
+    }
+    if every_step {
+        for cluster in &trace.clusters {
+            text.push_str(&ui.prose(&steps_text(cluster, ui)));
+        }
+        text.push_str(&one.remedies.as_ref().map(|remedies| remedies.text(ui)).unwrap_or_default());
+    }
+    text
+}
+
+fn row(cluster: &ClusterTrace, ui: &Ui) -> Vec<String> {
+    let scores: Vec<String> = cluster
+        .scores
+        .iter()
+        // A part without a name only breaks ties: for what was there under an earlier policy.
+        .filter(|part| !part.name.is_empty() || part.score != 0)
+        .map(|part| match part.weight {
+            _ if part.name.is_empty() => "was there before".to_owned(),
+            1 => format!("{} {}", part.name, part.score),
+            weight => format!("{} {}x{weight}", part.name, part.score),
+        })
+        .collect();
+    let picked = if cluster.picked { ui.tint("yes", Tone::Good) } else { ui.tint("no", Tone::Faint) };
+    // Who asked for the rule that kept the cluster out, where that is not the placement itself.
+    let refusal = cluster.steps.iter().find(|step| !step.passed && !cluster.picked);
+    let by = refusal.and_then(|step| step.by.as_ref());
+    let why = match by {
+        Some(by) if !cluster.reason.contains(&*by.kind) => format!("{} (asked by {by})", cluster.reason),
+        _ => cluster.reason.clone(),
+    };
+    let group = cluster.group.as_ref().map(|group| format!(" [group {}]", group.index)).unwrap_or_default();
+    vec![cluster.cluster.clone(), picked, scores.join(", "), format!("{why}{group}")]
+}
+
+fn steps_text(cluster: &ClusterTrace, ui: &Ui) -> String {
+    let mut text = format!("\nsteps for {}\n", cluster.cluster);
+    for step in &cluster.steps {
+        let mark = if step.passed { ui.tint("pass", Tone::Good) } else { ui.tint("fail", Tone::Bad) };
+        let by = step.by.as_ref().map(|by| format!(" (asked by {by})")).unwrap_or_default();
+        let why = if step.why.is_empty() { String::new() } else { format!(": {}", step.why) };
+        let rule = if step.rule.is_empty() { "any labels" } else { &step.rule };
+        let _ = writeln!(text, "  {mark}  {}: {rule}{by}{why}", step.stage.word());
+    }
+    if let Some(rank) = cluster.rank {
+        let _ = writeln!(text, "  rank {rank}");
+    }
+    text
+}
+
+/// Returns the explanations as JSON.
+fn explained_json(explained: &[Explained]) -> Json {
+    json!({"placements": explained.iter().map(one_json).collect::<Vec<_>>()})
+}
+
+fn one_json(one: &Explained) -> Json {
+    let trace = &one.trace;
+    let cluster = |cluster: &ClusterTrace| {
+        json!({
+            "name": cluster.cluster,
+            "picked": cluster.picked,
+            "replicas": cluster.replicas.as_ref().map(division::replicas_json),
+            "reason": cluster.reason,
+            "rank": cluster.rank,
+            "group": cluster.group.as_ref().map(|group| json!({"index": group.index, "name": group.name})),
+            "steps": cluster.steps.iter().map(|step| json!({
+                "stage": step.stage.word(),
+                "rule": step.rule,
+                "by": step.by.as_ref().map(ToString::to_string),
+                "passed": step.passed,
+                "why": step.why,
+            })).collect::<Vec<_>>(),
+            "wouldBePickedBy": one.remedies.as_ref().map(Remedies::json),
+            "scores": cluster.scores.iter().map(|part| json!({
+                "name": part.name, "weight": part.weight, "score": part.score,
+            })).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "kind": &*trace.key.kind,
+        "namespace": &*trace.key.namespace,
+        "name": &*trace.key.name,
+        "source": trace.origin.to_string(),
+        "stood": trace.stood && one.unreadable.is_none(),
+        "unreadable": one.unreadable,
+        "inSource": !one.is_gone,
+        "difference": one.difference.as_ref().map(Difference::json),
+        "since": one.since.as_ref().map(Since::json),
+        "division": trace.division.as_ref().map(division::json),
+        "condition": trace.condition.as_ref().map(|condition| json!({
+            "type": condition.kind,
+            "status": if condition.status { "True" } else { "False" },
+            "reason": condition.reason,
+            "message": condition.message,
+        })),
+        "clusters": trace.clusters.iter().map(cluster).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,123 @@
+//! The smallest edits of the fleet's files that let a placement pick a cluster.
+//!
+//! [`candidates`] lists edits of the fields that a placement's rules read. None of them is believed: [`search`] makes
+//! each in memory, asks the engine to decide again, and keeps those after which the cluster is picked. [`edits`] are
+//! edits of single values, with their places.
+
+mod candidates;
+mod edits;
+mod search;
+
+use std::fmt::Write as _;
+
+use serde_json::{Value as Json, json};
+
+pub(crate) use search::find;
+
+use crate::output::ui::{Tone, Ui};
+use berth_base::diag::{Pos, harmless_line};
+use berth_base::model::Key;
+use berth_base::text::{counted, some_of};
+
+/// The most remedies that are printed, and the most names in a line.
+const SHOWN: usize = 8;
+const NAMES: usize = 3;
+
+/// The edits found, and how many were tried.
+#[derive(Debug, Default)]
+pub(crate) struct Remedies {
+    /// All of the same size: no smaller edit helps.
+    pub found: Vec<Remedy>,
+    pub tried: usize,
+    /// The step that refuses the cluster.
+    pub reason: String,
+}
+
+/// Edits that together let the placement pick the cluster.
+#[derive(Debug)]
+pub(crate) struct Remedy {
+    pub edits: Vec<Shown>,
+    /// Other clusters that the placement picks then, and does not pick any more.
+    pub gained: Vec<String>,
+    pub lost: Vec<String>,
+    /// Other placements that pick or lose clusters by it.
+    pub others: Vec<Key>,
+}
+
+/// An edit in words, such as `label env: prd → prod`, at its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub at: Pos,
+    pub words: String,
+}
+
+impl Remedies {
+    pub fn text(&self, ui: &Ui) -> String {
+        let tried = counted(self.tried, "edit");
+        if self.found.is_empty() {
+            let line = format!("no edit of the fleet's files was found that makes it picked ({tried} tried)");
+            return format!("\n{}\n  {}\n", ui.tint(&line, Tone::Warn), harmless_line(&self.reason));
+        }
+        let title = match self.found.len() {
+            1 => "it would be picked with",
+            _ => "it would be picked with any one of",
+        };
+        let mut text = format!("\n{}\n", ui.tint(title, Tone::Strong));
+        for remedy in self.found.iter().take(SHOWN) {
+            for (index, edit) in remedy.edits.iter().enumerate() {
+                let sign = if index == 0 { "*" } else { "  and" };
+                let _ = writeln!(text, "  {sign} {}: {}", place(&edit.at), harmless_line(&edit.words));
+            }
+            for effect in remedy.effects() {
+                let _ = writeln!(text, "      {}", harmless_line(&effect));
+            }
+        }
+        if self.found.len() > SHOWN {
+            let _ = writeln!(text, "  and {}", counted(self.found.len() - SHOWN, "other edit"));
+        }
+        text
+    }
+
+    pub fn json(&self) -> Json {
+        let shown = |edit: &Shown| {
+            let line = (edit.at.line > 0).then_some(edit.at.line);
+            json!({"file": &*edit.at.file, "line": line, "words": edit.words})
+        };
+        let one = |remedy: &Remedy| {
+            json!({
+                "edits": remedy.edits.iter().map(shown).collect::<Vec<_>>(),
+                "gained": remedy.gained,
+                "lost": remedy.lost,
+                "otherPlacements": remedy.others.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            })
+        };
+        self.found.iter().map(one).collect()
+    }
+}
+
+impl Remedy {
+    /// The other effects in words.
+    fn effects(&self) -> Vec<String> {
+        let mut effects = Vec::new();
+        for (verb, clusters) in [("picks", &self.gained), ("loses", &self.lost)] {
+            if !clusters.is_empty() {
+                effects.push(format!("it also {verb} {}", some_of(clusters, NAMES)));
+            }
+        }
+        if !self.others.is_empty() {
+            let count = counted(self.others.len(), "other placement");
+            let verb = if self.others.len() == 1 { "picks or loses" } else { "pick or lose" };
+            effects.push(format!(
+                "{count} {verb} clusters by it: {}",
+                some_of(self.others.iter().map(Key::full_name), NAMES)
+            ));
+        }
+        effects
+    }
+}
+
+/// `clusters/oslo.yaml:7`; a file that does not exist yet has no line.
+fn place(at: &Pos) -> String {
+    let file = harmless_line(&at.file);
+    if at.line > 0 { format!("{file}:{}", at.line) } else { format!("{file} (new)") }
+}

@@ -1,0 +1,164 @@
+//! The flags of a syncer's reports: the daemon or repository that statuses go to, and the page of its numbers.
+
+use std::path::{Path, PathBuf};
+
+use tracing::warn;
+
+use crate::flags::other_remote::StatusRemoteArgs;
+use crate::flags::remote::RemoteArgs;
+use crate::flags::telemetry::MetricsArgs;
+use crate::process::exit::CommandError;
+use berth_git::signature::{Signer, of_status};
+use berth_git::transport::{Cancel, WorkingCopy};
+use berth_http::client::{self, Client, ClientError, PATIENCE, Request, Roots, short_line};
+use berth_member::sync::remote::{SendError, StatusPlace, StatusSender};
+
+const HINT: &str = "name a daemon with `--status-post`, or a repository with `--status-remote`";
+
+/// The observation of a syncer
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReportingArgs {
+    #[command(flatten)]
+    status_remote: StatusRemoteArgs,
+    #[command(flatten)]
+    status_post: StatusPostArgs,
+    /// Write no status into any repository
+    #[arg(long, env = "BERTH_NO_REPORT", conflicts_with_all = ["status_remote", "status_post"])]
+    pub no_report: bool,
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
+}
+
+impl ReportingArgs {
+    /// Reports whether statuses go anywhere. A registry takes none.
+    pub fn reports(&self, remote: &RemoteArgs) -> bool {
+        let has_place = self.status_remote.named().is_given() || self.status_post.is_given();
+        !self.no_report && (has_place || !remote.is_registry())
+    }
+
+    /// Says once that statuses stay here, where nobody wanted that.
+    pub fn say_where(&self, remote: &RemoteArgs) {
+        if !self.no_report && !self.reports(remote) {
+            warn!(
+                hint = HINT,
+                "no status is sent, since a registry takes none: rollouts wait for this cluster"
+            );
+        }
+    }
+
+    /// Opens the place that statuses go to.
+    pub fn place(
+        &self,
+        remote: &RemoteArgs,
+        copy: &WorkingCopy,
+        cancel: &Cancel,
+    ) -> Result<StatusPlace, CommandError> {
+        if let Some(sender) = self.status_post.sender(remote)? {
+            return Ok(StatusPlace::Sender(sender));
+        }
+        let other = self.status_remote.named().open(remote, copy, cancel)?;
+        Ok(other.map_or(StatusPlace::Remote, StatusPlace::Other))
+    }
+}
+
+/// The characters of an answer that are worth showing.
+const LONGEST_REASON: usize = 300;
+
+/// A daemon that takes statuses.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StatusPostArgs {
+    /// Send statuses to the daemon at this address, such as `https://berth.example.com/status`, instead of pushing them.
+    /// `http` needs --allow-plain
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "BERTH_STATUS_POST",
+        help_heading = "Remote",
+        requires = "remote",
+        conflicts_with = "status_remote"
+    )]
+    status_post: Option<String>,
+    /// The Ed25519 key of OpenSSH that signs these statuses; default: the one of --ssh-key
+    #[arg(long, value_name = "FILE", env = "BERTH_STATUS_KEY", help_heading = "Remote")]
+    status_key: Option<PathBuf>,
+}
+
+impl StatusPostArgs {
+    pub(crate) fn is_given(&self) -> bool {
+        self.status_post.is_some()
+    }
+
+    /// The file with the key, where it is not the remote's.
+    pub(crate) fn secret_file(&self) -> Option<&Path> {
+        self.status_key.as_deref()
+    }
+
+    /// Returns the way to the daemon, where one is named. Connects to nothing yet.
+    pub(crate) fn sender(&self, remote: &RemoteArgs) -> Result<Option<Box<dyn StatusSender>>, CommandError> {
+        let Some(url) = &self.status_post else { return Ok(None) };
+        if !is_fit(url, remote.allows_plain()) {
+            // It may hold a password.
+            let error = CommandError::usage("the address of `--status-post` cannot be used");
+            return Err(error.hint("write it as `https://host/status`; `http://` needs `--allow-plain`"));
+        }
+        let Some(key) = self.status_key.as_deref().or_else(|| remote.ssh_key()) else {
+            let error = CommandError::usage("no key is named that signs statuses");
+            return Err(
+                error.hint("make one and name it: ssh-keygen -t ed25519 -N '' -f FILE; --status-key FILE")
+            );
+        };
+        let signer = read(key)?;
+        let client = Client::new(url, &Roots::default());
+        Ok(Some(Box::new(SignedPost { url: url.clone(), client, signer })))
+    }
+}
+
+/// Reports whether an address is one over `https`, or over `http` where plain traffic is allowed.
+fn is_fit(url: &str, allows_plain: bool) -> bool {
+    let plain = url.strip_prefix("http://").filter(|_| allows_plain);
+    let rest = url.strip_prefix("https://").or(plain).unwrap_or_default();
+    !rest.is_empty() && !rest.contains(['@', '#']) && url.chars().all(|c| c.is_ascii_graphic())
+}
+
+fn read(key: &Path) -> Result<Signer, CommandError> {
+    let unusable =
+        |why: String| CommandError::usage(format!("the key `{}` cannot sign statuses: {why}", key.display()));
+    let text = std::fs::read_to_string(key).map_err(|error| unusable(error.to_string()))?;
+    Signer::read(&text)
+        .map_err(|error| unusable(error.to_string()).hint("make one: ssh-keygen -t ed25519 -N '' -f FILE"))
+}
+
+/// Statuses to a daemon.
+#[derive(Debug)]
+struct SignedPost {
+    url: String,
+    client: Client,
+    signer: Signer,
+}
+
+impl StatusSender for SignedPost {
+    /// Sends a status with its signature. It is in the repository when this returns well.
+    fn send(&self, status: &[u8]) -> Result<(), SendError> {
+        let signature = of_status::sign(&self.signer, status).map_err(SendError::Failed)?;
+        let url = &self.url;
+        let request = Request::post(url).header("berth-signature", signature);
+        let request = request.header("content-type", "application/yaml");
+        let answer = self.client.send(request, Some(status), PATIENCE).map_err(|error: ClientError| {
+            let reason = short_line(&error.to_string(), LONGEST_REASON);
+            SendError::Failed(format!("`{url}` cannot be reached: {reason}"))
+        })?;
+        if answer.status().is_success() {
+            return Ok(());
+        }
+        let code = answer.status().as_u16();
+        let body = client::read(answer.into_body(), 1 << 16).unwrap_or_default();
+        let words = String::from_utf8_lossy(&body);
+        let reason = short_line(&format!("{} ({code})", words.trim()), LONGEST_REASON);
+        match code {
+            408 | 429 | 500..=599 => {
+                Err(SendError::Failed(format!("`{url}` cannot take the status now: {reason}")))
+            }
+            _ => Err(SendError::Refused(format!("`{url}` refuses the status: {reason}"))),
+        }
+    }
+}

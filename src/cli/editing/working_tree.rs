@@ -1,0 +1,301 @@
+//! The common part of the editing commands: reads the files of a working tree, finds the documents in them, and
+//! checks edits by loading the whole fleet again before it writes anything.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use crate::planning::faults::Faults;
+
+use crate::process::exit::CommandError;
+use crate::process::files;
+use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
+use berth_base::edit::{EditError, Found, Objects, Step, objects};
+use berth_base::model::Timestamp;
+use berth_base::source::{self, RulesFrom, SourceFile, SourceTree};
+use berth_base::yaml::Limits;
+use berth_engine::dialects::kubefed::make::{KnownTypes, Resources, TYPE_CONFIG_GROUP, TYPE_CONFIG_KIND};
+use berth_engine::load::config::CONFIG_PATH;
+use berth_engine::load::{self, APPROVALS, History, Loaded};
+use berth_engine::plan::{Plan, plan};
+use berth_engine::render::MemoryContents;
+use berth_engine::state::State;
+use berth_git::Repo;
+use berth_hub::inputs::{InputError, PassInputs, Search};
+
+/// A working tree as it stands.
+#[derive(Debug)]
+pub(crate) struct WorkingTree {
+    root: PathBuf,
+    pub tree: SourceTree,
+    pub loaded: Loaded,
+    files: Vec<(Arc<str>, Objects)>,
+}
+
+/// The new content of a file; `None` deletes the file.
+#[derive(Clone, Debug)]
+pub struct Edit {
+    pub path: String,
+    pub text: Option<String>,
+}
+
+impl WorkingTree {
+    pub fn read(root: &Path) -> Result<WorkingTree, CommandError> {
+        if Repo::is_git_folder(root) {
+            let message = format!(
+                "`{}` is a bare repository or a .git folder, which has no files to edit",
+                root.display()
+            );
+            return Err(CommandError::usage(message).hint("name a working tree"));
+        }
+        let mut tree = source::read_dir(root, &Limits::default()).map_err(InputError::from)?;
+        // What is there may be edited as it is; the edit itself is checked.
+        tree.rules_from = RulesFrom::Nowhere;
+        let loaded = load::load(&tree, History::None);
+        let read = |file: &SourceFile| (file.path.clone(), objects(&file.bytes));
+        let files =
+            tree.files.values().filter(|file| !loaded.config.excludes(&file.path)).map(read).collect();
+        Ok(WorkingTree { root: root.to_owned(), tree, loaded, files })
+    }
+
+    /// Every object, with its file.
+    pub fn objects(&self) -> impl Iterator<Item = (&Arc<str>, &Found)> {
+        self.files.iter().flat_map(|(path, objects)| objects.found.iter().map(move |found| (path, found)))
+    }
+
+    /// The types that its type configs and CustomResourceDefinitions add to the known ones.
+    pub fn types(&self) -> (KnownTypes, Resources) {
+        let (mut types, mut resources) = (KnownTypes::default(), Resources::default());
+        for (_, found) in self.objects() {
+            if ["FederatedTypeConfig", "CustomResourceDefinition"].contains(&found.kind.as_str()) {
+                let object = found.node.to_json();
+                types.learn(&object);
+                resources.learn(&object);
+            }
+        }
+        (types, resources)
+    }
+
+    /// The type configs of this name, one for each control plane that has the type.
+    pub(crate) fn type_configs(&self, name: &str) -> Vec<(&Arc<str>, &Found)> {
+        let is_meant = |found: &Found| {
+            (found.group(), found.kind.as_str()) == (TYPE_CONFIG_GROUP, TYPE_CONFIG_KIND)
+                && found.name == name
+        };
+        self.objects().filter(|(_, found)| is_meant(found)).collect()
+    }
+
+    /// Sets one field of objects to a value, wherever they stand.
+    pub fn set(
+        &self,
+        objects: &[(&Arc<str>, &Found)],
+        path: &[Step],
+        value: &Json,
+    ) -> Result<Vec<Edit>, CommandError> {
+        let mut texts: BTreeMap<&Arc<str>, String> = BTreeMap::new();
+        for (file, found) in objects {
+            let text = match texts.get(file) {
+                Some(text) => text,
+                None => self.text(file)?,
+            };
+            let text = berth_base::edit::set(text, found.document, &found.path_to(path), value);
+            texts.insert(file, text.map_err(|error| refused(file, found, &error))?);
+        }
+        let edit = |(file, text): (&Arc<str>, String)| Edit { path: file.to_string(), text: Some(text) };
+        Ok(texts.into_iter().map(edit).collect())
+    }
+
+    /// A warning of files that hold what cannot be read: what is looked for may stand in them.
+    pub fn unreadable(&self) -> Diagnostics {
+        let fault = |(path, objects): &(Arc<str>, Objects)| {
+            let fault = objects.faults.iter().find(|fault| fault.unreadable.is_some())?;
+            Some(format!("{path}:{}:{}", fault.at.line, fault.at.column))
+        };
+        let places: Vec<String> = self.files.iter().filter_map(fault).collect();
+        let mut found = Diagnostics::new();
+        if !places.is_empty() {
+            let message = format!("these files cannot be read: {}", places.join(", "));
+            let warning = Diagnostic { at: None, ..Diagnostic::warning(Pos::file(""), message) };
+            found.push(warning.hint("their content was skipped; see the errors with `berth validate`"));
+        }
+        found
+    }
+
+    /// A file's text.
+    pub fn text(&self, path: &str) -> Result<&str, CommandError> {
+        let text = std::str::from_utf8(self.bytes(path));
+        text.map_err(|_| CommandError::usage(format!("{path} is not UTF-8 text")))
+    }
+
+    fn bytes(&self, path: &str) -> &[u8] {
+        self.tree.files.get(path).map_or(&[], |file| &file.bytes)
+    }
+
+    /// Takes objects out: items from their lists, documents from their files, and files that would be left empty.
+    pub fn without(&self, gone: &[(&Arc<str>, &Found)]) -> Result<Vec<Edit>, CommandError> {
+        let mut edits = Vec::new();
+        for (path, objects) in &self.files {
+            let mut here: Vec<&Found> =
+                gone.iter().filter(|(file, _)| *file == path).map(|(_, found)| *found).collect();
+            if here.is_empty() {
+                continue;
+            }
+            let unreadable = objects.faults.iter().any(|fault| fault.unreadable.is_some());
+            let alone = here.len() == objects.found.len() && objects.passed_over == 0 && !unreadable;
+            if alone {
+                edits.push(Edit { path: path.to_string(), text: None });
+                continue;
+            }
+            // From the last to the first, so that indexes stay true.
+            here.sort_by_key(|found| std::cmp::Reverse(found.at));
+            let mut text = self.text(path)?.to_owned();
+            for found in here {
+                let edited = match found.path.is_empty() {
+                    true => berth_base::edit::remove_document(&text, found.document),
+                    false => berth_base::edit::remove(&text, found.document, &found.path),
+                };
+                text = edited.map_err(|error| refused(path, found, &error))?;
+            }
+            edits.push(Edit { path: path.to_string(), text: Some(text) });
+        }
+        Ok(edits)
+    }
+
+    /// The fleet with edits made, and what is wrong with it that was not wrong before.
+    pub fn check(&self, edits: &[Edit]) -> (Loaded, Diagnostics) {
+        let mut tree = self.tree.clone();
+        apply(&mut tree, edits);
+        let loaded = load::load(&tree, History::None);
+        let edited: Vec<(Arc<str>, Objects)> = edits
+            .iter()
+            .filter_map(|edit| Some((edit.path.as_str().into(), objects(edit.text.as_ref()?.as_bytes()))))
+            .collect();
+        let is_edited = |path: &str| edits.iter().any(|edit| edit.path == path);
+        let same = self.files.iter().filter(|(path, _)| !is_edited(path));
+        let before = Faults::of(&self.loaded.diagnostics, self.files.iter());
+        let new = before.not_among(&loaded.diagnostics, same.chain(&edited));
+        (loaded, new)
+    }
+
+    /// Returns the effect of edits on every cluster, compared with the working tree. Ignores access rules.
+    pub fn plan(&self, edits: &[Edit]) -> Result<Plan, CommandError> {
+        let now = Timestamp::now();
+        let mut contents = MemoryContents::default();
+        let mut inputs = PassInputs::folder(&self.root, now, None, &Search::leniently())?;
+        inputs.edit_tree(|tree| tree.rules_from = RulesFrom::Nowhere);
+        let before = inputs.build(&mut contents)?.state;
+        let mut inputs = PassInputs::folder(&self.root, now, None, &Search::leniently())?;
+        inputs.edit_tree(|tree| {
+            apply(tree, edits);
+            tree.rules_from = RulesFrom::Nowhere;
+        });
+        inputs.current = before.clone();
+        let after = inputs.build(&mut contents)?.state;
+        Ok(plan(&before, &after))
+    }
+
+    /// Returns a warning for each right that the edits need and access rules do not grant.
+    pub fn lacking(&self, edits: &[Edit]) -> Result<Diagnostics, CommandError> {
+        let told = |edits: &[Edit], is_free: bool| {
+            let mut inputs = PassInputs::folder(&self.root, Timestamp::now(), None, &Search::leniently())?;
+            inputs.edit_tree(|tree| {
+                apply(tree, edits);
+                if is_free {
+                    tree.rules_from = RulesFrom::Nowhere;
+                }
+            });
+            let (_, _, told) = inputs.decide();
+            Ok::<Vec<Diagnostic>, CommandError>(told.errors().cloned().collect())
+        };
+        let messages = |told: Vec<Diagnostic>| told.into_iter().map(|one| one.message).collect();
+        let (before, free): (BTreeSet<String>, BTreeSet<String>) =
+            (messages(told(&[], false)?), messages(told(edits, true)?));
+        // What was refused before is refused still, edited or not.
+        let is_edited = |one: &Diagnostic| {
+            let file = one.at.as_ref().map(|at| &*at.file);
+            edits.iter().any(|edit| Some(&*edit.path) == file)
+        };
+        let is_new = |one: &Diagnostic| is_edited(one) || !before.contains(&one.message);
+        let new = told(edits, false)?.into_iter().filter(|one| !free.contains(&one.message) && is_new(one));
+        let mut found = Diagnostics::new();
+        found.extend(new.map(|one| Diagnostic { severity: Severity::Warning, ..one }));
+        Ok(found)
+    }
+
+    /// The kinds, by group, of what a cluster gets from the tree.
+    pub(crate) fn kinds_of(&self, cluster: &str) -> Result<BTreeSet<(String, String)>, CommandError> {
+        let inputs = PassInputs::folder(&self.root, Timestamp::now(), None, &Search::leniently())?;
+        let state = inputs.build(&mut MemoryContents::default())?.state;
+        let all = plan(&State::default(), &state);
+        let ours = all.changes().filter(|change| *change.cluster == *cluster);
+        let ids = ours.filter_map(|change| change.object.as_deref());
+        Ok(ids.map(|id| (id.group.to_string(), id.kind.to_string())).collect())
+    }
+
+    /// Writes edits, if the files still hold what was read.
+    pub fn write(&self, edits: &[Edit]) -> Result<(), CommandError> {
+        for Edit { path, text } in edits {
+            let file = self.root.join(path);
+            let known = self.tree.files.get(&**path);
+            match (text, known) {
+                (Some(text), Some(known)) => files::replace(&file, &known.bytes, text)?,
+                (Some(text), None) => files::write_new(&file, text)?,
+                (None, known) => files::delete(&file, known.map_or(&[], |known| &known.bytes))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The path of a new file in a folder of the repository; refuses one that is there, and one berth would not read.
+    pub fn new_file(&self, folder: &str, name: &str) -> Result<String, CommandError> {
+        let parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+        if folder.starts_with('/') || parts.contains(&"..") {
+            let error =
+                CommandError::usage(format!("`{folder}` is not a folder below the repository's root"));
+            return Err(error.hint("give a path relative to the root, such as `clusters`"));
+        }
+        let path = parts.into_iter().chain([format!("{name}.yaml").as_str()]).collect::<Vec<_>>().join("/");
+        if path == CONFIG_PATH || path.starts_with(APPROVALS) {
+            let error =
+                CommandError::usage(format!("`{path}` is reserved for berth's own settings and approvals"));
+            return Err(error.hint("name another folder with --dir"));
+        }
+        if !source::wanted(&path) || self.loaded.config.excludes(&path) {
+            let error = CommandError::usage(format!("berth does not read `{path}`"));
+            return Err(error.hint("name another folder with --dir; see `exclude` in berth.yaml"));
+        }
+        files::refuse_links(&self.root, &path)?;
+        let file = self.root.join(&path);
+        if file.symlink_metadata().is_ok() { Err(files::already_there(&file)) } else { Ok(path) }
+    }
+}
+
+fn apply(tree: &mut SourceTree, edits: &[Edit]) {
+    for Edit { path, text } in edits {
+        tree.files.take(&**path);
+        tree.files.extend(text.as_ref().map(|text| SourceFile::new(path.as_str(), text.as_bytes())));
+    }
+}
+
+/// An edit that could not be made, with its place.
+pub fn refused(path: &str, found: &Found, error: &EditError) -> CommandError {
+    let message = match error.line() {
+        Some(line) => format!("{path}:{line}: {error}"),
+        None => format!("{path}:{}:{}: {error}", found.at.line, found.at.column),
+    };
+    let refused = CommandError::usage(message);
+    match error.hint() {
+        Some(hint) => refused.hint(hint),
+        None => refused,
+    }
+}
+
+/// Faults that an edit would bring in: nothing is written.
+pub(crate) fn would_be_faulty(new: &Diagnostics) -> Option<CommandError> {
+    let faults: Vec<String> = new.errors().map(Diagnostic::to_string).collect();
+    let message =
+        format!("nothing was written, because the fleet would have new errors\n{}", faults.join("\n"));
+    (!faults.is_empty()).then(|| CommandError::new(crate::process::exit::Exit::Faulty, message))
+}

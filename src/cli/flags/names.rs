@@ -1,0 +1,82 @@
+//! Names of clusters and placements on the command line: how a shell completes them, and the placements that they mean.
+//! Completion reads the fleet around the current folder, or the one that `BERTH_REPO` names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use clap_complete::engine::CompletionCandidate;
+
+use super::repo;
+use crate::process::exit::CommandError;
+use berth_base::diag::did_you_mean;
+use berth_base::model::{Fleet, Key, Shared, Timestamp};
+use berth_base::text::counted;
+use berth_engine::dialects::DIALECTS;
+use berth_git::Repo;
+use berth_hub::inputs::{PassInputs, Search};
+
+/// The variable by which a shell's script asks for candidates.
+pub(crate) const COMPLETE: &str = "BERTH_COMPLETE";
+
+/// The names of clusters.
+pub fn clusters() -> Vec<CompletionCandidate> {
+    fleet().map(|fleet| candidates(fleet.clusters.keys().cloned().collect())).unwrap_or_default()
+}
+
+/// The names of placements, and those that several have with their namespace and kind.
+pub fn placements() -> Vec<CompletionCandidate> {
+    let Some(fleet) = fleet() else { return Vec::new() };
+    let mut named: BTreeMap<&str, usize> = BTreeMap::new();
+    fleet.placements.keys().for_each(|key| *named.entry(&key.name).or_default() += 1);
+    let shown = |key: &Key| match (named.get(&*key.name), key.namespace.is_empty()) {
+        (Some(1), _) => key.name.to_string(),
+        (_, true) => format!("{}/{}", key.kind, key.name),
+        (_, false) => format!("{}/{}/{}", key.kind, key.namespace, key.name),
+    };
+    candidates(fleet.placements.keys().map(shown).collect())
+}
+
+fn candidates(names: BTreeSet<String>) -> Vec<CompletionCandidate> {
+    // A shell would take control characters, and what looks like a flag, for something else.
+    let is_plain = |name: &String| !name.starts_with('-') && !name.contains(char::is_control);
+    names.into_iter().filter(is_plain).map(CompletionCandidate::new).collect()
+}
+
+/// The fleet as far as it can be read. Nobody sees an error while a word is completed.
+fn fleet() -> Option<Shared<Fleet>> {
+    let path = std::env::var_os("BERTH_REPO").map_or_else(repo::here_or_above, PathBuf::from);
+    let inputs = if Repo::is_git_folder(&path) {
+        PassInputs::revision(&path, "HEAD", None, None, &Search::leniently())
+    } else {
+        PassInputs::folder(&path, Timestamp::now(), None, &Search::leniently())
+    };
+    Some(inputs.ok()?.fleet())
+}
+
+/// The placements that the words on the command line mean.
+pub(crate) fn find<'f>(all: Vec<&'f Key>, wanted: &str) -> Result<Vec<&'f Key>, CommandError> {
+    let parts: Vec<&str> = wanted.split('/').collect();
+    let short_names = DIALECTS.iter().flat_map(|dialect| dialect.short_names);
+    let is_kind = |key: &Key, word: &str| {
+        key.kind.eq_ignore_ascii_case(word)
+            || short_names
+                .clone()
+                .any(|(short, kind)| word.eq_ignore_ascii_case(short) && *key.kind == **kind)
+    };
+    let fits = |key: &&Key| match parts.as_slice() {
+        [name] => *key.name == **name,
+        [first, name] => *key.name == **name && (*key.namespace == **first || is_kind(key, first)),
+        [kind, namespace, name] => is_kind(key, kind) && *key.namespace == **namespace && *key.name == **name,
+        _ => false,
+    };
+    let found: Vec<&Key> = all.iter().copied().filter(fits).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let name = parts.last().copied().unwrap_or_default();
+    let error = CommandError::usage(format!("no placement `{wanted}` in this fleet"));
+    let near = did_you_mean(name, all.iter().map(|key| &*key.name));
+    Err(error.hint(near.unwrap_or_else(|| {
+        format!("choose one of {}; `berth decide` lists all", counted(all.len(), "placement"))
+    })))
+}

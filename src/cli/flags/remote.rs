@@ -1,0 +1,264 @@
+//! The flags of a remote, and the remote they name. Credentials come from files and the environment only.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::process::exit::CommandError;
+use berth_git::transport::credentials::{Secret, Token};
+use berth_git::transport::remote::shows_password;
+use berth_git::transport::{Access, Cancel, GitTransport, Limits, RemoteUrl, Sandbox, WorkingCopy};
+
+// The heading stands at each: one for all would cover whatever flags follow.
+/// The flags for a remote repository: its address and its credentials.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RemoteArgs {
+    /// Work on this remote repository: `https://…`, `ssh://user@host/…`, `user@host:…`, `file:///…` or a path
+    #[arg(long, help_heading = "Remote", value_name = "URL", env = "BERTH_REMOTE", hide_env_values = true)]
+    remote: Option<String>,
+    /// File with the token or password for https; or set BERTH_TOKEN
+    #[arg(long, help_heading = "Remote", value_name = "FILE", env = "BERTH_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
+    /// User name for the token; most servers accept any
+    #[arg(long, help_heading = "Remote", value_name = "NAME", env = "BERTH_USERNAME")]
+    username: Option<String>,
+    /// Trust servers whose certificates these authorities signed, and no others
+    #[arg(long, help_heading = "Remote", value_name = "FILE", env = "BERTH_CA_FILE")]
+    ca_file: Option<PathBuf>,
+    /// Reach the remote through this HTTP proxy; with a password only by BERTH_PROXY
+    #[arg(long, help_heading = "Remote", value_name = "URL", env = "BERTH_PROXY", hide_env_values = true)]
+    proxy: Option<String>,
+    /// The private key for ssh
+    #[arg(long, help_heading = "Remote", value_name = "FILE", env = "BERTH_SSH_KEY")]
+    ssh_key: Option<PathBuf>,
+    /// File of known hosts for ssh; other hosts are refused
+    #[arg(long, help_heading = "Remote", value_name = "FILE", env = "BERTH_KNOWN_HOSTS")]
+    known_hosts: Option<PathBuf>,
+    /// Allow `http://` and `git://`, which others on the network can read and change
+    #[arg(long, help_heading = "Remote", env = "BERTH_ALLOW_PLAIN")]
+    allow_plain: bool,
+    /// Abort an exchange that takes longer than this
+    #[arg(long, help_heading = "Remote", value_name = "SECONDS", default_value_t = 300, env = "BERTH_GIT_TIMEOUT", value_parser = clap::value_parser!(u64).range(1..))]
+    git_timeout: u64,
+    /// Abort an exchange without any data for this long
+    #[arg(long, help_heading = "Remote", value_name = "SECONDS", default_value_t = 30, env = "BERTH_GIT_STALL_TIMEOUT", value_parser = clap::value_parser!(u64).range(1..))]
+    git_stall_timeout: u64,
+    /// Confine `git` to its working copy and to the remote: as far as the system can, always (else it is not run), or never
+    #[arg(
+        long,
+        help_heading = "Remote",
+        value_enum,
+        value_name = "WHEN",
+        default_value = "auto",
+        env = "BERTH_GIT_SANDBOX"
+    )]
+    git_sandbox: When,
+    /// The memory that one process of `git` may take
+    #[arg(long, help_heading = "Remote", value_name = "MIB", default_value_t = 2048, env = "BERTH_GIT_MEMORY", value_parser = clap::value_parser!(u64).range(64..=1 << 24))]
+    git_memory: u64,
+    /// The longest file that `git` may write
+    #[arg(long, help_heading = "Remote", value_name = "MIB", default_value_t = 16384, env = "BERTH_GIT_LARGEST_FILE", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    git_largest_file: u64,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+/// The flags as the environment sets them, for commands that have none of their own.
+#[derive(Debug, clap::Parser)]
+#[command(no_binary_name = true)]
+struct FromEnvironment {
+    #[command(flatten)]
+    remote: RemoteArgs,
+}
+
+impl RemoteArgs {
+    pub(crate) fn of_environment() -> Result<RemoteArgs, CommandError> {
+        let parsed = <FromEnvironment as clap::Parser>::try_parse_from(std::iter::empty::<&str>());
+        parsed.map(|it| it.remote).map_err(|error| CommandError::usage(error.to_string()))
+    }
+
+    pub fn is_given(&self) -> bool {
+        self.remote.is_some()
+    }
+
+    /// Reports whether the remote is a container registry.
+    pub fn is_registry(&self) -> bool {
+        self.url().is_some_and(berth_registry::RegistryUrl::is_one)
+    }
+
+    /// The address, with all that it holds.
+    pub fn url(&self) -> Option<&str> {
+        self.remote.as_deref()
+    }
+
+    /// The files with credentials.
+    pub fn secret_files(&self) -> impl Iterator<Item = &Path> {
+        [&self.token_file, &self.ssh_key].into_iter().flatten().map(PathBuf::as_path)
+    }
+
+    /// The folder of the working copy for this use, which may not exist.
+    pub fn folder(&self, repo: Option<&Path>, usage: &str) -> Option<PathBuf> {
+        let url = RemoteUrl::parse(self.remote.as_deref()?, self.allow_plain).ok()?;
+        repo.map(Path::to_owned).or_else(|| default_folder(&url, usage).ok())
+    }
+
+    /// The limits of `git`.
+    pub(crate) fn git_limits(&self) -> Limits {
+        let sandbox = match self.git_sandbox {
+            When::Auto => Sandbox::Auto,
+            When::Always => Sandbox::Always,
+            When::Never => Sandbox::Never,
+        };
+        Limits { sandbox, memory: self.git_memory << 20, file: self.git_largest_file << 20 }
+    }
+
+    /// Says once which parts of a sandbox `git` gets.
+    pub(crate) fn log_sandbox(&self) {
+        let limits = self.git_limits();
+        tracing::info!(confines = %limits.offered(), memory_mib = self.git_memory, "the sandbox of git");
+    }
+
+    /// The remote at an address, with these credentials.
+    pub fn reach(&self, url: &str) -> Result<GitTransport, CommandError> {
+        if std::env::args().any(|argument| shows_password(&argument)) {
+            return Err(password_in_arguments());
+        }
+        let url = RemoteUrl::parse(url, self.allow_plain)?;
+        let access = self.access(url, self.token()?, self.ssh_key.as_deref());
+        Ok(GitTransport::new(access, Cancel::default()))
+    }
+
+    /// The remote and a working copy of it for this use, if a remote is named.
+    pub fn open(
+        &self,
+        repo: Option<&Path>,
+        usage: &str,
+        cancel: &Cancel,
+    ) -> Result<Option<(GitTransport, WorkingCopy)>, CommandError> {
+        let Some(remote) = &self.remote else { return Ok(None) };
+        if std::env::args().any(|argument| shows_password(&argument)) {
+            return Err(password_in_arguments());
+        }
+        let url = RemoteUrl::parse(remote, self.allow_plain)?;
+        let folder = match repo {
+            Some(folder) => folder.to_owned(),
+            None => default_folder(&url, usage)?,
+        };
+        let copy = WorkingCopy::open(&folder, &url)?;
+        let access = self.access(url, self.token()?, self.ssh_key.as_deref());
+        let transport = Self::transport_in(&copy, access, cancel)?;
+        Ok(Some((transport, copy)))
+    }
+
+    /// The remote again, with a small working copy of its own inside of the one that is open, for exchanges that end
+    /// within `patience`.
+    pub fn open_beside(
+        &self,
+        copy: &Path,
+        usage: &str,
+        patience: Duration,
+    ) -> Result<(GitTransport, WorkingCopy), CommandError> {
+        let url = RemoteUrl::parse(self.remote.as_deref().unwrap_or_default(), self.allow_plain)?;
+        Self::beside(copy, usage, self.access(url, self.token()?, self.ssh_key.as_deref()), patience)
+    }
+
+    /// The remote that an access leads to, with such a working copy.
+    pub(crate) fn beside(
+        copy: &Path,
+        usage: &str,
+        mut access: Access,
+        patience: Duration,
+    ) -> Result<(GitTransport, WorkingCopy), CommandError> {
+        let copy = WorkingCopy::open(&copy.join("berth").join(usage), &access.url)?;
+        access.timeout = access.timeout.min(patience);
+        access.stall = access.stall.min(patience);
+        Ok((Self::transport_in(&copy, access, &Cancel::default())?, copy))
+    }
+
+    /// The file with the key for ssh.
+    pub(crate) fn ssh_key(&self) -> Option<&Path> {
+        self.ssh_key.as_deref()
+    }
+
+    /// Reports whether traffic may be plain.
+    pub(crate) fn allows_plain(&self) -> bool {
+        self.allow_plain
+    }
+
+    fn access(&self, url: RemoteUrl, token: Token, ssh_key: Option<&Path>) -> Access {
+        Access {
+            url,
+            username: self.username.clone(),
+            token,
+            ca_file: self.ca_file.clone(),
+            proxy: self.proxy.as_ref().map(Secret::new),
+            ssh_key: ssh_key.map(Path::to_owned),
+            known_hosts: self.known_hosts.clone(),
+            timeout: Duration::from_secs(self.git_timeout),
+            stall: Duration::from_secs(self.git_stall_timeout),
+            limits: self.git_limits(),
+        }
+    }
+
+    /// The access to another remote, reached in the same way but with credentials of its own.
+    pub(crate) fn access_to_other(
+        &self,
+        url: &str,
+        token_file: Option<&Path>,
+        ssh_key: Option<&Path>,
+    ) -> Result<Access, CommandError> {
+        let url = RemoteUrl::parse(url, self.allow_plain)?;
+        let token = token_file.map_or(Token::None, |path| Token::File(path.to_owned()));
+        Ok(self.access(url, token, ssh_key))
+    }
+
+    /// Opens a remote in a working copy.
+    pub(crate) fn transport_in(
+        copy: &WorkingCopy,
+        access: Access,
+        cancel: &Cancel,
+    ) -> Result<GitTransport, CommandError> {
+        let transport = GitTransport::new(access, cancel.clone()).within(copy);
+        transport.map_err(|error| CommandError::io("opening the working copy", &error))
+    }
+
+    fn token(&self) -> Result<Token, CommandError> {
+        if let Some(path) = &self.token_file {
+            return Ok(Token::File(path.clone()));
+        }
+        match std::env::var("BERTH_TOKEN") {
+            Ok(text) if text.chars().any(char::is_control) => {
+                Err(CommandError::usage("BERTH_TOKEN holds more than one line"))
+            }
+            Ok(text) if !text.is_empty() => Ok(Token::Text(Secret::new(text))),
+            Ok(_) | Err(std::env::VarError::NotPresent) => Ok(Token::None),
+            Err(std::env::VarError::NotUnicode(_)) => Err(CommandError::usage("BERTH_TOKEN is not text")),
+        }
+    }
+}
+
+/// A folder for one remote and one use, where caches are kept.
+pub(crate) fn default_folder(url: &dyn std::fmt::Display, usage: &str) -> Result<PathBuf, CommandError> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base = set("CACHE_DIRECTORY")
+        .or_else(|| set("XDG_CACHE_HOME").map(|cache| cache.join("berth")))
+        .or_else(|| set("HOME").map(|home| home.join(".cache/berth")));
+    let Some(base) = base else {
+        return Err(CommandError::usage("no folder is known for the working copy of the remote")
+            .hint("name a folder with `--repo`, or set XDG_CACHE_HOME"));
+    };
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+    let name: String = format!("{usage}-{url}").chars().map(plain).take(150).collect();
+    Ok(base.join(name))
+}
+
+fn password_in_arguments() -> CommandError {
+    let error = CommandError::usage("a password on the command line shows in the list of processes");
+    error.hint(
+        "give it with `--token-file`, or in the environment: BERTH_TOKEN, BERTH_REMOTE, BERTH_PROXY, BERTH_RENDERED",
+    )
+}

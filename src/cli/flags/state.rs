@@ -1,0 +1,84 @@
+//! The flags that say which state a command goes on from.
+
+use std::path::{Path, PathBuf};
+
+use super::remote::RemoteArgs;
+use crate::process::exit::CommandError;
+use crate::process::files::OwnFolder;
+use berth_git::protocol::Refs;
+use berth_git::transport::{Transport as _, Want};
+use berth_git::{GitError, Repo};
+use berth_hub::inputs::Search;
+use berth_hub::inputs::current_state::GIVEN;
+
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct StateArgs {
+    /// Go on from this rendered branch, in place of this repository's own or, where it has none, its remote's: a ref,
+    /// or a remote's URL to fetch from (with `BERTH_TOKEN` and the other variables of `run --remote`)
+    #[arg(long, value_name = "REF|URL", env = "BERTH_RENDERED")]
+    pub rendered: Option<String>,
+    /// Begin without a state where none is found, because nothing was ever published
+    #[arg(long)]
+    pub first: bool,
+}
+
+/// A repository to read a state from.
+pub(crate) struct StateRepo {
+    pub repo: Repo,
+    pub path: PathBuf,
+    /// The folder of a repository that is made for a state at an address.
+    _own: Option<OwnFolder>,
+}
+
+impl StateArgs {
+    /// Opens a repository. Where none is there and the state is at an address, a temporary one takes its place.
+    pub fn open(&self, path: &Path) -> Result<StateRepo, CommandError> {
+        match Repo::open(path) {
+            Err(GitError::NotARepository { .. }) if self.address().is_some() => {
+                let own = OwnFolder::make()?;
+                let repo = Repo::init(own.path())?;
+                Ok(StateRepo { repo, path: own.path().to_owned(), _own: Some(own) })
+            }
+            repo => Ok(StateRepo { repo: repo?, path: path.to_owned(), _own: None }),
+        }
+    }
+
+    /// The address that the state is fetched from, if any. No ref has a colon in its name.
+    pub fn address(&self) -> Option<&str> {
+        self.rendered.as_deref().filter(|named| named.contains(':'))
+    }
+
+    /// Returns the place of the current state. Fetches the state where an address is given.
+    pub fn search(&self, repo: &Path) -> Result<Search, CommandError> {
+        match self.address() {
+            Some(address) => fetch(repo, address),
+            None => Ok(Search { rendered: self.rendered.clone(), first: self.first, refs: None }),
+        }
+    }
+}
+
+/// Fetches a remote's state beside the repository's own refs.
+fn fetch(repo: &Path, address: &str) -> Result<Search, CommandError> {
+    let transport = RemoteArgs::of_environment()?.reach(address)?;
+    let own = Refs::default();
+    let under =
+        |name: &str| format!("{GIVEN}{}", name.trim_start_matches("refs/").trim_start_matches("berth/"));
+    let refs = Refs {
+        rendered: format!("{GIVEN}rendered"),
+        clusters: under(&own.clusters),
+        status: under(&own.status),
+        statuses: under(&own.statuses),
+        processed: under(&own.processed),
+        report: under(&own.report),
+        leader: under(&own.leader),
+        cluster_branches: own.cluster_branches,
+        preview: own.preview,
+        root: under(&own.root),
+    };
+    let wants = [
+        Want::One { there: own.rendered, here: refs.rendered.clone() },
+        Want::One { there: "refs/berth/*".to_owned(), here: format!("{GIVEN}*") },
+    ];
+    transport.fetch(Repo::open(repo)?.shared_path(), &wants, None)?;
+    Ok(Search { rendered: Some(refs.rendered.clone()), first: false, refs: Some(refs) })
+}

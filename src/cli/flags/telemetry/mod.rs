@@ -1,0 +1,239 @@
+//! The numbers and work of a running command → a page for Prometheus, and a collector of OpenTelemetry, if somebody names
+//! them.
+//!
+//! [`spans`]: passes and rounds, with their steps. [`sender`]: the thread that sends, and never holds anybody up.
+
+mod sender;
+mod spans;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::time::{Duration, SystemTime};
+
+use tracing::{info, warn};
+
+use crate::process::exit::CommandError;
+use berth_base::progress::Progress;
+use berth_hub::daemon::PassEnd;
+use berth_member::sync::sync_loop::Sync;
+use berth_telemetry::Page;
+use berth_telemetry::otlp::{Collector, CollectorSettingError, Span};
+use sender::Sender;
+
+/// The traces that wait for the thread. Beyond it, they are lost and counted.
+const MOST_WAITING: usize = 64;
+/// The time that a process which ends leaves for what still waits.
+const LAST_CHANCE: Duration = Duration::from_secs(2);
+/// The pause between two sets of numbers.
+const INTERVAL: Duration = Duration::from_secs(60);
+
+/// The collector of OpenTelemetry
+#[derive(Debug, clap::Args)]
+pub(crate) struct TelemetryArgs {
+    /// Send traces and numbers to this collector of OpenTelemetry, by OTLP over HTTP, such as `https://otel.example.com:4318`
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    otlp_endpoint: Option<String>,
+    /// File with the headers of requests to the collector, `name=value` on each line
+    #[arg(long, value_name = "FILE", env = "BERTH_OTLP_HEADERS_FILE")]
+    otlp_headers_file: Option<PathBuf>,
+}
+
+impl TelemetryArgs {
+    pub fn is_wanted(&self) -> bool {
+        let is_off = variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        !is_off && self.otlp_endpoint.as_ref().is_some_and(|endpoint| !endpoint.is_empty())
+    }
+
+    /// Begins to send what `page` shows and what this process does. `progress` is the handle that its work counts by;
+    /// `about` is said of the process.
+    pub fn start(
+        &self,
+        page: Page,
+        progress: Progress,
+        about: &[(&str, &str)],
+    ) -> Result<Option<Telemetry>, CommandError> {
+        let Some(endpoint) = self.otlp_endpoint.as_ref().filter(|_| self.is_wanted()) else {
+            return Ok(None);
+        };
+        if let Some(protocol) = variable("OTEL_EXPORTER_OTLP_PROTOCOL").filter(|asked| asked != "http/json") {
+            warn!(protocol, "only `http/json` is spoken, for which collectors listen at port 4318");
+        }
+        let unfit = |error: CollectorSettingError| CommandError::usage(error.to_string());
+        let collector = Collector::new(endpoint, &self.headers()?).map_err(unfit)?;
+        info!(address = collector.address(), "sending traces and numbers to a collector");
+        let (queue, waiting) = sync_channel(MOST_WAITING);
+        let (ends, ended) = channel::<()>();
+        let sender = Sender::new(collector, resource(about), page);
+        let lost = sender.lost();
+        let thread = std::thread::Builder::new().name("telemetry".to_owned()).spawn(move || {
+            let _ends = ends;
+            sender.run(&waiting, interval());
+        });
+        thread.map_err(|error| CommandError::io("starting to send telemetry", &error))?;
+        Ok(Some(Telemetry { progress, queue: Some(queue), ended, lost }))
+    }
+
+    /// The headers of the file and of OpenTelemetry's variable.
+    fn headers(&self) -> Result<Vec<(String, String)>, CommandError> {
+        let mut headers = Vec::new();
+        if let Some(file) = &self.otlp_headers_file {
+            let text = std::fs::read_to_string(file)
+                .map_err(|error| CommandError::io(format!("reading {}", file.display()), &error))?;
+            headers.extend(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(pair));
+        }
+        let variable = variable("OTEL_EXPORTER_OTLP_HEADERS").unwrap_or_default();
+        headers.extend(listed(&variable));
+        Ok(headers)
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
+fn interval() -> Duration {
+    let told = variable("OTEL_METRIC_EXPORT_INTERVAL").and_then(|milliseconds| milliseconds.parse().ok());
+    told.map_or(INTERVAL, |milliseconds: u64| Duration::from_millis(milliseconds.max(100)))
+}
+
+fn pair(text: &str) -> (String, String) {
+    let (name, value) = text.split_once('=').unwrap_or((text, ""));
+    (name.trim().to_owned(), value.trim().to_owned())
+}
+
+/// The pairs of a variable: separated by commas, with `%2C` for a comma.
+fn listed(text: &str) -> impl Iterator<Item = (String, String)> {
+    let parts = text.split(',').filter(|part| !part.trim().is_empty());
+    parts.map(pair).map(|(name, value)| (name, decoded(&value)))
+}
+
+/// Reads `%XX` as the byte that it stands for.
+fn decoded(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let [first, after @ ..] = rest {
+        let digits =
+            after.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The process as OpenTelemetry names it. What its variables say counts before berth's own words.
+fn resource(about: &[(&str, &str)]) -> Vec<(String, String)> {
+    let own = [("service.name", "berth"), ("service.version", env!("CARGO_PKG_VERSION"))];
+    let own = own.iter().chain(about).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let mut resource: std::collections::BTreeMap<String, String> = own.collect();
+    resource.extend(listed(&variable("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default()));
+    resource.extend(variable("OTEL_SERVICE_NAME").map(|name| ("service.name".to_owned(), name)));
+    resource.into_iter().collect()
+}
+
+/// Sends until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Telemetry {
+    progress: Progress,
+    queue: Option<SyncSender<Vec<Span>>>,
+    ended: Receiver<()>,
+    lost: sender::Lost,
+}
+
+impl Telemetry {
+    /// Says that a stage of the work begins.
+    pub fn begin(&self, name: &'static str) {
+        self.progress.begin(name);
+    }
+
+    /// Tells of a pass, but not of a look that found nothing to do.
+    pub fn passed(&self, end: PassEnd<'_>, took: Duration) {
+        let beginnings = self.progress.take_beginnings();
+        if let Some(end) = spans::of_pass(end) {
+            self.send(spans::trace(end, &beginnings, took, SystemTime::now()));
+        }
+    }
+
+    /// Tells of a member's round, if it changed or said something.
+    pub fn synced(&self, round: &Sync, took: Duration) {
+        let beginnings = self.progress.take_beginnings();
+        if let Some(end) = spans::of_round(round) {
+            self.send(spans::trace(end, &beginnings, took, SystemTime::now()));
+        }
+    }
+
+    fn send(&self, trace: Vec<Span>) {
+        let count = trace.len();
+        let Some(queue) = &self.queue else { return };
+        if queue.try_send(trace).is_err() {
+            self.lost.add(count);
+        }
+    }
+}
+
+impl Drop for Telemetry {
+    fn drop(&mut self) {
+        drop(self.queue.take());
+        let _ = self.ended.recv_timeout(LAST_CHANCE);
+    }
+}
+
+/// The page of numbers
+#[derive(Debug, clap::Args)]
+pub(crate) struct MetricsArgs {
+    /// Serve /metrics, /healthz and /readyz at this address; a port alone listens on this machine only
+    #[arg(long, value_name = "ADDR", env = "BERTH_METRICS", value_parser = berth_http::listener::address)]
+    metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    telemetry: TelemetryArgs,
+}
+
+impl MetricsArgs {
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.metrics
+    }
+
+    /// Returns a handle for the progress of work, which remembers its stages if a collector is to hear of them.
+    pub fn progress(&self) -> Progress {
+        if self.telemetry.is_wanted() { Progress::remembering() } else { Progress::default() }
+    }
+
+    /// Makes a meter whose numbers are served or sent for as long as the process lives, if somebody wants them.
+    pub fn meter<M>(
+        &self,
+        progress: Progress,
+        about: &[(&str, &str)],
+        make: impl FnOnce() -> (M, Page),
+    ) -> Result<(Option<M>, Option<Telemetry>), CommandError> {
+        if self.metrics.is_none() && !self.telemetry.is_wanted() {
+            return Ok((None, None));
+        }
+        let (meter, page) = make();
+        let telemetry = self.telemetry.start(page.clone(), progress, about)?;
+        if let Some(address) = self.metrics {
+            let listening = |error| CommandError::io(format!("listening at {address}"), &error);
+            let address = page.serve(address).map_err(listening)?;
+            info!(%address, "serving /metrics, /healthz and /readyz");
+        }
+        Ok((Some(meter), telemetry))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_read_as_opentelemetry_writes_them() {
+        let found: Vec<_> = listed("authorization=Basic%20eA%3D%3D, a = b=c ,,broken,d=%zz%2").collect();
+        let wanted = [("authorization", "Basic eA=="), ("a", "b=c"), ("broken", ""), ("d", "%zz%2")];
+        assert_eq!(found, wanted.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+}

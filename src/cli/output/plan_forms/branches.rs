@@ -1,0 +1,149 @@
+//! Effects that only several branches together have, under a heading of their own.
+
+use serde_json::{Value as Json, json};
+
+use super::outline::{self, Line, Sign, line};
+use crate::output::changes::plan_json;
+use crate::output::results::diagnostics_json;
+use berth_base::diag::Diagnostics;
+use berth_base::model::Key;
+use berth_base::text::{counted, some_of};
+use berth_engine::consequences::cluster_words::{ClusterWords, listed};
+use berth_engine::consequences::folded::FoldedPlan;
+use berth_engine::plan::{Change, Plan};
+use berth_git::CommitId;
+
+/// The most names of one line.
+const NAMES: usize = 5;
+
+/// Two branches that changed files in ways that do not go together. The second is left out of the combination.
+#[derive(Debug)]
+pub(crate) struct Conflict {
+    pub between: [String; 2],
+    pub files: Vec<String>,
+}
+
+/// The effects of the combination that no branch has alone, and the other way round.
+#[derive(Debug)]
+pub(crate) struct Together {
+    /// The revisions, each a name and a commit.
+    pub branches: Vec<(String, CommitId)>,
+    pub conflicts: Vec<Conflict>,
+    /// The changes that no branch makes alone: as a list, and folded.
+    pub only: Plan,
+    pub folded: FoldedPlan,
+    pub held: Vec<Key>,
+    pub faults: Diagnostics,
+    pub refused: Vec<String>,
+    /// The changes that a branch makes alone and not together, by the branch.
+    pub undone: Vec<(String, Plan)>,
+}
+
+impl Together {
+    /// Reports whether the branches together do what each does alone.
+    pub fn is_quiet(&self) -> bool {
+        self.conflicts.is_empty()
+            && self.only.is_empty()
+            && self.held.is_empty()
+            && self.faults.is_empty()
+            && self.refused.is_empty()
+            && self.undone.is_empty()
+    }
+}
+
+/// The heading: the branches, and whether anything is to be told of them.
+pub(super) fn title(together: &Together) -> String {
+    let names: Vec<String> = together.branches.iter().map(|(name, _)| format!("`{name}`")).collect();
+    match together.is_quiet() {
+        true => format!("{} together do what each does alone", listed(&names)),
+        false => format!("only with {} together", listed(&names)),
+    }
+}
+
+/// The conflicts, then what comes about only together, then what no longer does.
+pub(super) fn lines(together: &Together, clusters: &ClusterWords<'_>) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for conflict in &together.conflicts {
+        let [a, b] = &conflict.between;
+        let files = counted(conflict.files.len(), "file");
+        lines.push(line(
+            Sign::Attention,
+            0,
+            format!("`{a}` and `{b}` conflict in {files}; `{b}` is left out"),
+        ));
+        lines.push(line(Sign::More, 1, some_of(&conflict.files, NAMES)));
+    }
+    for refused in &together.refused {
+        lines.push(line(Sign::Attention, 0, format!("`berth run` would publish nothing: {refused}")));
+    }
+    for fault in together.faults.iter() {
+        lines.push(line(Sign::Attention, 0, fault.to_string()));
+    }
+    if !together.held.is_empty() {
+        lines.push(line(Sign::Attention, 0, format!("held: {}", some_of(&together.held, NAMES))));
+    }
+    for part in outline::parts(&together.folded, clusters, false) {
+        // No edit in the headings is enough: all branches are.
+        lines.extend(part.lines);
+    }
+    for (branch, plan) in &together.undone {
+        for (key, words) in undone(plan, clusters) {
+            lines.push(line(
+                Sign::Changed,
+                0,
+                format!("with `{branch}` alone and not together: {key} {words}"),
+            ));
+        }
+    }
+    lines
+}
+
+/// The changes of each workload and placement, in words.
+fn undone<'p>(plan: &'p Plan, clusters: &ClusterWords<'_>) -> Vec<(&'p Key, String)> {
+    let mut found = Vec::new();
+    for (key, change) in &plan.placements {
+        for (verb, names) in [("leaves", &change.lost), ("joins", &change.gained)] {
+            if !names.is_empty() {
+                let names = clusters.describe(names.iter().map(|name| &**name));
+                found.push((key, format!("{verb} {names}")));
+            }
+        }
+    }
+    for (key, changes) in plan.workloads.iter().filter(|(key, _)| !plan.placements.contains_key(*key)) {
+        for (change, verb) in
+            [(Change::Removed, "loses"), (Change::Changed, "changes"), (Change::Added, "gets")]
+        {
+            let those: Vec<_> = changes.iter().filter(|one| one.change == change).collect();
+            if !those.is_empty() {
+                let names = clusters.describe(those.iter().map(|one| &*one.cluster));
+                found.push((key, format!("{verb} {} in {names}", counted(those.len(), "object"))));
+            }
+        }
+    }
+    found
+}
+
+/// All of it for programs.
+pub(crate) fn together_json(together: &Together) -> Json {
+    let changes = |plan: &Plan| {
+        let mut form = plan_json(plan);
+        json!({"workloads": form["workloads"].take(), "placements": form["placements"].take()})
+    };
+    json!({
+        "branches": together.branches.iter().map(|(name, commit)| json!({
+            "revision": name, "commit": commit.to_string(),
+        })).collect::<Vec<_>>(),
+        "conflicts": together.conflicts.iter().map(|one| json!({
+            "between": one.between, "files": one.files,
+        })).collect::<Vec<_>>(),
+        "only": changes(&together.only),
+        "held": together.held.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "refused": together.refused,
+        "diagnostics": diagnostics_json(&together.faults)["diagnostics"].take(),
+        "undone": together.undone.iter().map(|(branch, plan)| {
+            let mut form = changes(plan);
+            form["branch"] = json!(branch);
+            form
+        }).collect::<Vec<_>>(),
+    })
+}

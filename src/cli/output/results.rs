@@ -1,0 +1,104 @@
+//! The results that programs read, and the formats that people choose from. Each result has a version and a kind, and
+//! a schema in `docs/schemas`.
+
+use serde_json::{Value as Json, json};
+
+use super::ui::Ui;
+use berth_base::diag::Diagnostics;
+use berth_base::model::{API_VERSION, Fleet};
+use berth_engine::plan::{Mention, mentions};
+
+/// The kind of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ResultKind {
+    ArtifactProof,
+    DecisionList,
+    DescriptionList,
+    Diagnosis,
+    DisableResult,
+    ExplanationList,
+    FileList,
+    FleetStatus,
+    ImportResult,
+    MarkResult,
+    MergeConflict,
+    OrphanResult,
+    Plan,
+    PolicyTestResult,
+    ProofList,
+    RolloutForecast,
+    RolloutList,
+    RolloutOrder,
+    StageList,
+    StateDifference,
+    SyncPlan,
+    UnjoinResult,
+    Validation,
+}
+
+impl ResultKind {
+    /// Returns a form with its version and kind.
+    pub fn of(self, mut form: Json) -> Json {
+        form["apiVersion"] = json!(API_VERSION);
+        form["kind"] = json!(format!("{self:?}"));
+        form
+    }
+}
+
+/// The output format of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// For people
+    #[value(alias = "table")]
+    Text,
+    Json,
+    Yaml,
+}
+
+impl Format {
+    /// Prints a result for programs.
+    pub fn write(self, kind: ResultKind, data: Json, ui: &Ui) {
+        let data = kind.of(data);
+        if self == Format::Yaml { ui.yaml(&data) } else { ui.json(&data) }
+    }
+}
+
+/// The output format of documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum DocumentFormat {
+    Yaml,
+    Json,
+}
+
+/// Diagnostics for programs.
+pub(crate) fn diagnostics_json(diagnostics: &Diagnostics) -> serde_json::Value {
+    let each = diagnostics.iter().map(|diagnostic| {
+        let at = diagnostic.at.as_ref();
+        json!({
+            "severity": diagnostic.severity.word(),
+            "file": at.map(|at| at.file.to_string()),
+            "line": at.map(|at| at.line).filter(|line| *line > 0),
+            "column": at.map(|at| at.column).filter(|column| *column > 0),
+            "message": diagnostic.message,
+            "hint": diagnostic.hint,
+        })
+    });
+    json!({ "diagnostics": each.collect::<Vec<_>>() })
+}
+
+/// Lists the objects that name a cluster.
+pub(crate) fn mentions_text(fleet: &Fleet, cluster: &str) -> String {
+    let lines = mentions(fleet, cluster);
+    lines.iter().map(|one| format!("  {}: {} ({})\n", one.at, one.by, one.how)).collect()
+}
+
+/// Returns the objects that name a cluster as JSON.
+pub(crate) fn mentions_json(fleet: &Fleet, cluster: &str) -> Json {
+    let one = |mention: Mention| {
+        json!({
+            "kind": &*mention.by.kind, "namespace": &*mention.by.namespace, "name": &*mention.by.name,
+            "in": mention.how, "file": &*mention.at.file, "line": mention.at.line,
+        })
+    };
+    mentions(fleet, cluster).into_iter().map(one).collect()
+}

@@ -1,0 +1,298 @@
+//! The difference between what is published for a placement and what its source gives now, each cluster with
+//! the edit that made it where that can be told.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+
+use crate::flags::state::StateArgs;
+use crate::output::ui::{Tone, Ui};
+use crate::process::exit::CommandError;
+use berth_base::model::cluster::Cluster;
+use berth_base::model::placement::Source;
+use berth_base::model::{Decision, Fleet, Key, Shared, Template};
+use berth_base::text::counted;
+use berth_engine::gate::{HeldRecord, messages::ALLOW_DELETE};
+use berth_git::protocol::trailers::HELD;
+use berth_git::{CommitId, Repo};
+use berth_hub::inputs::current_state::{self, Place};
+use berth_hub::inputs::{PassInputs, Search};
+use berth_hub::publish::{self, Trailers};
+
+/// The most lines of one kind that are printed.
+const SHOWN: usize = 20;
+
+/// The most edits of other clusters that a cause names.
+const OTHERS: usize = 3;
+
+/// The most publications with unreadable files to look behind. Each one costs reading a whole fleet.
+const MOST_UNREADABLE: usize = 20;
+
+/// The published side: the source commits that its decisions were made from, and what is held back.
+pub struct Published {
+    path: PathBuf,
+    repo: Repo,
+    search: Search,
+    tip: Option<CommitId>,
+    held: Vec<HeldRecord>,
+}
+
+/// The changes of one placement, with their reasons.
+#[derive(Debug, Default)]
+pub struct Difference {
+    /// The digest that approves the held removal.
+    pub held: Option<String>,
+    /// The source commit that the published decision was made from, where it is known.
+    pub since: Option<CommitId>,
+    /// The clusters that gain or lose the placement, and what made the difference.
+    pub clusters: Vec<(String, bool, String)>,
+}
+
+impl Published {
+    /// The published side of a folder; `None` where nothing is published, or no repository is there.
+    pub fn of(
+        inputs: &PassInputs,
+        path: &Path,
+        state: &StateArgs,
+    ) -> Result<Option<Published>, CommandError> {
+        if inputs.current.decisions.is_empty() {
+            return Ok(None);
+        }
+        let Ok(repo) = Repo::open(path) else { return Ok(None) };
+        let search = Search { first: true, ..state.search(path)? };
+        let Place { refs, commit: tip, .. } = current_state::locate(&repo, &search)?;
+        let processed = publish::read_processed(&repo, &refs)?;
+        let lines = processed.map(|processed| processed.held).unwrap_or_default();
+        let held = lines.iter().filter_map(|line| line.parse().ok()).collect();
+        Ok(Some(Published { path: path.to_owned(), repo, search, tip, held }))
+    }
+
+    /// Compares the published decision with the next one; `None` where both pick the same clusters.
+    pub fn difference(
+        &self,
+        key: &Key,
+        published: Option<&Decision>,
+        next: Option<&Decision>,
+        fleet: &Fleet,
+    ) -> Result<Option<Difference>, CommandError> {
+        let names = |decision: Option<&Decision>| -> BTreeSet<String> {
+            decision.into_iter().flat_map(|it| it.picks.iter()).map(|pick| pick.cluster.to_string()).collect()
+        };
+        let (before, after) = (names(published), names(next));
+        if before == after || published.is_none() {
+            return Ok(None);
+        }
+        let held = self.held.iter().find(|record| record.key == *key);
+        let (since, earlier) = self.earlier(key)?;
+        let picked: BTreeSet<String> = before.union(&after).cloned().collect();
+        let why = |cluster: &String| match &earlier {
+            Some(earlier) => cause(key, cluster, [earlier, fleet], &picked),
+            None => "the source of the published decision is not in this repository".to_owned(),
+        };
+        let clusters = before.symmetric_difference(&after);
+        let clusters = clusters.map(|name| (name.clone(), after.contains(name), why(name))).collect();
+        Ok(Some(Difference { held: held.map(|record| record.digest.to_string()), since, clusters }))
+    }
+
+    /// The source commit that the published decision was made from, and its fleet where it is in this repository.
+    fn earlier(&self, key: &Key) -> Result<(Option<CommitId>, Option<Shared<Fleet>>), CommandError> {
+        let mut from = self.tip;
+        let mut left = MOST_UNREADABLE;
+        loop {
+            let Some((source, before)) = self.source_of(key, from)? else { return Ok((None, None)) };
+            if !self.repo.has_commit(source) {
+                return Ok((Some(source), None));
+            }
+            let fleet =
+                PassInputs::revision(&self.path, &source.to_string(), None, None, &self.search)?.fleet();
+            // Where its file could not be read, the decision was made from an older form.
+            let file = fleet.placements.get(key).map(|placement| &*placement.origin.file);
+            let is_older =
+                fleet.doubt.everything || file.is_some_and(|file| fleet.doubt.files.contains(file));
+            if !is_older || before.is_none() || left == 0 {
+                return Ok((Some(source), Some(fleet)));
+            }
+            (from, left) = (before, left - 1);
+        }
+    }
+
+    /// The source commit of the newest publication from here on in which the placement was not held back, and the
+    /// publication before it.
+    fn source_of(
+        &self,
+        key: &Key,
+        from: Option<CommitId>,
+    ) -> Result<Option<(CommitId, Option<CommitId>)>, CommandError> {
+        let mut next = from;
+        while let Some(commit) = next {
+            let info = self.repo.commit(commit)?;
+            let Some(trailers) = Trailers::read(&info.message) else { return Ok(None) };
+            let is_held = trailers
+                .others
+                .iter()
+                .filter(|(name, _)| name == HELD)
+                .any(|(_, line)| line.parse::<HeldRecord>().is_ok_and(|record| record.key == *key));
+            next = info.parents.first().copied().filter(|parent| self.repo.has_commit(*parent));
+            if !is_held {
+                return Ok(trailers.source.map(|source| (source, next)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The edit without which the cluster's part would be the same, as far as both sources show it. `picked` are the
+/// clusters that the placement picked before or picks now.
+pub(crate) fn cause(
+    key: &Key,
+    cluster: &str,
+    [before, after]: [&Fleet; 2],
+    picked: &BTreeSet<String>,
+) -> String {
+    let edited = |key: &Key| match (before.placements.get(key), after.placements.get(key)) {
+        (Some(was), None) => Some(format!("{key} is no longer described; it was in {}", was.origin.file)),
+        (None, Some(is)) => Some(format!("{key} is new in {}", is.origin.file)),
+        (Some(was), Some(is)) => match (&was.source, &is.source) {
+            (Source::Own(was), Source::Own(now)) if was.text == now.text => None,
+            (Source::Own(_), Source::Own(_)) => Some(format!("{key} was edited in {}", is.origin)),
+            (Source::Follows(was), Source::Follows(now)) => {
+                let names = |follow: &berth_base::model::placement::Follow| -> Vec<String> {
+                    follow.placements.iter().map(|one| one.describe()).collect()
+                };
+                (names(was) != names(now)).then(|| format!("{key} was edited in {}", is.origin))
+            }
+            _ => Some(format!("{key} was edited in {}", is.origin)),
+        },
+        (None, None) => None,
+    };
+    let mut causes: Vec<String> = edited(key).into_iter().collect();
+    let edits_of =
+        |cluster: &str, name: &str| match (before.clusters.get(cluster), after.clusters.get(cluster)) {
+            (Some(was), None) => vec![format!("{name} left the inventory; it was in {}", files(was))],
+            (None, Some(is)) => vec![format!("{name} is new in {}", files(is))],
+            (Some(was), Some(is)) => cluster_edits(was, is),
+            (None, None) => Vec::new(),
+        };
+    causes.extend(edits_of(cluster, "the cluster"));
+    let Some(placement) = after.placements.get(key) else { return causes.join("; ") };
+    let (filters, followed): (&[_], &[_]) = match &placement.source {
+        Source::Own(policy) => (&policy.filters, &[]),
+        Source::Follows(follow) => (&follow.filters, &follow.placements),
+    };
+    let asked_by: BTreeSet<&Key> = filters.iter().filter_map(|filter| filter.by.as_ref()).collect();
+    causes.extend(asked_by.into_iter().filter_map(edited));
+    for followed in followed.iter().filter_map(|wanted| after.find(wanted)) {
+        causes.extend(edited(&followed.key));
+    }
+    if causes.is_empty() {
+        // Replicas are divided, and places given, among all clusters that the placement picks.
+        let others = picked.iter().filter(|other| *other != cluster);
+        let mut edits = others.flat_map(|other| {
+            let name = format!("cluster `{other}`");
+            edits_of(other, &name).into_iter().map(move |edit| match edit.starts_with(&name) {
+                true => edit,
+                false => format!("{name}: {edit}"),
+            })
+        });
+        causes.extend(edits.by_ref().take(OTHERS));
+        causes.extend(edits.next().map(|_| "edits of further clusters".to_owned()));
+    }
+    if causes.is_empty() {
+        return "neither the placement nor a cluster that it picks was edited: the cause is a status, a deadline or \
+                another placement"
+            .to_owned();
+    }
+    causes.join("; ")
+}
+
+/// The edit of a workload's objects, which may give its clusters another number of replicas.
+pub(crate) fn template_edit(key: &Key, before: &Fleet, after: &Fleet) -> Option<String> {
+    let (was, is) = (before.workloads.get(key)?, after.workloads.get(key)?);
+    let object = |template: &Template| (template.object.id.clone(), template.object.content.clone());
+    let was: Vec<_> = was.templates.iter().map(object).collect();
+    let edited = is.templates.iter().find(|template| !was.contains(&object(template)))?;
+    Some(format!("{} was edited in {}", edited.object.id, edited.object.origin))
+}
+
+fn files(cluster: &Cluster) -> String {
+    cluster.origins.iter().map(|origin| origin.file.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The labels, claims and taints that differ.
+fn cluster_edits(was: &Cluster, is: &Cluster) -> Vec<String> {
+    let mut edits = Vec::new();
+    for (what, was, is) in [("label", &was.labels, &is.labels), ("claim", &was.claims, &is.claims)] {
+        edits.extend(changed_keys(was, is).into_iter().map(|(key, change)| format!("{what} {key} {change}")));
+    }
+    let taints = |cluster: &Cluster| -> BTreeMap<String, String> {
+        let text = |taint: &berth_base::model::cluster::Taint| {
+            (taint.key.clone(), format!("{}:{}", taint.value, taint.effect_word))
+        };
+        cluster.taints.iter().map(text).collect()
+    };
+    let (old, new) = (taints(was), taints(is));
+    let taints = changed_keys(&old, &new);
+    edits.extend(taints.into_iter().map(|(key, change)| format!("taint {key} {change}")));
+    if was.leaving != is.leaving {
+        edits.push(if is.leaving { "the cluster is being removed" } else { "the cluster stays" }.to_owned());
+    }
+    let place = files(is);
+    edits.into_iter().map(|edit| format!("{edit} ({place})")).collect()
+}
+
+fn changed_keys<'a>(
+    was: &'a BTreeMap<String, String>,
+    is: &'a BTreeMap<String, String>,
+) -> Vec<(&'a String, String)> {
+    let keys: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
+    let change = |key: &String| match (was.get(key), is.get(key)) {
+        (Some(was), Some(is)) if was != is => Some(format!("was `{was}`, is `{is}`")),
+        (Some(was), None) => Some(format!("was `{was}`, is removed")),
+        (None, Some(is)) => Some(format!("is new: `{is}`")),
+        _ => None,
+    };
+    keys.into_iter().filter_map(|key| Some((key, change(key)?))).collect()
+}
+
+impl Difference {
+    /// For people: what is held, and clusters with equal causes together.
+    pub fn text(&self, ui: &Ui) -> String {
+        let mut text = String::from("\n");
+        if let Some(digest) = &self.held {
+            let line = format!(
+                "held: the current decision stays until approved by `{ALLOW_DELETE}: \
+                                {digest}`"
+            );
+            let _ = writeln!(text, "{}", ui.tint(&line, Tone::Bad));
+        }
+        let since = self.since.map(|commit| format!(" from source {}", commit.short())).unwrap_or_default();
+        let _ = writeln!(text, "differs from the current decision{since}:");
+        let mut grouped: BTreeMap<(bool, &str), Vec<&str>> = BTreeMap::new();
+        for (cluster, added, why) in &self.clusters {
+            grouped.entry((*added, why)).or_default().push(cluster);
+        }
+        for ((added, why), clusters) in &grouped {
+            let sign = if *added { ui.tint("+", Tone::Good) } else { ui.tint("-", Tone::Bad) };
+            let more = clusters.len().saturating_sub(SHOWN);
+            let mut names = clusters.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+            if more > 0 {
+                let _ = write!(names, " and {}", counted(more, "other"));
+            }
+            let _ = writeln!(text, "  {sign} {names}: {why}");
+        }
+        text
+    }
+
+    pub fn json(&self) -> Json {
+        let clusters = self.clusters.iter().map(|(name, added, why)| {
+            json!({"name": name, "change": if *added { "added" } else { "removed" }, "cause": why})
+        });
+        json!({
+            "held": self.held.as_ref().map(|digest| format!("{ALLOW_DELETE}: {digest}")),
+            "publishedSource": self.since.map(|commit| commit.to_string()),
+            "clusters": clusters.collect::<Vec<_>>(),
+        })
+    }
+}

@@ -1,0 +1,314 @@
+//! The step that merging a revision would lead to: computed as the daemon does it, and not published.
+
+use crate::process::exit::{CommandError, Exit};
+use berth_base::diag::{Diagnostic, Diagnostics};
+use berth_base::model::Timestamp;
+use berth_base::text::{counted, some_of};
+use berth_engine::gate::Limits;
+use berth_git::{CommitId, Identity, Merged, Repo};
+use berth_hub::inputs::{BuildCache, LocatedState, current_state};
+use berth_hub::next_commit::{self, Exemptions, NextCommit, NextCommitError, StepInputs};
+use berth_hub::publish::{CurrentState, Processed, Published};
+
+/// A revision, in its user's words.
+#[derive(Clone, Debug)]
+pub(crate) struct Revision {
+    pub name: String,
+    pub commit: CommitId,
+}
+
+/// The revision to rehearse, and what it is merged into.
+#[derive(Clone, Debug)]
+pub struct Change {
+    pub head: Revision,
+    pub into: Option<Revision>,
+    /// The commits of `into` that the head lacks.
+    pub behind: usize,
+    /// The commit that the daemon would read after the merge.
+    pub source: CommitId,
+}
+
+/// Computes steps without publishing them.
+pub(crate) struct Rehearsal<'a> {
+    pub repo: &'a Repo,
+    pub located: &'a LocatedState,
+    pub limits: Limits,
+    /// The moment to decide for, in place of the one that the step's inputs give.
+    pub at: Option<Timestamp>,
+    /// This moment, by the command's clock.
+    pub clock: Timestamp,
+    /// A first state may be made although a remote's was not fetched.
+    pub first: bool,
+}
+
+/// The outcome of a rehearsed step.
+#[derive(Debug)]
+pub(crate) struct Rehearsed {
+    pub step: NextCommit,
+    /// The reasons why `run` would publish nothing.
+    pub refusals: Vec<NextCommitError>,
+}
+
+/// The outcome of merging a head.
+#[derive(Debug)]
+pub(crate) enum Merging {
+    Done(Change),
+    /// The two sides changed these files in ways that do not go together.
+    Conflicts {
+        head: Revision,
+        into: Revision,
+        files: Vec<String>,
+    },
+}
+
+/// The error of a merge with conflicts.
+pub fn conflict(head: &Revision, into: &Revision, files: &[String]) -> CommandError {
+    let (head, into) = (&head.name, &into.name);
+    let count = counted(files.len(), "file");
+    let message = format!("merging `{head}` into `{into}` conflicts in {count}:\n  {}", files.join("\n  "));
+    let hint = format!("merge `{into}` into the branch first, or plan it unmerged with --no-merge");
+    CommandError::new(Exit::Faulty, message).hint(hint)
+}
+
+/// Finds the branch that a head would be merged into: the source, as this clone knows it.
+pub(crate) fn source_tip(
+    repo: &Repo,
+    located: &LocatedState,
+    named: Option<&str>,
+) -> Result<Option<Revision>, CommandError> {
+    let remote = located.remote.as_deref();
+    let recorded = located.processed.as_ref().and_then(|processed| processed.branch.clone());
+    let full =
+        |name: &str| if name.starts_with("refs/") { name.to_owned() } else { format!("refs/heads/{name}") };
+    let known = match (named, recorded, remote) {
+        (Some(named), ..) => Some(full(named)),
+        (None, Some(recorded), _) => Some(recorded),
+        (None, None, Some(remote)) => repo.remote_head(remote)?,
+        (None, None, None) => repo.head_branch()?,
+    };
+    let last = located.last_source();
+    let missing = last.is_some_and(|last| !repo.has_commit(last));
+    if missing && (remote.is_some() || repo.is_shallow()) {
+        return Err(current_state::cut_off(repo, remote, "the source")?.into());
+    }
+    let last = last.filter(|_| !missing);
+    if let Some(branch) = known {
+        if let Some(tip) = branch_tip(repo, remote, &branch, last)? {
+            return Ok(Some(tip));
+        }
+        if named.is_some() {
+            return Err(match remote {
+                Some(_) => current_state::cut_off(repo, remote, current_state::short(&branch))?.into(),
+                None => no_branch(current_state::short(&branch)),
+            });
+        }
+    }
+    // What was seen last is part of the source, whatever that is called.
+    Ok(last.map(|commit| Revision { name: format!("the published source ({})", commit.short()), commit }))
+}
+
+/// The newest commit of a branch that this clone knows, `last` being one that the branch had.
+fn branch_tip(
+    repo: &Repo,
+    remote: Option<&str>,
+    branch: &str,
+    last: Option<CommitId>,
+) -> Result<Option<Revision>, CommandError> {
+    let tracking = remote.map(|remote| repo.tracking_ref(remote, branch)).transpose()?;
+    for place in tracking.iter().map(String::as_str).chain([branch]) {
+        let Some(mut commit) = repo.read_ref(place)? else { continue };
+        // A branch that was fetched before the state is behind what was published.
+        if let Some(last) = last.filter(|_| remote.is_some())
+            && repo.is_same_or_after(last, commit)?
+        {
+            commit = last;
+        }
+        return Ok(Some(Revision { name: current_state::short(place).to_owned(), commit }));
+    }
+    Ok(None)
+}
+
+/// Merges a head as a forge would. Nothing is merged where there is nothing to merge into.
+pub fn merge(
+    repo: &Repo,
+    located: &LocatedState,
+    head: Revision,
+    into: Option<Revision>,
+) -> Result<Merging, CommandError> {
+    let Some(into) = into else {
+        let source = head.commit;
+        return Ok(Merging::Done(Change { head, into: None, behind: 0, source }));
+    };
+    let message = format!("Merge {} into {}\n", head.name, into.name);
+    let common = repo.common_ancestor(into.commit, head.commit)?;
+    let merged = repo.merge(into.commit, head.commit, &message)?;
+    let cut = || current_state::cut_off(repo, located.remote.as_deref(), &head.name);
+    if !matches!(merged, Merged::Contained(_)) {
+        for side in [into.commit, head.commit] {
+            if repo.is_cut_between(common, side)? {
+                return Err(cut()?.into());
+            }
+        }
+    }
+    let source = match merged {
+        Merged::Contained(commit) | Merged::Merge(commit) => commit,
+        Merged::Conflicts(files) => return Ok(Merging::Conflicts { head, into, files }),
+        Merged::Unrelated => {
+            let message = format!("`{}` and `{}` have no commit in common", head.name, into.name);
+            let error = CommandError::usage(message);
+            return Err(
+                error.hint("name its target branch with --source, or plan it unmerged with --no-merge")
+            );
+        }
+    };
+    let behind =
+        if source == head.commit { 0 } else { repo.commits_between(head.commit, into.commit)?.len() };
+    Ok(Merging::Done(Change { head, into: Some(into), behind, source }))
+}
+
+impl Change {
+    /// The change in a few words.
+    pub fn words(&self, subject: &str) -> String {
+        let head = format!("`{}` ({}: {subject})", self.head.name, self.head.commit.short());
+        match &self.into {
+            Some(into) if self.source == into.commit && self.source != self.head.commit => {
+                format!("{head}, which {} already contains", into.name)
+            }
+            Some(into) if self.source != self.head.commit => format!("{head} merged into {}", into.name),
+            _ => head,
+        }
+    }
+
+    /// Says what the head lacks.
+    pub fn notes(&self) -> Option<Diagnostic> {
+        let into = self.into.as_ref().filter(|_| self.behind > 0)?;
+        let behind = counted(self.behind, "commit");
+        let (head, into) = (&self.head.name, &into.name);
+        Some(Diagnostic::note(format!("`{head}` is {behind} behind {into}; the plan merges them first")))
+    }
+}
+
+impl Rehearsal<'_> {
+    /// Rehearses a change from the current state.
+    pub fn change(&self, change: &Change) -> Result<Rehearsed, CommandError> {
+        self.refuse_cut(change.source)?;
+        let (current, processed) = (self.located.current.as_ref(), self.located.processed.as_ref());
+        let exemptions = Exemptions { first: self.first, ..Exemptions::default() };
+        self.step((&change.head.name, change.source), current, processed, exemptions)
+    }
+
+    /// Rehearses a change from the state that another revision gives, whatever is published now.
+    pub(crate) fn change_upon(&self, base: &Revision, change: &Change) -> Result<Rehearsed, CommandError> {
+        self.refuse_cut(change.source)?;
+        let (current, processed) = (self.located.current.as_ref(), self.located.processed.as_ref());
+        let exemptions = Exemptions {
+            rewind: true,
+            empty: true,
+            removals: true,
+            first: self.first,
+            ..Exemptions::default()
+        };
+        let before = self.step((&base.name, base.commit), current, processed, exemptions)?;
+        let (current, processed) = follow(base.commit, before.step, current.cloned());
+        let exemptions = Exemptions { rewind: true, ..Exemptions::default() };
+        let mut after =
+            self.step((&change.head.name, change.source), current.as_ref(), Some(&processed), exemptions)?;
+        after.refusals.splice(0..0, before.refusals);
+        Ok(after)
+    }
+
+    /// Refuses histories that were cut off: what a gate, rules and approvals read there would be missing.
+    fn refuse_cut(&self, source: CommitId) -> Result<(), CommandError> {
+        let Some(current) = &self.located.current else { return Ok(()) };
+        let cut = |what: &str| current_state::cut_off(self.repo, self.located.remote.as_deref(), what);
+        if self.repo.is_cut_between(None, current.commit)? {
+            return Err(cut(&self.located.refs.rendered)?.into());
+        }
+        let needed = [self.located.last_source(), current.trailers.source];
+        for since in needed.into_iter().flatten() {
+            if self.repo.is_cut_between(Some(since), source)? {
+                return Err(cut("the source")?.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn step(
+        &self,
+        (name, source): (&str, CommitId),
+        current: Option<&CurrentState>,
+        processed: Option<&Processed>,
+        exemptions: Exemptions,
+    ) -> Result<Rehearsed, CommandError> {
+        let start = StepInputs {
+            name,
+            source,
+            current,
+            processed,
+            refs: &self.located.refs,
+            reports: self.located.reports(self.repo, &self.limits.labels)?,
+            identity: &Identity::default(),
+            signs_anew: false,
+            limits: &self.limits,
+            exemptions,
+            clock: self.clock,
+            at: self.at,
+            cache: BuildCache::default(),
+        };
+        let (step, refusals) = next_commit::rehearse(self.repo, start)?;
+        Ok(Rehearsed { step, refusals })
+    }
+}
+
+/// The state after a step, as if it had been published, and what would be known of its source.
+fn follow(
+    source: CommitId,
+    step: NextCommit,
+    before: Option<CurrentState>,
+) -> (Option<CurrentState>, Processed) {
+    let NextCommit { drafted, inputs, state, rules, .. } = step;
+    let current = match drafted {
+        Published::Committed(committed) => Some(committed.into_current(state)),
+        Published::Unchanged => before,
+    };
+    let processed = Processed {
+        source,
+        branch: None,
+        rendered: current.as_ref().map(|current| current.commit),
+        errors: 0,
+        warnings: 0,
+        result: String::new(),
+        held: Vec::new(),
+        rules,
+        moment: inputs.now,
+    };
+    (current, processed)
+}
+
+/// Files of the working tree that no plan of HEAD shows.
+pub fn uncommitted(repo: &Repo) -> Result<Diagnostics, CommandError> {
+    const SHOWN: usize = 5;
+    let mut found = Diagnostics::new();
+    let files = repo.uncommitted()?;
+    if files.is_empty() {
+        return Ok(found);
+    }
+    let names = some_of(&files, SHOWN);
+    let message = format!(
+        "{} uncommitted and not in this plan: {names}",
+        match files.len() {
+            1 => "1 file is".to_owned(),
+            several => format!("{several} files are"),
+        }
+    );
+    found.push(
+        Diagnostic::note(message)
+            .hint("commit first; `berth decide` and `berth validate` read the working tree"),
+    );
+    Ok(found)
+}
+
+fn no_branch(name: &str) -> CommandError {
+    let error = CommandError::usage(format!("there is no source branch `{name}`"));
+    error.hint("name the branch that `berth run` reads, or a ref in full as `refs/heads/main`")
+}

@@ -1,0 +1,132 @@
+//! Writing files and the folders they are in, with what was being done in every error.
+
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::exit::CommandError;
+use berth_base::backoff::chance;
+
+/// Writes a file, and makes the folders on the way to it.
+pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CommandError> {
+    if let Some(parent) = path.parent() {
+        create_folder(parent)?;
+    }
+    std::fs::write(path, bytes)
+        .map_err(|error| CommandError::io(format!("writing {}", path.display()), &error))
+}
+
+pub(crate) fn create_folder(path: &Path) -> Result<(), CommandError> {
+    std::fs::create_dir_all(path)
+        .map_err(|error| CommandError::io(format!("creating {}", path.display()), &error))
+}
+
+/// Writes a file that is not there yet. One that is there stays as it is, which is an error.
+pub(crate) fn write_new(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CommandError> {
+    write_new_with(std::fs::OpenOptions::new(), path, bytes)
+}
+
+/// The same of a file that only its owner may read.
+pub(crate) fn write_private(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CommandError> {
+    let mut options = std::fs::OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    write_new_with(options, path, bytes)
+}
+
+fn write_new_with(
+    mut options: std::fs::OpenOptions,
+    path: &Path,
+    bytes: impl AsRef<[u8]>,
+) -> Result<(), CommandError> {
+    if let Some(parent) = path.parent() {
+        create_folder(parent)?;
+    }
+    let doing = format!("writing {}", path.display());
+    let file = options.write(true).create_new(true).open(path);
+    let mut file = file.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => already_there(path),
+        _ => CommandError::io(&doing, &error),
+    })?;
+    file.write_all(bytes.as_ref()).map_err(|error| CommandError::io(&doing, &error))
+}
+
+pub(crate) fn already_there(path: &Path) -> CommandError {
+    let error = CommandError::usage(format!("{} already exists", path.display()));
+    error.hint("move it, or write to another place; nothing was written to it")
+}
+
+/// Puts other bytes into a file that still holds what was read. A crash leaves the old or the new ones.
+pub fn replace(path: &Path, before: &[u8], after: impl AsRef<[u8]>) -> Result<(), CommandError> {
+    unchanged(path, before)?;
+    let doing = format!("writing {}", path.display());
+    let failed = |error: std::io::Error| CommandError::io(&doing, &error);
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let aside = path.with_file_name(format!(".{name}.berth-new"));
+    let permissions = std::fs::metadata(path).map_err(failed)?.permissions();
+    // What an earlier crash, or somebody else, left there.
+    let _ = std::fs::remove_file(&aside);
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&aside);
+    file.and_then(|mut file| file.write_all(after.as_ref())).map_err(failed)?;
+    let moved = std::fs::set_permissions(&aside, permissions).and_then(|()| std::fs::rename(&aside, path));
+    moved.map_err(|error| {
+        let _ = std::fs::remove_file(&aside);
+        failed(error)
+    })
+}
+
+/// Deletes a file that still holds what was read.
+pub fn delete(path: &Path, before: &[u8]) -> Result<(), CommandError> {
+    unchanged(path, before)?;
+    std::fs::remove_file(path)
+        .map_err(|error| CommandError::io(format!("deleting {}", path.display()), &error))
+}
+
+fn unchanged(path: &Path, before: &[u8]) -> Result<(), CommandError> {
+    let now = std::fs::read(path)
+        .map_err(|error| CommandError::io(format!("reading {}", path.display()), &error))?;
+    if now == before {
+        return Ok(());
+    }
+    let message = format!("{} was changed by another process", path.display());
+    Err(CommandError::new(super::exit::Exit::Raced, message).hint("try again; nothing was written to it"))
+}
+
+/// Refuses a path below a folder that leads through a symbolic link: it could lead anywhere.
+pub(crate) fn refuse_links(folder: &Path, below: &str) -> Result<(), CommandError> {
+    let mut at = folder.to_owned();
+    for part in Path::new(below) {
+        at.push(part);
+        if at.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
+            let error = CommandError::usage(format!("{} is a symbolic link", at.display()));
+            return Err(error.hint("name another folder: berth does not write through links"));
+        }
+    }
+    Ok(())
+}
+
+/// A folder for this process, removed at its end.
+#[derive(Debug)]
+pub(crate) struct OwnFolder(PathBuf);
+
+impl OwnFolder {
+    pub fn make() -> Result<OwnFolder, CommandError> {
+        let folder = std::env::temp_dir().join(format!("berth-{:016x}", chance()));
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        // Fails where somebody else made it.
+        let made = builder.create(&folder);
+        made.map_err(|error| CommandError::io(format!("making {}", folder.display()), &error))?;
+        Ok(OwnFolder(folder))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for OwnFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
