@@ -190,7 +190,7 @@ fn allocations(shape: Shape) -> u64 {
 #[test]
 fn the_memory_that_an_edit_asks_for_follows_its_copies() {
     for (dialect, most, for_workload, for_cluster) in [
-        (Dialect::KubeFed, 8_000, 0, 10),
+        (Dialect::KubeFed, 8_100, 0, 10),
         (Dialect::KubeFleet, 18_000, 100, 14),
         (Dialect::Ocm, 9_900, 5, 10),
     ] {

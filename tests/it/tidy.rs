@@ -202,7 +202,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("ureq::", &["http/client"]),
 ];
 
-const LONGEST_FILE: usize = 400;
+const LONGEST_FILE: usize = 600;
 
 fn sources() -> BTreeMap<PathBuf, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

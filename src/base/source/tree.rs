@@ -68,7 +68,7 @@ impl SourceFile {
     /// A file that does not come from Git.
     pub fn new(path: impl Into<Arc<str>>, bytes: impl Into<Arc<[u8]>>) -> SourceFile {
         let bytes = bytes.into();
-        SourceFile { path: path.into(), id: ContentId::of(&bytes), bytes: bytes.into() }
+        SourceFile { path: path.into(), id: ContentId::of(&bytes), bytes }
     }
 }
 

@@ -211,7 +211,7 @@ impl WorkloadStep<'_> {
                         let copies: CopySet = folder.iter().map(|(path, id)| (path.clone(), *id)).collect();
                         let cluster_rollout = self.cluster_rollouts.get_mut(cluster);
                         cluster_rollout.into_iter().for_each(|cluster_rollout| {
-                            cluster_rollout.outcome = Some(Outcome::Gets(copies.clone()))
+                            cluster_rollout.outcome = Some(Outcome::Gets(copies.clone()));
                         });
                     }
                 }

@@ -292,23 +292,35 @@ impl<'a> Repair<'a> {
         cluster: &str,
         new: Replaced,
     ) -> Result<BTreeSet<Replaced>, PublishError> {
-        let (mut found, mut is_forged) = (BTreeSet::new(), false);
+        let is_ahead = |one: &Replaced| one.seq > new.seq || one.seq == new.seq && one.tree != new.tree;
         let last = self.last.as_ref().and_then(|last| last.refs.get(name).copied());
-        let mut places: Vec<CommitId> = old.into_iter().chain(last).collect();
-        while let Some(commit) = places.pop() {
+        let mut found = self.replaced_by(old.into_iter().chain(last), cluster)?;
+        found.retain(is_ahead);
+        if !found.is_empty() {
+            // An earlier process may have replaced others.
+            found.extend(self.replaced_by(remembered(self.repo, name), cluster)?);
+            found.retain(is_ahead);
+        }
+        while found.len() > MOST_REPLACED {
+            found.pop_first();
+        }
+        Ok(found)
+    }
+
+    /// Returns these commits of a cluster, and those that they replaced.
+    fn replaced_by(
+        &mut self,
+        commits: impl IntoIterator<Item = CommitId>,
+        cluster: &str,
+    ) -> Result<BTreeSet<Replaced>, PublishError> {
+        let mut found = BTreeSet::new();
+        for commit in commits {
             let of_cluster = self.cache.read(self.repo, commit).filter(|one| one.cluster == cluster);
             let Some(one) = of_cluster else { continue };
             if is_sound(self.repo, commit, &one, self.now.key.as_ref())? {
                 found.extend(one.replaces.iter().copied());
-            } else if !std::mem::replace(&mut is_forged, true) {
-                // An earlier process may have repaired the ref before.
-                places.extend(remembered(self.repo, name));
             }
             found.insert(Replaced { seq: one.seq, tree: one.tree });
-        }
-        found.retain(|one| one.seq > new.seq || one.seq == new.seq && one.tree != new.tree);
-        while found.len() > MOST_REPLACED {
-            found.pop_first();
         }
         Ok(found)
     }
