@@ -1,13 +1,12 @@
 //! Builds one document's tree from parser events: tags, keys, merge keys, anchors and the limits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use saphyr_parser::{Event, ScalarStyle, Tag};
 
 use super::fault::{Fault, error, too_many_repeats, too_many_values};
 use super::keys;
 use super::limits::{Limits, TEXT_PER_STEP};
-use super::merge;
 use super::node::{Entry, Mark, Node, Value};
 use super::scalar::{Scalar, read_differently, resolve};
 use super::tag::tagged_scalar;
@@ -240,7 +239,7 @@ impl<'a> Builder<'a> {
             }
             Inside::Map { entries, merged, .. } => {
                 self.faults.extend(keys::duplicates(&entries));
-                let mut entries = merge::apply(entries, merged, &mut self.faults, &mut self.warnings);
+                let mut entries = apply(entries, merged, &mut self.faults, &mut self.warnings);
                 entries.shrink_to_fit();
                 Value::Map(entries)
             }
@@ -362,4 +361,47 @@ fn read_twice(text: &str, here: &Scalar, (who, there): (&str, &str), at: Mark) -
             Some("put it in quotes if it is text, or write the value plainly"),
         )
     }
+}
+
+/// Adds merged mappings' entries to a mapping's own. Own keys win, then earlier mappings of a list.
+pub(super) fn apply(
+    mut entries: Vec<Entry>,
+    merged: Vec<(Mark, Node)>,
+    faults: &mut Vec<Fault>,
+    warnings: &mut Vec<Fault>,
+) -> Vec<Entry> {
+    if merged.is_empty() {
+        return entries;
+    }
+    if let Some((at, _)) = merged.get(1) {
+        faults.push(error(*at, "the key `<<` is given twice", Some("merge a list: `<<: [*a, *b]`")));
+    }
+    let mut own: BTreeSet<String> = entries.iter().map(|entry| entry.key.clone()).collect();
+    let first_own_after = |at: Mark| entries.iter().any(|entry| entry.at < at);
+    let in_doubt = merged.first().is_some_and(|(at, _)| first_own_after(*at));
+    let n_own = entries.len();
+    for (at, node) in merged {
+        let sources = match node.value {
+            Value::List(items) => items,
+            _ => vec![node],
+        };
+        for source in sources {
+            let Value::Map(others) = source.value else {
+                let message = format!("`<<` merges mappings, not {}", source.what());
+                faults.push(error(at, &message, Some("write `<<: *name` or a list of such aliases")));
+                continue;
+            };
+            for entry in others {
+                if own.insert(entry.key.clone()) {
+                    entries.push(entry);
+                } else if in_doubt && entries[..n_own].iter().any(|e| e.key == entry.key && e.at < at) {
+                    // In go-yaml v2 the last one wins.
+                    let message = format!("`<<` comes after `{}`, which it also sets", entry.key);
+                    let hint = "put `<<` first: YAML readers differ in the value they take";
+                    warnings.push(Fault { severity: Severity::Warning, ..error(at, &message, Some(hint)) });
+                }
+            }
+        }
+    }
+    entries
 }

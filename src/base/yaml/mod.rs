@@ -18,7 +18,6 @@ pub mod flow;
 mod keys;
 mod limits;
 pub mod list_kind;
-mod merge;
 pub mod node;
 pub mod outline;
 mod own_file;

@@ -1,11 +1,10 @@
 //! The engine: a fleet, current decisions, statuses and a moment → next decisions, each with its reasons.
 //!
-//! For every placement: candidates → [`filter`] → [`score`] → [`select`] → [`divide`] → [`group`]. A
+//! For every placement: candidates → [`filter`] → [`score`] → [`select`] → [`divide`] → groups. A
 //! decision whose inputs are equal (by its [`digest`]) is sticky: it is reused. Placements with a policy of
 //! their own come first, in the order of their keys, then placements that follow others. Nothing here knows
 //! which system it serves, and equal inputs give equal output, whatever the order of files.
 
-mod alike;
 mod cache;
 mod candidates;
 mod case;
@@ -17,11 +16,9 @@ mod even_constraints;
 mod expression_verdicts;
 mod filter;
 mod followed_placements;
-mod group;
 mod in_turn;
 mod own_policy;
 mod pass;
-mod placement_trace;
 mod policy_encoding;
 mod policy_reads;
 mod recorder;

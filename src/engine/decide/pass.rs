@@ -3,27 +3,29 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::alike;
 use super::cache::Results;
 use super::candidates::{CandidateSets, Open};
 use super::case::Case;
 use super::cluster_table::{Row, Table};
 use super::digest::{Digests, covers_all};
-use super::divide;
-use super::followed_placements::{self, Following};
-use super::group;
-use super::own_policy::{self, Chosen};
-use super::placement_trace;
+use super::filter::TermNeeds;
+use super::followed_placements::Following;
+use super::own_policy::Chosen;
 use super::policy_reads::reads_load;
 use super::recorder::Counts;
 use super::score::Load;
-use super::trace::Trace;
-use super::uncertain;
-use super::warnings;
+use super::trace::{ClusterTrace, Stage, Step, Steps, Trace};
+use super::{divide, followed_placements, own_policy, trace, uncertain, warnings};
 use berth_base::diag::Diagnostics;
+use berth_base::model::decision::Digest;
 use berth_base::model::fleet::Doubt;
-use berth_base::model::placement::{Follow, Placement, Policy, Retention, ScoreRule, Source};
-use berth_base::model::{Decision, Fleet, Key, Map, Pick, Shared, Timestamp};
+use berth_base::model::placement::{
+    Follow, GroupSize, Grouping, Placement, Policy, Retention, ScoreRule, Source,
+};
+use berth_base::model::rollout::share_of;
+use berth_base::model::shared::ByAllocation;
+use berth_base::model::{Decision, Fleet, Group, Key, Map, Pick, Shared, Timestamp};
+use berth_base::parallel;
 use berth_base::text::shared_values::SharedValues;
 
 const IN_DOUBT: &str = "kept: a file that it depends on cannot be read";
@@ -196,10 +198,9 @@ impl<'f, 't> Pass<'f, 't> {
     /// Decides these by their own policies: of several that are alike, the first.
     fn own_of(&self, part: &[(&Placement, &'f Policy)]) -> Vec<Result> {
         let is_certain = self.fleet.doubt == Doubt::default();
-        let firsts = alike::firsts(part, self.previous, |placement| {
-            is_certain && !self.watched.contains(&placement.key)
-        });
-        alike::make(&firsts, |at| self.own(part[at].0, part[at].1), |other, at| self.like(other, part[at].0))
+        let firsts =
+            firsts(part, self.previous, |placement| is_certain && !self.watched.contains(&placement.key));
+        make(&firsts, |at| self.own(part[at].0, part[at].1), |other, at| self.like(other, part[at].0))
     }
 
     /// The result for a placement that is decided as another one.
@@ -236,8 +237,7 @@ impl<'f, 't> Pass<'f, 't> {
             None => self.decide_own(&case, &open, placement, policy),
         };
         let is_watched = self.watched.contains(&placement.key);
-        let trace = is_watched
-            .then(|| placement_trace::of_own_policy(&case, placement, &decision, standing.is_some()));
+        let trace = is_watched.then(|| of_own_policy(&case, placement, &decision, standing.is_some()));
         let mut said = Diagnostics::new();
         divide::warn(&case, placement, &decision, standing.is_none(), &mut said);
         warnings::about_names(placement, table, &mut said);
@@ -288,7 +288,7 @@ impl<'f, 't> Pass<'f, 't> {
         }
         // A blocked placement keeps its groups too.
         if let (Some(grouping), None) = (&policy.groups, &policy.blocked) {
-            group::assign(table, grouping, &mut decision.picks);
+            assign(table, grouping, &mut decision.picks);
         }
         decision.share_picks(case.previous);
         decision
@@ -324,7 +324,7 @@ impl<'f, 't> Pass<'f, 't> {
         }
         decision.share_picks(previous);
         let is_watched = self.watched.contains(&placement.key);
-        let trace = is_watched.then(|| placement_trace::of_followed(&following, placement, &decision));
+        let trace = is_watched.then(|| of_followed(&following, placement, &decision));
         warnings::about(placement, &decision, table, &mut said);
         let is_new = previous.is_none_or(|previous| {
             let mut previous = stand(placement, previous);
@@ -365,4 +365,124 @@ fn stand(placement: &Placement, previous: &Decision) -> Decision {
 
 fn empty(placement: &Placement) -> Decision {
     Decision::new(placement.key.clone(), placement.origin.file.to_string())
+}
+
+/// The list of picks before, and the digest of what the decision read.
+type Likeness<'d> = (ByAllocation<'d, Vec<Pick>>, Option<Digest>);
+
+/// Returns for each placement the place of the first that is decided alike: its own where there is none. A policy reads
+/// no more of its placement than the decision before.
+pub(super) fn firsts(
+    placements: &[(&Placement, &Policy)],
+    previous: &Map<Key, Decision>,
+    may_share: impl Fn(&Placement) -> bool,
+) -> Vec<usize> {
+    let mut firsts: BTreeMap<Likeness<'_>, (usize, &Decision)> = BTreeMap::new();
+    let first = |(place, (placement, policy)): (usize, &(&Placement, &Policy))| {
+        // The warnings of a division are its placement's own.
+        let may_share = policy.division.is_none() && may_share(placement);
+        let Some(before) = previous.get(&placement.key).filter(|_| may_share) else { return place };
+        let likeness = (ByAllocation(&before.picks), before.digest);
+        let (first, other) = *firsts.entry(likeness).or_insert((place, before));
+        let is_alike = first == place || is_decided_as(before, other) && *policy == placements[first].1;
+        if is_alike { first } else { place }
+    };
+    placements.iter().enumerate().map(first).collect()
+}
+
+/// Makes the result of each placement: of those that are decided alike, from the result of the first.
+pub(super) fn make<R: Send>(
+    firsts: &[usize],
+    decide: impl Fn(usize) -> R + Sync,
+    like: impl Fn(&R, usize) -> R,
+) -> Vec<R> {
+    let (alone, others): (Vec<usize>, Vec<usize>) =
+        (0..firsts.len()).partition(|place| firsts[*place] == *place);
+    let results = parallel::map_large(&alone, |place| decide(*place));
+    let mut results: BTreeMap<usize, R> = alone.into_iter().zip(results).collect();
+    for place in others {
+        let result = like(&results[&firsts[place]], place);
+        results.insert(place, result);
+    }
+    results.into_values().collect()
+}
+
+/// Reports whether two decisions with the same picks say the same, but for the placements' names and objects.
+fn is_decided_as(one: &Decision, other: &Decision) -> bool {
+    (one.digest, &one.condition, &one.refused, &one.policy)
+        == (other.digest, &other.condition, &other.refused, &other.policy)
+}
+
+/// Gives each pick its group. The picks are in name order, which is the order within a group.
+pub(super) fn assign(table: &Table<'_>, grouping: &Grouping, picks: &mut [Pick]) {
+    picks.iter_mut().for_each(|pick| pick.group = None);
+    let size = chunk(grouping.size, picks.len());
+    let mut index = 0;
+    for (name, term) in &grouping.named {
+        let needs = TermNeeds::new(table, term);
+        // A cluster of an uncertain decision may be missing from the inventory, and so from every named
+        // group.
+        let fits = |pick: &Pick| table.row(&pick.cluster).is_some_and(|row| needs.matches(row));
+        index = fill(picks, fits, name, size, index);
+    }
+    fill(picks, |_| true, "", size, index);
+}
+
+/// Puts the picks that fit and have no group yet into chunks of one name; gives the next index.
+fn fill(picks: &mut [Pick], fits: impl Fn(&Pick) -> bool, name: &str, size: usize, first: usize) -> usize {
+    let mut taken = 0;
+    for pick in picks.iter_mut().filter(|pick| pick.group.is_none()) {
+        if fits(pick) {
+            pick.group = Some(Group { index: first + taken / size, name: name.to_owned() });
+            taken += 1;
+        }
+    }
+    first + taken.div_ceil(size)
+}
+
+/// Returns the number of clusters in a chunk. A size of 0, or above the number picked, puts all into one.
+fn chunk(size: GroupSize, picked: usize) -> usize {
+    let wanted = match size {
+        GroupSize::Count(count) => count,
+        GroupSize::Percent(percent) => share_of(percent, picked),
+    };
+    if wanted == 0 || wanted > picked { picked.max(1) } else { wanted }
+}
+
+pub(super) fn of_own_policy(
+    case: &Case<'_>,
+    placement: &Placement,
+    decision: &Decision,
+    sticky: bool,
+) -> Trace {
+    let mut steps = Steps::default();
+    own_policy::decide(case, &mut steps);
+    // A retained pick passes no filters: its trace shows the steps that it would take now.
+    let mut anew = Steps::default();
+    if matches!(case.policy.retention, Retention::SamePolicy(_)) && steps.keeps_any() {
+        own_policy::decide(&Case { previous: None, current_rows: &[], is_current: &[], ..*case }, &mut anew);
+    }
+    let candidate = trace::candidate_steps(case.table, &case.policy.candidates, case.is_current);
+    let trace = trace::finish(decision, placement.origin.clone(), sticky, case.table, |row| {
+        if steps.keeps(row) {
+            anew.kept_cluster(row, candidate(row), case.policy)
+        } else {
+            steps.cluster(row, candidate(row), Some(case.policy))
+        }
+    });
+    Trace { division: steps.division(), ..trace }
+}
+
+pub(super) fn of_followed(following: &Following<'_>, placement: &Placement, decision: &Decision) -> Trace {
+    let Following { table, follow, union, .. } = following;
+    let mut steps = Steps::default();
+    following.picks(&mut steps);
+    let followed: Vec<_> = follow.placements.iter().map(|one| one.describe()).collect();
+    let followed = followed.join(" or ");
+    trace::finish(decision, placement.origin.clone(), false, table, |row| -> ClusterTrace {
+        let passed = union.rows.binary_search_by_key(&row, |(row, _)| *row).is_ok();
+        let why = if passed { String::new() } else { format!("not picked by {followed}") };
+        let rule = format!("picked by {followed}");
+        steps.cluster(row, vec![Step { stage: Stage::Follow, rule, by: None, passed, why }], None)
+    })
 }

@@ -5,14 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::config::FleetConfig;
 use super::misspelt_groups::ApiGroups;
 use super::rivals::Rivals;
-use super::{berth_kinds, merge_clusters, name_labels, rollout_checks, workload_metadata};
-use crate::dialects::{Bearing, Claim, Dialect, Dialects, Document, Input, Lowered, ReadingContexts};
-use berth_base::diag::{Diagnostic, Diagnostics, did_you_mean};
+use super::{berth_kinds, merge_clusters, name_labels, rollout_checks};
+use crate::dialects::{
+    Bearing, Claim, Dialect, Dialects, Document, Input, Lowered, ReadingContext, ReadingContexts,
+};
+use berth_base::diag::{Diagnostic, Diagnostics, Pos, did_you_mean};
 use berth_base::meta::names::is_dns_subdomain;
-use berth_base::model::PlacementRef;
 use berth_base::model::placement::Source;
-use berth_base::model::{Cluster, Fleet, Shared};
-use berth_base::packed::{Packed, View};
+use berth_base::model::rollout_policy::{ANNOTATION, PolicyName};
+use berth_base::model::selector::Labels;
+use berth_base::model::{Cluster, Fleet, PlacementRef, Shared};
+use berth_base::packed::{Content, Packed, View};
 
 /// A fleet, its faults, and the claim to each document.
 #[derive(Debug, Default)]
@@ -67,7 +70,7 @@ pub(super) fn assemble(
         clusters.append(&mut lowered.clusters);
         take(&mut done, lowered);
     }
-    workload_metadata::give(&mut done.fleet, documents);
+    give(&mut done.fleet, documents);
     done.take_clusters(documents, clusters);
     name_labels::give(&mut done.fleet, all);
     done.define_list_kinds(&plain);
@@ -297,4 +300,49 @@ fn note_what_does_not_count(
         let message = format!("{unselected} x plain Kubernetes objects that no placement selects");
         done.diagnostics.push(Diagnostic::note(message));
     }
+}
+
+/// Labels and the named policy of a document that describes a workload.
+struct Metadata {
+    labels: Option<Labels>,
+    policy: Option<PolicyName>,
+}
+
+/// Gives the fleet what the documents of its workloads say.
+pub(super) fn give(fleet: &mut Fleet, documents: &[Document]) {
+    let against = ReadingContext::alone("metadata");
+    for document in documents {
+        let key = fleet.key_of(&document.key);
+        if !fleet.workloads.contains_key(key) {
+            continue;
+        }
+        let metadata = document.recall(against, || read(document));
+        let Some(Metadata { labels, policy }) = metadata.as_deref() else { continue };
+        let key = key.clone();
+        if let Some(policy) = policy {
+            fleet.named_policies.insert(key.clone(), policy.clone());
+        }
+        if let Some(labels) = labels {
+            fleet.labels.insert(key, labels.clone());
+        }
+    }
+}
+
+/// `None` for most documents, which have neither. Boxed, since a reading is kept for each of them.
+fn read(document: &Document) -> Option<Box<Metadata>> {
+    let metadata = document.root.get("metadata")?;
+    let found = Metadata { labels: labels(metadata), policy: policy(document, metadata) };
+    (found.labels.is_some() || found.policy.is_some()).then(|| Box::new(found))
+}
+
+fn labels(metadata: View<'_>) -> Option<Labels> {
+    let Content::Map(entries) = metadata.get("labels")?.content() else { return None };
+    let text = |(key, _, value): (&str, _, View<'_>)| Some((key.to_owned(), value.as_str()?.to_owned()));
+    Some(entries.filter_map(text).collect())
+}
+
+fn policy(document: &Document, metadata: View<'_>) -> Option<PolicyName> {
+    let node = metadata.get("annotations")?.get(ANNOTATION)?;
+    let at = Pos { file: document.at.file.clone(), line: node.at().line, column: node.at().column };
+    Some(PolicyName { name: node.as_str()?.to_owned(), at })
 }

@@ -25,7 +25,6 @@ mod survey;
 #[cfg(test)]
 mod tests;
 mod tree_objects;
-mod workload_metadata;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

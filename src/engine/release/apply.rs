@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::advance::{Advance, Outcome};
+use super::places::{CopySet, Places};
+use super::{ReleaseInputs, Released};
+use crate::state::State;
+use crate::state::ledger::{CopyOwner, Place};
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, Releases};
 use berth_base::model::{
-    ClusterStatus, ContentId, Decision, Folder, FolderEntry, ObjectId, Pick, PickDetails, Shared, differences,
+    ClusterStatus, ContentId, Decision, Folder, FolderEntry, Key, ObjectId, Pick, PickDetails, Shared,
+    differences, path,
 };
 use berth_base::text::shared_values::SharedValues;
-
-use super::advance::{Advance, Outcome};
-use super::places::{CopySet, Places};
-use super::{ReleaseInputs, Released, contested};
-use crate::state::State;
-use crate::state::ledger::{CopyOwner, Place};
 
 const LEAVING: &str = "not picked any more; the removal waits for its turn";
 
@@ -74,7 +74,7 @@ fn folders(
         Some((cluster.clone(), folder))
     };
     let folders = changes.chunk_by(|(one, _), (next, _)| one == next).filter_map(folder).collect();
-    (folders, contested::find(advances, &current, &desired))
+    (folders, find(advances, &current, &desired))
 }
 
 /// The contents of a folder's changed paths.
@@ -253,4 +253,68 @@ fn keep_objects(decision: &mut Decision, before: Option<&Decision>, earlier: &BT
     decision.objects.extend(before.chain(earlier).cloned());
     decision.objects.sort();
     decision.objects.dedup();
+}
+
+/// Returns these places, each with the workload whose copy is there. `desired` has the decisions without any marks.
+pub(super) fn find(
+    advances: &[Advance],
+    current: &Places<'_>,
+    desired: &Places<'_>,
+) -> BTreeMap<Place, CopyOwner> {
+    let outcomes = advances.iter().map(|advance| (&advance.key, &advance.outcomes)).collect();
+    let copies = Copies { current, desired, outcomes };
+    let mut found = BTreeMap::new();
+    for advance in advances.iter().filter(|advance| advance.keeps_objects()) {
+        for object in copies.objects(advance) {
+            let path = path::of_object(object);
+            let others = copies.others(&advance.key, &path);
+            if others.is_empty() {
+                continue;
+            }
+            let serves = advance.outcomes.iter().filter(|(_, outcome)| **outcome != Outcome::Waits);
+            for (cluster, _) in serves.filter(|(cluster, _)| !copies.is_there(&advance.key, cluster, &path)) {
+                let mut owners = others.iter().filter(|other| copies.is_there(other, cluster, &path));
+                if let (Some(owner), None) = (owners.next(), owners.next()) {
+                    let owner = CopyOwner::by_release((*owner).clone());
+                    found.insert((cluster.clone(), object.clone()), owner);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The copies that workloads have after their steps.
+struct Copies<'c> {
+    current: &'c Places<'c>,
+    desired: &'c Places<'c>,
+    outcomes: BTreeMap<&'c Key, &'c BTreeMap<String, Outcome>>,
+}
+
+impl<'c> Copies<'c> {
+    /// The objects of a workload that its decision names while it rolls out.
+    fn objects(&self, advance: &'c Advance) -> BTreeSet<&'c ObjectId> {
+        let decisions = [self.current, self.desired].map(|places| places.state.decisions.get(&advance.key));
+        let named = decisions.into_iter().flatten().flat_map(|decision| &decision.objects);
+        named.chain(&advance.earlier_objects).collect()
+    }
+
+    fn others(&self, key: &Key, path: &str) -> BTreeSet<&'c Key> {
+        let claims = [self.current, self.desired].into_iter().flat_map(|places| places.owners.claims(path));
+        claims.map(|claim| &claim.decision.key).filter(|other| *other != key).collect()
+    }
+
+    /// Reports whether a workload's own copy is at a place: the desired one, or one that stays where no other workload
+    /// has the desired one.
+    fn is_there(&self, key: &Key, cluster: &str, path: &str) -> bool {
+        let is_desired = |key: &Key| self.desired.owners.owns(key, cluster, path);
+        let stays = match self.outcomes.get(key).map(|outcomes| outcomes.get(cluster)) {
+            None | Some(Some(Outcome::Desired)) => return is_desired(key),
+            Some(None | Some(Outcome::Waits)) => false,
+            Some(Some(Outcome::Stays | Outcome::Leaves)) => self.current.owners.uses(key, cluster, path),
+            Some(Some(Outcome::Gets(copies))) => copies.iter().any(|(gets, _)| **gets == *path),
+        };
+        let has_it = |other: &&Key| is_desired(other) && self.is_there(other, cluster, path);
+        stays && (is_desired(key) || !self.others(key, path).iter().any(has_it))
+    }
 }

@@ -28,7 +28,6 @@ mod list_refs;
 mod locks;
 pub mod merge;
 mod pack;
-mod pack_index;
 mod packed_file;
 mod packed_refs;
 mod pending;

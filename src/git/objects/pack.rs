@@ -4,20 +4,20 @@
 //!
 //! A pack begins with the number of its objects, which is known only at the end; hence the copy.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::thread::JoinHandle;
+use std::{fs, io};
 
-use berth_base::text::hex;
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use git2::{ObjectType, Oid};
 use sha1::{Digest as _, Sha1};
 
 use super::error::GitError;
-use super::pack_index::{self, Indexed};
+use berth_base::text::hex;
 
 /// Git's own level for objects that may not live long: twice as fast as its level for archives, a tenth larger.
 const LEVEL: u32 = 1;
@@ -96,7 +96,7 @@ fn write_pack(folder: &Path, deflated: Deflated, objects: Vec<Indexed>) -> io::R
     let sum = sum.finalize();
     pack.file.write_all(&sum)?;
     let mut index = Unfinished::new(folder)?;
-    index.file.write_all(&pack_index::write(objects, &sum))?;
+    index.file.write_all(&write(objects, &sum))?;
     let name = format!("pack-{}", hex(&sum));
     pack.finish(&folder.join(format!("{name}.pack")))?;
     index.finish(&folder.join(format!("{name}.idx")))
@@ -236,4 +236,62 @@ fn new_file(folder: &Path) -> io::Result<(File, PathBuf)> {
 
 fn spooling(error: io::Error) -> GitError {
     GitError::Failed { doing: "collecting new objects for a pack".to_owned(), message: error.to_string() }
+}
+
+/// An object's place in a pack.
+pub(super) struct Indexed {
+    pub(super) id: Oid,
+    /// The checksum of the object as the pack has it, deflated and with its header.
+    pub(super) crc: u32,
+    pub(super) offset: u64,
+}
+
+/// Offsets from here on stand in a table of their own.
+const LONG: u64 = 1 << 31;
+
+/// The bytes of the index file.
+pub(super) fn write(mut objects: Vec<Indexed>, pack_sum: &[u8]) -> Vec<u8> {
+    objects.sort_unstable_by_key(|object| object.id);
+    let mut out = Vec::with_capacity(1100 + 28 * objects.len());
+    out.extend(b"\xfftOc\0\0\0\x02");
+    for first in 0..=u8::MAX {
+        let until = objects.partition_point(|object| object.id.as_bytes().first() <= Some(&first));
+        out.extend((until as u32).to_be_bytes());
+    }
+    objects.iter().for_each(|object| out.extend(object.id.as_bytes()));
+    objects.iter().for_each(|object| out.extend(object.crc.to_be_bytes()));
+    let mut long: Vec<u64> = Vec::new();
+    for Indexed { offset, .. } in &objects {
+        let short = if *offset < LONG {
+            *offset as u32
+        } else {
+            long.push(*offset);
+            LONG as u32 | (long.len() - 1) as u32
+        };
+        out.extend(short.to_be_bytes());
+    }
+    long.iter().for_each(|offset| out.extend(offset.to_be_bytes()));
+    out.extend(pack_sum);
+    let sum = Sha1::digest(&out);
+    out.extend(sum);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_that_are_too_long_for_four_bytes_stand_in_the_second_table() {
+        let id = |byte: u8| Oid::from_bytes(&[byte; 20]).unwrap();
+        let at = |byte, offset| Indexed { id: id(byte), crc: 7, offset };
+        let index = write(vec![at(9, LONG + 5), at(3, LONG - 1), at(200, 12)], &[1; 20]);
+        let fanout = 8..8 + 4 * 256;
+        let last: Vec<u8> = index[fanout.clone()].chunks(4).map(|count| count[3]).collect();
+        assert_eq!((last[2], last[3], last[9], last[199], last[200], last[255]), (0, 1, 2, 2, 3, 3));
+        let offsets = fanout.end + 3 * 20 + 3 * 4;
+        assert_eq!(index[offsets..offsets + 12], [0x7f, 255, 255, 255, 0x80, 0, 0, 0, 0, 0, 0, 12]);
+        assert_eq!(index[offsets + 12..offsets + 20], [0, 0, 0, 0, 0x80, 0, 0, 5]);
+        assert_eq!(index.len(), offsets + 20 + 2 * 20);
+    }
 }

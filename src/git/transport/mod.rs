@@ -19,7 +19,6 @@ pub mod credentials;
 mod environment;
 pub mod error;
 pub mod git;
-mod orphans;
 pub mod probe;
 pub(crate) mod process;
 pub mod remote;

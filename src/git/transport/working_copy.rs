@@ -6,16 +6,16 @@
 //! Making it and repairing it are one thing: each step is done where it is missing, and each file is written
 //! whole, so that a kill or a full disk at any moment leaves nothing that the next start cannot go on from.
 
-use berth_base::backoff::pace::paced;
 use std::fmt::Display;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use super::error::TransportError;
-use super::orphans::{self, Means};
 use crate::Repo;
+use berth_base::backoff::pace::paced;
 
 /// Names the remote; its presence says that berth made the folder.
 const MARKER: &str = "berth-remote";
@@ -207,7 +207,7 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
             waited if waited > paced(HANDOVER) => Means::Request,
             _ => Means::Patience,
         };
-        if !orphans::end(&place, by) && waited > paced(HANDOVER) || waited > paced(ENDING) {
+        if !end(&place, by) && waited > paced(HANDOVER) || waited > paced(ENDING) {
             return Ok(None);
         }
         std::thread::sleep(POLL);
@@ -319,4 +319,61 @@ fn remove_useless_refs(folder: &Path, depth: usize) {
 
 fn has_extension(name: &str, wanted: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == wanted)
+}
+
+/// The means to end an orphan, from the mildest on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Means {
+    Patience,
+    /// A `git` that is asked to end removes its locks first, also those at a remote of this machine.
+    Request,
+    Force,
+}
+
+/// Ends every orphan that holds the lock. False where a berth holds it, or where no holder is to be seen.
+#[cfg(target_os = "linux")]
+pub(super) fn end(lock: &Path, by: Means) -> bool {
+    use rustix::process::Signal;
+    let Some(holders) = holders(lock) else { return false };
+    let signal = match by {
+        Means::Patience => return !holders.is_empty(),
+        Means::Request => Signal::TERM,
+        Means::Force => Signal::KILL,
+    };
+    for pid in &holders {
+        let Some(pid) = rustix::process::Pid::from_raw(*pid) else { continue };
+        // Only `git` itself leads a group; a helper that has outlived it is ended alone.
+        let _ = rustix::process::kill_process_group(pid, signal);
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+    !holders.is_empty()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn end(_lock: &Path, _by: Means) -> bool {
+    // Most exchanges end soon: without the system's help, waiting is all that can be done.
+    true
+}
+
+/// The processes whose standard input is the lock. `None` where one has it open in another place only: a berth.
+/// A `git` has it in both until it is loaded, which takes long on a busy machine.
+#[cfg(target_os = "linux")]
+fn holders(lock: &Path) -> Option<Vec<i32>> {
+    let lock = fs::canonicalize(lock).ok()?;
+    let own = std::process::id().to_string();
+    let mut holders = Vec::new();
+    for process in fs::read_dir("/proc").ok()?.flatten() {
+        let name = process.file_name();
+        let Some(pid) = name.to_str().filter(|name| *name != own).and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let files = process.path().join("fd");
+        let is_lock = |file: &Path| fs::read_link(file).is_ok_and(|target| target == lock);
+        if is_lock(&files.join("0")) {
+            holders.push(pid);
+        } else if fs::read_dir(files).into_iter().flatten().flatten().any(|file| is_lock(&file.path())) {
+            return None;
+        }
+    }
+    Some(holders)
 }

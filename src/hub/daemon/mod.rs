@@ -16,7 +16,6 @@ mod pass;
 mod pass_log;
 pub mod pass_metrics;
 mod previews;
-mod ref_moves;
 mod ref_snapshot;
 mod ref_watch;
 mod registry_numbers;

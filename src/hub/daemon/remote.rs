@@ -12,11 +12,10 @@ use tracing::{debug, warn};
 
 use super::error::PassError;
 use super::previews;
-use super::ref_moves::{is_below, refuse_backwards};
 use super::settings::Settings;
 use berth_base::diag::{Diagnostic, Pos, did_you_mean};
 use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy, upkeep};
-use berth_git::{CommitId, Repo, is_valid_ref};
+use berth_git::{CommitId, GitError, Repo, is_valid_ref};
 
 const BRANCHES: &str = "refs/heads/";
 
@@ -347,4 +346,24 @@ impl Mirror {
             debug!(%error, "the local repository could not be packed");
         }
     }
+}
+
+/// Reports whether a ref's name stands below another one, as a file below a folder.
+pub(super) fn is_below(name: &str, other: &str) -> bool {
+    name.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// A lease alone would let the state go back, whatever moved it here.
+pub(super) fn refuse_backwards(repo: &Repo, rendered: &str, moves: &[RefPush]) -> Result<(), PassError> {
+    for RefPush { name, old, new } in moves.iter().filter(|change| change.name == rendered) {
+        let Some(old) = *old else { continue };
+        let forward = match new {
+            Some(new) => repo.is_same_or_after(*new, old)?,
+            None => false,
+        };
+        if !forward {
+            return Err(GitError::Raced { name: name.clone() }.into());
+        }
+    }
+    Ok(())
 }

@@ -9,9 +9,7 @@ mod build_cache;
 mod causes;
 mod copy_reports;
 pub mod current_state;
-mod earlier_edits;
 mod error;
-mod files_alone;
 pub mod gate;
 pub mod gate_inputs;
 pub(crate) mod hearing;
@@ -23,13 +21,6 @@ mod policy_tests;
 mod silence;
 mod unpublished_contents;
 
-pub use build_cache::BuildCache;
-pub use current_state::{LocatedState, Reports, Search};
-pub use error::InputError;
-pub use last_good::PublishedSource;
-pub use policy_tests::PolicyReport;
-pub use unpublished_contents::UnpublishedContents;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -38,14 +29,25 @@ use berth_base::diag::Diagnostics;
 use berth_base::model::{
     ClusterStatus, ContentError, Contents, Decision, Fleet, Key, LabelKeys, Map, Shared, Timestamp,
 };
-use berth_base::source::{self, SourceTree};
+use berth_base::source;
+use berth_base::source::{RulesFrom, SourceTree};
+use berth_base::yaml::Limits;
 use berth_engine::decide::Decided;
-use berth_engine::load::{self, Loaded};
-use berth_engine::pipeline::{self, Built, Inputs};
-use berth_engine::state::{self, ObjectIndex, State};
-use berth_git::{self as git, CommitId, Repo};
+use berth_engine::load::{History, Loaded};
+use berth_engine::pipeline::{Built, Inputs};
+use berth_engine::state::{ObjectIndex, State};
+use berth_engine::{load, pipeline, state};
+use berth_git as git;
+use berth_git::{CommitId, Repo, read_source};
 use last_good::{FormSearch, GoodForms};
 use silence::Silences;
+
+pub use build_cache::BuildCache;
+pub use current_state::{LocatedState, Reports, Search};
+pub use error::InputError;
+pub use last_good::PublishedSource;
+pub use policy_tests::PolicyReport;
+pub use unpublished_contents::UnpublishedContents;
 
 /// A commit of the source, and the state to go on from.
 #[derive(Clone, Copy, Debug)]
@@ -98,8 +100,8 @@ impl PassInputs {
         against: Option<&str>,
         search: &Search,
     ) -> Result<PassInputs, InputError> {
-        let mut tree = source::read_dir(path, &berth_base::yaml::Limits::default())?;
-        let label = files_alone::label_of(path);
+        let mut tree = source::read_dir(path, &Limits::default())?;
+        let label = label_of(path);
         let repo = if path.join(".git").exists() { Some(Repo::open(path)?) } else { None };
         let Some(repo) = repo else { return Ok(PassInputs::without_state(tree, label, now)) };
         let located = LocatedState::find(&repo, search)?;
@@ -336,4 +338,52 @@ impl PassInputs {
         let PassInputs { now, .. } = *self;
         self.history.with(|history| run(Inputs { tree, history, current, statuses, now }))
     }
+}
+
+impl PassInputs {
+    /// Reads a folder, or a revision of the repository there, without its current state. Nothing is compared with the
+    /// access rules and policy tests in force, and broken files have no last good form.
+    pub fn files_alone(
+        path: &Path,
+        revision: Option<&str>,
+        now: Timestamp,
+    ) -> Result<PassInputs, InputError> {
+        let (tree, label) = match revision {
+            Some(revision) => {
+                let repo = Repo::open(path)?;
+                let commit = repo.require(revision)?;
+                (read_source(&repo, commit)?, format!("commit {commit}"))
+            }
+            None => (source::read_dir(path, &Limits::default())?, label_of(path)),
+        };
+        Ok(PassInputs::without_state(SourceTree { rules_from: RulesFrom::Nowhere, ..tree }, label, now))
+    }
+
+    /// The inputs that a tree gives by itself.
+    fn without_state(tree: SourceTree, label: String, now: Timestamp) -> PassInputs {
+        let mut cache = BuildCache::default();
+        let loaded = load::load_with_cache(&tree, History::None, &mut cache.parsed);
+        PassInputs {
+            label,
+            upon: None,
+            tree,
+            current: State::default(),
+            statuses: Map::new(),
+            now,
+            diagnostics: Diagnostics::new(),
+            odd_reports: Diagnostics::new(),
+            silences: Silences::default(),
+            history: GoodForms::None,
+            published: None,
+            then: None,
+            repo: None,
+            cache,
+            loaded,
+        }
+    }
+}
+
+/// The name of a working tree for people.
+fn label_of(path: &Path) -> String {
+    format!("the working tree at {}", path.display())
 }

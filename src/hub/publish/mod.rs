@@ -19,7 +19,6 @@ pub mod commit;
 mod differing;
 mod error;
 mod folder_history;
-mod foreign_files;
 pub mod import;
 mod member_lines;
 pub(crate) mod own_commits;

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::error::PublishError;
-use super::foreign_files::{MOST_FOREIGN, foreign, undone};
 use super::own_commits::last_own;
 use super::owned;
 use super::trailers::Trailers;
@@ -367,4 +366,22 @@ impl<'r> Reader<'r> {
         }
         Ok((manifests, clean))
     }
+}
+
+/// Files of others that are named. All of them are left out.
+pub(super) const MOST_FOREIGN: usize = 1_000;
+
+/// Warns of a file that berth did not write.
+pub(super) fn foreign(path: &str) -> Diagnostic {
+    Diagnostic::warning(Pos::file(path), "berth did not write this file; it is left out and will be removed")
+        .hint(format!(
+            "use another folder of the branch: only berth writes to {}/",
+            layout::OWNED.join("/, ")
+        ))
+}
+
+/// Warns of a change by hand to a file of berth's own.
+pub(super) fn undone(path: &str, done: &str) -> Diagnostic {
+    let message = format!("this was {done} by hand; the next publication restores it");
+    Diagnostic::warning(Pos::file(path), message).hint("change the source branch instead")
 }

@@ -20,7 +20,6 @@ pub mod facts_file;
 pub(crate) mod field_differences;
 mod findings;
 pub mod fleet_pin;
-mod foresight;
 pub mod health;
 pub mod local_overrides;
 pub mod override_objects;
@@ -39,19 +38,20 @@ pub mod teardown;
 pub mod until_idle;
 pub mod wakeups;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use backends::{Apply, Backend, ObjectHealth, Preview, Record};
+use backends::{Apply, Backend, BackendError, ObjectHealth, Preview, Record};
 use berth_base::model::applier::BERTH;
 use berth_base::model::status::{Applied, Problem};
 use berth_base::model::{Applier, ObjectId, Timestamp, path};
-pub use cluster_folder::ClusterFolder;
-use desired::DesiredSet;
-pub use errors::{ApplyError, SyncError};
+use desired::{Desired, DesiredSet};
 use health::Health;
 use local_overrides::LocalOverrides;
-use plan::{HeldRemoval, HoldReason, Planned, Prune, SyncPlan};
+use plan::{HeldRemoval, HoldReason, Live, Planned, Prune, SyncPlan};
 use plan_result::PlanResult;
+
+pub use cluster_folder::ClusterFolder;
+pub use errors::{ApplyError, SyncError};
 
 /// The options of a sync.
 #[derive(Clone, Debug, Default)]
@@ -169,7 +169,7 @@ fn sync_round(
         (None, None) => None,
     };
     if options.dry_run {
-        foresight::narrow(&mut plan, desired, &live, &record, backend)?;
+        narrow(&mut plan, desired, &live, &record, backend)?;
     }
     let at_rest = suspended.is_some() || plan.is_quiet() && earlier.as_ref() == Some(&record);
     let done = if options.dry_run || at_rest {
@@ -309,3 +309,60 @@ fn outcome(plan: SyncPlan, done: PlanResult, record: Record) -> SyncOutcome {
 
 #[cfg(test)]
 mod tests;
+
+/// Carries out a plan in thought, where each write succeeds and each object is healthy. Leaves in the plan only what
+/// would be done, and adds the reasons for the rest.
+fn narrow(
+    plan: &mut SyncPlan,
+    desired: &DesiredSet,
+    live: &BTreeMap<ObjectId, Live>,
+    record: &Record,
+    backend: &mut dyn Backend,
+) -> Result<(), BackendError> {
+    let done = apply::apply(Planned { plan, desired, live }, &mut Foresight(backend), record)?;
+    plan.writes.retain(|write| done.written.contains(&write.id));
+    plan.prunes.retain(|prune| done.pruned.contains(&prune.id));
+    plan.problems.extend(done.problems);
+    plan.held.extend(done.held);
+    Ok(())
+}
+
+/// A backend in which everything succeeds and nothing changes.
+struct Foresight<'a>(&'a mut dyn Backend);
+
+impl Backend for Foresight<'_> {
+    fn record(&mut self) -> Result<Option<Record>, BackendError> {
+        self.0.record()
+    }
+
+    fn survey(
+        &mut self,
+        desired: &BTreeMap<ObjectId, Desired>,
+    ) -> Result<BTreeMap<ObjectId, Live>, BackendError> {
+        self.0.survey(desired)
+    }
+
+    fn begin(&mut self, _: &Record, _: &[Apply<'_>], _: &[&Prune]) -> Result<(), BackendError> {
+        Ok(())
+    }
+
+    fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), BackendError>> {
+        batch.iter().map(|_| Ok(())).collect()
+    }
+
+    fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), BackendError>> {
+        batch.iter().map(|_| Ok(())).collect()
+    }
+
+    fn finish(&mut self) -> Result<(), BackendError> {
+        Ok(())
+    }
+
+    fn object_health(&mut self, _: &ObjectId) -> ObjectHealth {
+        ObjectHealth::default()
+    }
+
+    fn given_up(&mut self, ids: &BTreeSet<ObjectId>) -> Option<BTreeSet<ObjectId>> {
+        self.0.given_up(ids)
+    }
+}

@@ -7,7 +7,6 @@ mod forge_settings;
 mod hub;
 mod member;
 mod place;
-mod registry_flags;
 
 use clap::Subcommand;
 

@@ -6,7 +6,6 @@
 mod cluster;
 mod config;
 mod division;
-mod endpoint;
 mod federated;
 mod federated_object;
 mod kinds;

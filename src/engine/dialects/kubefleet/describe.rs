@@ -5,7 +5,6 @@
 
 use serde_json::{Value as Json, json};
 
-use super::at_once::AT_ONCE;
 use super::kinds::{NEXT_GROUP, PLACEMENT_GROUP};
 use super::next;
 use crate::dialects::Described;
@@ -394,3 +393,25 @@ fn resource(id: &ObjectId, workload: Option<&Workload>) -> Json {
     let written = parts.into_iter().filter(|(_, text)| !text.is_empty());
     written.map(|(field, text)| (field.to_owned(), json!(text))).collect()
 }
+
+/// Kinds that are available as soon as they exist; for all others a member's report decides.
+pub(super) const AT_ONCE: [&str; 18] = [
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "ConfigMap",
+    "ControllerRevision",
+    "CSIDriver",
+    "CSINode",
+    "CSIStorageCapacity",
+    "IngressClass",
+    "LimitRange",
+    "Namespace",
+    "NetworkPolicy",
+    "PriorityClass",
+    "ResourceQuota",
+    "Role",
+    "RoleBinding",
+    "Secret",
+    "ServiceAccount",
+    "StorageClass",
+];

@@ -4,11 +4,9 @@
 //! their workloads. A faulty document is left out and named; it never stops the others.
 
 mod applying;
-mod at_once;
 mod carried_objects;
 mod cluster;
 mod common_mistakes;
-mod config_map_envelope;
 mod describe;
 mod disruption;
 mod envelope;
@@ -36,19 +34,19 @@ use std::sync::Arc;
 use super::{Bearing, Claim, Dialect, Document, Input, Lowered, ReadingContext};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::placement::Source;
-use berth_base::model::{Cluster, Key, Placement, Shared, Template, Workload};
-use berth_base::parallel;
-use berth_base::yaml::Scope;
-
-pub(crate) use staged_updates::stages;
-pub(crate) use strategy::rolling_update;
-
+use berth_base::model::{Cluster, Key, Object, ObjectId, Placement, Shared, Template, Workload};
+use berth_base::packed::{Packed, View};
+use berth_base::yaml::{Limits, Scope};
+use berth_base::{parallel, yaml};
 use envelope::Envelope;
 use kinds::Role;
 use overrides::OverrideSpec;
 use placement::PlacementSpec;
 use select::{Item, Selectable};
 use staged_updates::StagedUpdate;
+
+pub(crate) use staged_updates::stages;
+pub(crate) use strategy::rolling_update;
 
 /// Replaces ConfigMaps marked as envelopes by their contents, as older KubeFleets did.
 const UNWRAP_CONFIG_MAPS: &str = "unwrapConfigMaps";
@@ -248,13 +246,12 @@ fn templates(
 ) -> Vec<Template> {
     let (envelopes, plain): (Vec<Item>, Vec<Item>) = items.iter().partition(|item| item.plain().is_none());
     let plain = plain.into_iter().flat_map(|item| stock.objects(item));
-    let (mut old, mut plain): (Vec<_>, Vec<_>) =
-        plain.partition(|object| config_map_envelope::is_one(object));
+    let (mut old, mut plain): (Vec<_>, Vec<_>) = plain.partition(|object| is_one(object));
     if input.switched_off.contains(&UNWRAP_CONFIG_MAPS) {
-        old.iter().for_each(|envelope| config_map_envelope::stays_closed(scope, envelope));
+        old.iter().for_each(|envelope| stays_closed(scope, envelope));
         plain.append(&mut old);
     }
-    let inside = old.iter().flat_map(|envelope| config_map_envelope::unwrap(scope, envelope));
+    let inside = old.iter().flat_map(|envelope| unwrap(scope, envelope));
     let wrapped = envelopes.into_iter().flat_map(|item| stock.objects(item)).chain(inside);
     let mut objects = BTreeMap::new();
     for object in plain.into_iter().chain(wrapped) {
@@ -274,4 +271,65 @@ fn templates(
         retained: Vec::new(),
     };
     objects.into_values().map(template).collect()
+}
+
+const MARK: &str = "/metadata/annotations/kubernetes-fleet.io~1envelope-configmap";
+
+/// Reports whether an object is an envelope of the old form.
+pub fn is_one(object: &Object) -> bool {
+    let marked = object.content.pointer(MARK).and_then(View::as_str);
+    object.id.group.is_empty() && &*object.id.kind == "ConfigMap" && marked == Some("true")
+}
+
+/// Warns of an envelope that goes to members as it is.
+pub(crate) fn stays_closed(scope: &Scope, envelope: &Object) {
+    let message = format!(
+        "{} is an envelope of the old form: the ConfigMap is placed, and not its content",
+        envelope.id
+    );
+    let hint = "use a ResourceEnvelope or ClusterResourceEnvelope, or take `spec.kubefleet.unwrapConfigMaps: false` \
+                out of berth.yaml";
+    scope.report(Diagnostic::warning(envelope.origin.clone(), message).hint(hint));
+}
+
+/// The objects inside. Faults go to the scope, at the ConfigMap.
+pub fn unwrap(scope: &Scope, envelope: &Object) -> Vec<Arc<Object>> {
+    let id = &envelope.id;
+    let message = format!("{id} is an envelope of the old form: its content is placed instead");
+    let hint = "use a ResourceEnvelope or ClusterResourceEnvelope; today's KubeFleet places such a ConfigMap as it is, and so \
+         does berth with `spec.kubefleet.unwrapConfigMaps: false` in berth.yaml";
+    scope.report(Diagnostic::warning(envelope.origin.clone(), message).hint(hint));
+    let data = envelope.content.get("data");
+    let mut objects = Vec::new();
+    for (key, value) in data.into_iter().flat_map(View::entries) {
+        let at = format!("{id}: data.{key}");
+        let fault = |fault: String| {
+            scope.report(Diagnostic::error(envelope.origin.clone(), format!("{at}{fault}")));
+        };
+        let read = yaml::read(value.as_str().unwrap_or_default().as_bytes(), &Limits::of_a_part());
+        for one in read.faults.iter().filter(|one| one.severity == berth_base::diag::Severity::Error) {
+            fault(format!(", line {}: {}", one.at.line, one.message));
+        }
+        for document in &read.documents {
+            let content = document.root.to_json();
+            let Some(inner) = ObjectId::of(&content) else {
+                fault(" must hold objects with apiVersion, kind and metadata.name".to_owned());
+                continue;
+            };
+            if !inner.namespace.is_empty() && inner.namespace != id.namespace {
+                let namespaces = (&inner.namespace, &id.namespace);
+                fault(format!(
+                    ": {inner} is in namespace {}, but its envelope is in {}",
+                    namespaces.0, namespaces.1
+                ));
+                continue;
+            }
+            objects.push(Arc::new(Object {
+                id: inner,
+                origin: envelope.origin.clone(),
+                content: Packed::of(&content),
+            }));
+        }
+    }
+    objects
 }

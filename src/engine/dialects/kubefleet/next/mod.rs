@@ -3,7 +3,6 @@
 
 mod choices;
 mod describe;
-mod expressions;
 mod resources;
 mod sync_strategy;
 

@@ -5,7 +5,6 @@
 
 mod affinity;
 mod condition;
-mod fixed;
 mod property;
 mod spread;
 mod text;
@@ -14,9 +13,13 @@ mod tolerations;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use serde_json::Value as Json;
 
+use affinity::Affinity;
 use berth_base::diag::Diagnostic;
+use berth_base::meta::names::is_dns_subdomain;
 use berth_base::model::placement::{
     AgentLimits, Blocked, Filter, Preference, Ranking, Retention, Rule, ScoreRule, Scorer, Selection,
     SpreadConstraint, Toleration,
@@ -30,8 +33,6 @@ pub use condition::{PICK_ALL, PICK_N, invalid_selectors};
 pub use property::{comparison, measure};
 pub use text::{NORMAL_FORM, normal_form};
 pub use tolerations::read as tolerations;
-
-use affinity::Affinity;
 
 /// A heartbeat older than this makes a cluster ineligible, and so does a longer time of bad health.
 const LIMITS: AgentLimits = AgentLimits { heartbeat_seconds: 300, unhealthy_seconds: 300 };
@@ -57,7 +58,7 @@ pub fn read(spec: &mut Fields<'_>, namespace: Option<&str>) -> Policy {
     let kind = fields.choice("placementType", &["PickAll", "PickN", "PickFixed"]);
     let kind = kind.unwrap_or("PickAll");
     // Read whatever the type, so that faults in them are reported too.
-    let names = fixed::names(&mut fields);
+    let names = names(&mut fields);
     let number = fields.int_in("numberOfClusters", 0..=i64::from(i32::MAX));
     let parts = Parts {
         affinity: affinity::read(&mut fields),
@@ -66,7 +67,7 @@ pub fn read(spec: &mut Fields<'_>, namespace: Option<&str>) -> Policy {
     };
     refuse_foreign_fields(&mut fields, kind);
     let policy = match kind {
-        "PickFixed" => fixed::policy(names, text),
+        "PickFixed" => policy(names, text),
         "PickN" => {
             require_number(&mut fields);
             pick_n(
@@ -200,4 +201,43 @@ fn plain(rule: Rule) -> Filter {
 /// A policy that leaves earlier decisions as they are, with this condition.
 pub fn block(policy: &mut Policy, condition: Condition) {
     policy.blocked = Some(Blocked { condition, keep_earlier: true });
+}
+
+const MOST_NAMES: usize = 100;
+
+/// Reads `clusterNames`.
+pub fn names(fields: &mut Fields<'_>) -> BTreeSet<String> {
+    let items = fields.list("clusterNames").unwrap_or_default();
+    if items.len() > MOST_NAMES {
+        let message =
+            format!("{} must not have more than {MOST_NAMES} entries", fields.path_of("clusterNames"));
+        fields.error_at("clusterNames", message);
+    }
+    // Reports items that are no strings.
+    fields.strings("clusterNames");
+    let mut names = BTreeSet::new();
+    for (index, item) in items.iter().enumerate() {
+        let Some(name) = item.as_str() else { continue };
+        let path = format!("{}[{index}]", fields.path_of("clusterNames"));
+        if name.len() > 63 || !is_dns_subdomain(name) {
+            fields.scope().error(item.at, format!("{path}: `{name}` cannot be the name of a cluster"));
+        }
+        if !names.insert(name.to_owned()) {
+            fields.scope().error(item.at, format!("{path} names `{name}` twice"));
+        }
+    }
+    names
+}
+
+/// Only eligibility counts for named clusters. Without any name KubeFleet's scheduler does nothing
+/// at all, so that what was placed earlier stays.
+pub fn policy(names: BTreeSet<String>, text: Json) -> Policy {
+    let nothing = names.is_empty().then(condition::no_names);
+    Policy {
+        filters: vec![plain(Rule::Eligible(LIMITS))],
+        selection: Selection::Exactly(names),
+        condition: condition::PICK_FIXED,
+        blocked: nothing.map(|condition| Blocked { condition, keep_earlier: true }),
+        ..base(text)
+    }
 }

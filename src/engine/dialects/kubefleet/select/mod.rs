@@ -5,8 +5,6 @@
 //! object selected twice) blocks the placement and names the reason.
 
 mod hub_fields;
-mod hub_only;
-mod object_scope;
 mod resolve;
 mod selectable;
 mod selectors;

@@ -1,14 +1,14 @@
 //! The objects of the repository that placements may select, by kind, namespace and name.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::object_scope::Scopes;
-use super::{hub_fields, hub_only};
+use super::hub_fields;
 use crate::dialects::kubefleet::envelope::Envelope;
-use crate::dialects::kubefleet::kinds::Scope;
-use crate::dialects::{Document, ReadingContext};
+use crate::dialects::kubefleet::kinds;
+use crate::dialects::kubefleet::kinds::{CLUSTER_GROUP, PLACEMENT_GROUP, Scope};
+use crate::dialects::{Document, ParsedDocument, ReadingContext};
 use berth_base::model::object::ObjectId;
 use berth_base::model::selector::Labels;
 use berth_base::model::{Object, Shared};
@@ -54,7 +54,7 @@ impl<'a> Selectable<'a> {
             .filter(|key| key.group.is_empty() && &*key.kind == "Service")
             .map(|key| (&*key.namespace, &*key.name))
             .collect();
-        let travels = |index: &usize| hub_only::travels(plain[*index], &services);
+        let travels = |index: &usize| travels(plain[*index], &services);
         let mut by_name: Vec<Item> = (0..plain.len()).filter(travels).map(Item::Plain).collect();
         by_name.extend((0..envelopes.len()).map(Item::Envelope));
         let scopes = Scopes::new(plain);
@@ -147,4 +147,122 @@ fn labels_of(content: &Packed) -> Labels {
     let labels = content.get("metadata").and_then(|metadata| metadata.get("labels"));
     let text = |(key, value): (&str, View<'_>)| Some((key.to_owned(), value.as_str()?.to_owned()));
     labels.into_iter().flat_map(View::entries).filter_map(text).collect()
+}
+
+/// Reports whether an object may go to members. `services` are those of the repository, by namespace and
+/// name.
+pub fn travels(object: &ParsedDocument, services: &BTreeSet<(&str, &str)>) -> bool {
+    let metadata = object.root.get("metadata");
+    let has =
+        |key: &str| metadata.and_then(|metadata| metadata.get(key)).is_some_and(|value| !value.is_null());
+    let owned = || {
+        let owners = metadata.and_then(|metadata| metadata.get("ownerReferences"));
+        owners.is_some_and(|owners| owners.items().next().is_some())
+    };
+    if has("deletionTimestamp") {
+        return false;
+    }
+    let key = &object.key;
+    match (&*key.group, &*key.kind, &*key.name) {
+        (CLUSTER_GROUP | PLACEMENT_GROUP, ..) => false,
+        ("events.k8s.io" | "coordination.k8s.io" | "metrics.k8s.io", ..) => false,
+        (
+            "networking.fleet.azure.com",
+            "ServiceImport" | "TrafficManagerProfile" | "TrafficManagerBackend",
+            _,
+        ) => false,
+        ("", "Pod" | "Node", _) => false,
+        ("apps", "ReplicaSet" | "ControllerRevision", _) => !owned(),
+        ("", "ConfigMap", "kube-root-ca.crt") | ("", "ServiceAccount", "default") => false,
+        ("", "Secret", _) => {
+            object.root.get("type").and_then(View::as_str) != Some("kubernetes.io/service-account-token")
+        }
+        ("", "Endpoints", name) => !services.contains(&(&*key.namespace, name)),
+        ("discovery.k8s.io", "EndpointSlice", _) => {
+            let labels = metadata.and_then(|metadata| metadata.get("labels"));
+            labels.and_then(|labels| labels.get("endpointslice.kubernetes.io/managed-by")).is_none()
+        }
+        _ => true,
+    }
+}
+
+/// Cluster-scoped kinds of Kubernetes' own groups; their other kinds are namespaced.
+const CLUSTER_SCOPED: [(&str, &[&str]); 13] = [
+    ("", &["Namespace", "Node", "PersistentVolume", "ComponentStatus"]),
+    ("admissionregistration.k8s.io", &[]),
+    ("apiextensions.k8s.io", &[]),
+    ("apiregistration.k8s.io", &[]),
+    ("authentication.k8s.io", &[]),
+    ("authorization.k8s.io", &["SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview"]),
+    ("certificates.k8s.io", &["CertificateSigningRequest", "ClusterTrustBundle"]),
+    ("flowcontrol.apiserver.k8s.io", &[]),
+    ("networking.k8s.io", &["IngressClass", "IPAddress", "ServiceCIDR"]),
+    ("node.k8s.io", &[]),
+    ("rbac.authorization.k8s.io", &["ClusterRole", "ClusterRoleBinding"]),
+    ("scheduling.k8s.io", &[]),
+    (
+        "storage.k8s.io",
+        &["CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"],
+    ),
+];
+
+/// Groups whose kinds are all namespaced.
+const NAMESPACED: [&str; 8] = [
+    "apps",
+    "autoscaling",
+    "batch",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "extensions",
+    "policy",
+];
+
+/// The scopes that the repository gives to kinds beside Kubernetes' own.
+#[derive(Debug)]
+pub(crate) struct Scopes<'a> {
+    told: BTreeMap<(&'a str, &'a str), Scope>,
+}
+
+impl<'a> Scopes<'a> {
+    pub fn new(plain: &'a [&'a Document]) -> Scopes<'a> {
+        let mut told = BTreeMap::new();
+        for key in plain.iter().map(|document| &document.key) {
+            let scope = if key.namespace.is_empty() { Scope::Cluster } else { Scope::Namespaced };
+            // An object that leaves its namespace out tells nothing against one that names it.
+            let known = told.entry((&*key.group, &*key.kind)).or_insert(scope);
+            if scope == Scope::Namespaced {
+                *known = scope;
+            }
+        }
+        told.extend(plain.iter().filter_map(|document| definition(document)));
+        Scopes { told }
+    }
+
+    pub fn of(&self, group: &str, kind: &str) -> Option<Scope> {
+        built_in(group, kind)
+            .or_else(|| kinds::scope(group, kind))
+            .or_else(|| self.told.get(&(group, kind)).copied())
+    }
+}
+
+fn definition(document: &ParsedDocument) -> Option<((&str, &str), Scope)> {
+    let key = &document.key;
+    if &*key.kind != "CustomResourceDefinition" || &*key.group != "apiextensions.k8s.io" {
+        return None;
+    }
+    let spec = document.root.get("spec")?;
+    let group = spec.get("group")?.as_str()?;
+    let kind = spec.get("names")?.get("kind")?.as_str()?;
+    let scope = if spec.get("scope")?.as_str()? == "Cluster" { Scope::Cluster } else { Scope::Namespaced };
+    Some(((group, kind), scope))
+}
+
+fn built_in(group: &str, kind: &str) -> Option<Scope> {
+    if NAMESPACED.contains(&group) {
+        return Some(Scope::Namespaced);
+    }
+    let (_, kinds) = CLUSTER_SCOPED.iter().find(|(known, _)| *known == group)?;
+    let cluster = kinds.is_empty() || kinds.contains(&kind);
+    Some(if cluster { Scope::Cluster } else { Scope::Namespaced })
 }

@@ -7,7 +7,6 @@ mod references;
 mod run;
 mod status;
 mod strategy;
-mod wait_time;
 
 #[cfg(test)]
 mod tests;

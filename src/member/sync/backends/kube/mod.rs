@@ -34,7 +34,6 @@ mod field_paths;
 mod handover;
 mod identity;
 mod list_page;
-mod list_rights;
 mod make_one;
 mod managed_fields;
 pub mod neighbour;
@@ -46,7 +45,6 @@ mod removal;
 mod retries;
 #[cfg(test)]
 mod scripted_server;
-mod secret_mask;
 mod served_kinds;
 mod session;
 mod settings;

@@ -1,8 +1,11 @@
 //! One cluster at work: the connection to it, and all that is known of its objects.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value as Json, json};
 
 use super::super::{Apply, BackendError, ObjectHealth, Record};
 use super::api_client::ApiClient;
@@ -12,12 +15,11 @@ use super::connection::Connection;
 use super::deadlines::Deadlines;
 use super::drift::{Drift, REPORT_PAUSE};
 use super::events::{SentEvents, remove_status};
-use super::identity::{group_kind, group_kind_of};
+use super::identity::{LAST_APPLIED, group_kind, group_kind_of};
 use super::override_objects::OverrideReader;
 use super::pod_reasons::PodReasons;
 use super::protected::Protected;
 use super::retries::{Retries, Setback};
-use super::secret_mask::SecretMask;
 use super::settings::Settings;
 use super::tracked_object::CurrentSync;
 use super::watching::Watching;
@@ -28,6 +30,7 @@ use crate::sync::health::custom::HealthRules;
 use crate::sync::strategy::{Effect, Finding, Strategy};
 use crate::sync::sync_events::SyncEvent;
 use berth_base::backoff::pace::paced;
+use berth_base::model::annotation::{APPLIED, SEALED};
 use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
 
 /// The interval at which overrides kept in the cluster are read.
@@ -237,5 +240,52 @@ impl ClusterSession {
         let all = self.retries.moments().chain(self.deadlines.ends()).chain(self.drift.ends());
         let all = all.chain(tries).chain(look);
         all.filter(|at| surveyed.is_none_or(|surveyed| *at > surveyed)).min()
+    }
+}
+
+/// Shows objects, with hashes in place of the data of Secrets.
+#[derive(Debug, Default)]
+pub(crate) struct SecretMask(RandomState);
+
+impl SecretMask {
+    /// Returns an object for people: without the server's fields and the data of Secrets.
+    pub fn shown(&self, object: &Json, is_secret: bool) -> Json {
+        let mut object = object.clone();
+        if let Some(map) = object.as_object_mut() {
+            map.remove("status");
+            if is_secret {
+                for key in ["data", "stringData"] {
+                    if let Some(data) = map.get_mut(key) {
+                        self.hide(data);
+                    }
+                }
+            }
+        }
+        if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
+            for key in ["creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"] {
+                metadata.remove(key);
+            }
+            if let Some(annotations) = metadata.get_mut("annotations").and_then(Json::as_object_mut) {
+                annotations.remove(LAST_APPLIED);
+                annotations.remove(APPLIED);
+                annotations.remove(SEALED);
+            }
+        }
+        object
+    }
+
+    fn hide(&self, data: &mut Json) {
+        let hidden = |value: &Json| {
+            // A random key of this process, so that a short value cannot be guessed from its hash.
+            json!(format!("hash {:016x}", self.0.hash_one(value.to_string())))
+        };
+        match data {
+            Json::Object(map) => {
+                let all: Map<String, Json> =
+                    map.iter().map(|(key, value)| (key.clone(), hidden(value))).collect();
+                *map = all;
+            }
+            other => *other = hidden(other),
+        }
     }
 }

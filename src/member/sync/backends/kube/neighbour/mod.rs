@@ -8,7 +8,6 @@ mod flux;
 mod found;
 mod live_objects;
 mod messages;
-mod record_reader;
 mod standing;
 
 use std::collections::BTreeMap;
@@ -39,12 +38,13 @@ use berth_base::backoff::pace::paced;
 use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
 use berth_base::progress::Progress;
+use found::{Found, LOOKS_INTERVAL};
+pub use standing::RecordPlace;
+use standing::judge;
 
 pub use argocd::ArgoCd;
 pub use flux::Flux;
-use found::{Found, LOOKS_INTERVAL};
-use standing::judge;
-pub use standing::{Neighbour, RecordPlace, Standing};
+pub use standing::{Neighbour, Standing};
 
 /// Returns the revisions that a folder has for the program: one for each way to publish it.
 pub type Revisions = Box<dyn FnMut(&ClusterFolder) -> Result<Vec<String>, String>>;
@@ -163,7 +163,7 @@ impl Session {
     /// Reads one object of the program. `None` if it does not exist.
     async fn read(&mut self, place: &RecordPlace) -> Result<Option<Json>, BackendError> {
         let connection = self.records.as_mut().unwrap_or(&mut self.connection);
-        record_reader::read(connection, self.neighbour.name(), place).await
+        read(connection, self.neighbour.name(), place).await
     }
 
     /// Reports whether the program is still at the folder that is known here. A newer one may have objects again whose
@@ -313,4 +313,25 @@ impl Backend for NeighbourBackend {
         let object = ObjectId::new(place.group, &place.kind, &place.namespace, &place.name);
         vec![Problem::failed(object, message)]
     }
+}
+
+/// Reads one object of the program of this name. `None` if it does not exist.
+async fn read(
+    connection: &mut Connection,
+    program: &str,
+    place: &RecordPlace,
+) -> Result<Option<Json>, BackendError> {
+    let RecordPlace { group, kind, namespace, name } = place;
+    if connection.kinds.preferred(group, kind).is_none() {
+        // It may have been installed since.
+        connection.ask_kinds().await.map_err(|failure| connection.api.whole(&failure))?;
+    }
+    let Some(served) = connection.kinds.preferred(group, kind) else {
+        return Err(BackendError::Failed(format!(
+            "the cluster serves no {kind}.{group}: install {program} there"
+        )));
+    };
+    let api = &connection.api;
+    let found = api.get(&served.path(group, namespace), name).await;
+    found.map_err(|failure| api.whole(&failure))
 }
