@@ -1,4 +1,4 @@
-# The two commands of the README: `cargo run --release -- demo`, and `make test`.
+# The two commands of the README: `cargo run --profile demo -- demo`, and `make test`.
 
 .PHONY: quick test test-all check beds reproducible fmt lint deny bench fuzz clean-demo
 
@@ -30,7 +30,7 @@ beds:
 
 # Builds a release twice, for both architectures, and compares. Takes half an hour on two cores. Tests compare quicker builds.
 reproducible:
-	folder=$$(tests/release/ready --profile dist) && diff -r $$folder/one $$folder/two && cat $$folder/one/SHA256SUMS
+	folder=$$(tests/release/ready --profile release) && diff -r $$folder/one $$folder/two && cat $$folder/one/SHA256SUMS
 
 fmt:
 	cargo fmt --all --check

@@ -3,7 +3,7 @@
 //! More of them, from another beginning:
 //!
 //! ```text
-//! BERTH_WALK_EDITS=10000 BERTH_WALK_SEED=7 cargo test --release --test it caching::walk -- --nocapture
+//! BERTH_WALK_EDITS=10000 BERTH_WALK_SEED=7 cargo test --profile demo --test it caching::walk -- --nocapture
 //! ```
 //!
 //! A walk that fails prints its edits, and the seed and number that repeat it alone.

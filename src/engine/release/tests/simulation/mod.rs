@@ -3,7 +3,7 @@
 //! middle, and orders of people: pins, pauses, freezes, aborts, rollbacks, and workloads that go after or together
 //! with another one.
 //!
-//! Each schedule is made from its number alone. `BERTH_SCHEDULES=100000 cargo test --release -p berth-engine
+//! Each schedule is made from its number alone. `BERTH_SCHEDULES=100000 cargo test --profile demo -p berth-engine
 //! simulation` runs more of them. [`members`]: what members do. [`orders`]: what people order. [`promises`]: what must
 //! hold after each pass.
 

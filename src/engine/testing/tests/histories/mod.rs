@@ -2,7 +2,7 @@
 //! workloads with new names, orders of people, members that report, fail, lose a claim and stop, time that passes,
 //! approvals that are right, wrong and late, files that are broken or there twice.
 //!
-//! Each history is made from its number alone. `BERTH_HISTORIES=200000 BERTH_HISTORY=1 cargo test --release
+//! Each history is made from its number alone. `BERTH_HISTORIES=200000 BERTH_HISTORY=1 cargo test --profile demo
 //! -p berth-engine histories` runs so many from that number on. [`fleet`]: what people want. [`pass`]: the hub.
 //! [`promises`]: what must hold in each pass. [`plans`]: what a plan shows comes true.
 
