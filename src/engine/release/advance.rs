@@ -13,7 +13,7 @@ use super::cluster_rollout::{ClusterRollout, assume, cluster_rollouts, keep_repo
 use super::earlier::{again, lost, picks_of, pin, want};
 use super::places::{CopySet, Places};
 use super::policy::Closed;
-use super::strategy_answer::{self, StrategyAnswer, Unhealthy};
+use super::strategy_answer::{self, Circumstances, StrategyAnswer, Unhealthy};
 use super::turn::Version;
 use super::workload_rollout::{self, Reversal, WorkloadRollout};
 use super::{ReleaseInputs, Trace, inputs, record, strategies};
@@ -160,14 +160,9 @@ impl WorkloadStep<'_> {
         let reason = frozen.clone().or(blocked).filter(|_| !taken_back);
         let followed =
             strategies::followed(given.fleet, desired, &self.workload.key, &workload_rollout.strategy);
-        self.answer = strategy_answer::ask(
-            workload_rollout,
-            &self.cluster_rollouts,
-            unhealthy,
-            &followed,
-            reason.as_deref(),
-            given.now,
-        );
+        let circumstances =
+            Circumstances { unhealthy, followed: &followed, closed: reason.as_deref(), now: given.now };
+        self.answer = strategy_answer::ask(workload_rollout, &self.cluster_rollouts, circumstances);
         if let Some(reason) = frozen.filter(|_| taken_back) {
             // A release that is taken back goes back all the same. Nothing else happens.
             let stays = std::mem::take(&mut self.answer.remove);
@@ -187,6 +182,40 @@ impl WorkloadStep<'_> {
         self.cluster_rollouts.values().any(|cluster_rollout| {
             cluster_rollout.picked && !cluster_rollout.is_pinned && !cluster_rollout.keeps
         })
+    }
+
+    /// Returns the reports for the facts, by cluster.
+    fn reports(&self, given: ReleaseInputs<'_>) -> BTreeMap<String, CopyReport> {
+        let is_settled = self.rested && rests(&self.workload_rollout.releases, given, &self.cluster_rollouts);
+        let name = WorkloadName::of(&self.workload.key);
+        // While nothing moves and all known reports are successes, these stay, whatever came since: no strategy makes
+        // anything of it. Beside a failure it counts how long each success lasts, and other orders may make something of
+        // the failure.
+        let mut facts = given.current.facts.cursor();
+        let mut is_fine = |cluster: &String, cluster_rollout: &ClusterRollout<'_>| {
+            let known = facts.get(cluster).and_then(|fact| fact.copies.get(&name));
+            match (known, &cluster_rollout.report) {
+                (Some(known), Some(read)) if !cluster_rollout.is_assumed => {
+                    known.digest != read.digest || known.health == Health::Succeeded
+                }
+                _ => true,
+            }
+        };
+        let stays = is_settled && self.cluster_rollouts.iter().all(|(cluster, one)| is_fine(cluster, one));
+        let mut facts = given.current.facts.cursor();
+        let mut report = |cluster: &String, cluster_rollout: &ClusterRollout<'_>| {
+            // A proof takes the facts for reports. One that its member retracted counts for no copies any more, and
+            // still means that the member reports on the workload.
+            let is_retracted = cluster_rollout.retracted.is_some() && !is_settled;
+            let earlier = facts.get(cluster).and_then(|fact| fact.copies.get(&name));
+            let counts = !cluster_rollout.is_assumed && !is_retracted && !stays;
+            let read = cluster_rollout.report.clone().filter(|_| counts);
+            let digest = |earlier: &CopyReport| if is_retracted { Digest([0; 16]) } else { earlier.digest };
+            let carried = || earlier.map(|one| CopyReport { digest: digest(one), ..one.clone() });
+            read.or_else(carried)
+        };
+        let all = self.cluster_rollouts.iter();
+        all.filter_map(|(cluster, one)| Some((cluster.clone(), report(cluster, one)?))).collect()
     }
 
     /// Turns the answer into the outcome of each cluster, and writes down the releases. `settles` is the moment from
@@ -232,38 +261,11 @@ impl WorkloadStep<'_> {
             self.workload_rollout.orders.next_change(given.now).filter(|_| waits || self.closed.is_some());
         let moments = self.answer.next.into_iter().chain(settles).chain(orders);
         let next_change = moments.filter(|at| *at > given.now).min();
-        let is_settled = self.rested && rests(&self.workload_rollout.releases, given, &self.cluster_rollouts);
-        let name = WorkloadName::of(&key);
-        // While nothing moves and all known reports are successes, these stay, whatever came since: no strategy makes
-        // anything of it. Beside a failure it counts how long each success lasts, and other orders may make something of
-        // the failure.
-        let mut facts = given.current.facts.cursor();
-        let mut known = |cluster: &String| facts.get(cluster).and_then(|fact| fact.copies.get(&name));
-        let is_fine = |(cluster, cluster_rollout): (&String, &ClusterRollout<'_>)| match (
-            known(cluster),
-            &cluster_rollout.report,
-        ) {
-            (Some(known), Some(read)) if !cluster_rollout.is_assumed => {
-                known.digest != read.digest || known.health == Health::Succeeded
-            }
-            _ => true,
-        };
-        let stays = is_settled && self.cluster_rollouts.iter().all(is_fine);
-        let mut facts = given.current.facts.cursor();
-        let (mut outcomes, mut reports) = (Vec::new(), Vec::new());
-        for (cluster, cluster_rollout) in self.cluster_rollouts {
-            // A proof takes the facts for reports. One that its member retracted counts for no copies any more, and
-            // still says that the member reports on the workload.
-            let is_retracted = cluster_rollout.retracted.is_some() && !is_settled;
-            let earlier = facts.get(&cluster).and_then(|fact| fact.copies.get(&name));
-            let read =
-                cluster_rollout.report.filter(|_| !cluster_rollout.is_assumed && !is_retracted && !stays);
-            let digest = |earlier: &CopyReport| if is_retracted { Digest([0; 16]) } else { earlier.digest };
-            let carried = || earlier.map(|one| CopyReport { digest: digest(one), ..one.clone() });
-            let report = read.or_else(carried);
-            reports.extend(report.map(|report| (cluster.clone(), report)));
-            outcomes.extend(cluster_rollout.outcome.map(|outcome| (cluster, outcome)));
-        }
+        let reports = self.reports(given);
+        let outcomes = self.cluster_rollouts.into_iter();
+        let outcomes = outcomes
+            .filter_map(|(cluster, cluster_rollout)| Some((cluster, cluster_rollout.outcome?)))
+            .collect();
         let StrategyAnswer { waits, notes, standing, .. } = self.answer;
         let trace = Trace { waits, notes, standing, next: next_change };
         let WorkloadRollout { releases, earlier_objects, diagnostics, .. } = self.workload_rollout;
@@ -271,7 +273,6 @@ impl WorkloadStep<'_> {
             || !releases.assigned.is_empty()
             || self.workload_rollout.target.is_some();
         let releases = is_recorded.then_some(releases);
-        let (outcomes, reports) = (outcomes.into_iter().collect(), reports.into_iter().collect());
         Advance {
             key,
             releases,

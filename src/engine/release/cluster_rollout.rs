@@ -87,10 +87,21 @@ pub(super) fn cluster_rollouts<'a>(
             cluster_rollout.removing = Some(*since).filter(|_| !cluster_rollout.serves);
         }
     }
-    let name = WorkloadName::of(key);
+    read_reports(&mut cluster_rollouts, releases, given, desired);
+    cluster_rollouts
+}
+
+/// Reads the members' reports on the copies that the clusters have.
+fn read_reports<'a>(
+    cluster_rollouts: &mut BTreeMap<String, ClusterRollout<'a>>,
+    releases: &Releases,
+    given: ReleaseInputs<'a>,
+    desired: &Places<'_>,
+) {
+    let name = WorkloadName::of(&releases.key);
     let mut known: BTreeMap<CopySet, Digest> = BTreeMap::new();
     let (mut facts, mut statuses) = (given.current.facts.cursor(), given.statuses.cursor());
-    for (cluster, cluster_rollout) in &mut cluster_rollouts {
+    for (cluster, cluster_rollout) in cluster_rollouts {
         let earlier = facts.get(cluster).and_then(|fact| fact.copies.get(&name));
         let is_silent = is_silent(cluster, desired);
         cluster_rollout.answers = !is_silent && earlier.is_some();
@@ -125,7 +136,6 @@ pub(super) fn cluster_rollouts<'a>(
         cluster_rollout.report = Some(same.cloned().unwrap_or(fresh));
         cluster_rollout.answers = !is_silent;
     }
-    cluster_rollouts
 }
 
 /// Lets the reports count that facts keep while a workload rests: a proof reads those.

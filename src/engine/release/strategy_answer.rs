@@ -61,15 +61,24 @@ fn worse(one: Health, other: Health) -> Health {
     order.into_iter().find(|health| [one, other].contains(health)).unwrap_or(Health::Succeeded)
 }
 
+/// The circumstances in which a strategy is asked.
+#[derive(Clone, Copy)]
+pub(super) struct Circumstances<'q> {
+    pub(super) unhealthy: &'q Unhealthy,
+    /// The picks of the workloads that this one follows.
+    pub(super) followed: &'q [&'q [Pick]],
+    /// The reason why nothing may go on.
+    pub(super) closed: Option<&'q str>,
+    pub(super) now: Timestamp,
+}
+
 /// Asks who may go on now. While the rollout is `closed`, for this reason, nobody may.
 pub(super) fn ask(
     workload_rollout: &mut WorkloadRollout<'_>,
     cluster_rollouts: &BTreeMap<String, ClusterRollout<'_>>,
-    unhealthy: &Unhealthy,
-    followed: &[&[Pick]],
-    closed: Option<&str>,
-    now: Timestamp,
+    circumstances: Circumstances<'_>,
 ) -> StrategyAnswer {
+    let Circumstances { unhealthy, closed, .. } = circumstances;
     let mut answer = StrategyAnswer::default();
     let mut turns = turns(cluster_rollouts, workload_rollout);
     for turn in turns.iter_mut().filter(|turn| turn.has == Version::Old && !turn.removing) {
@@ -84,18 +93,33 @@ pub(super) fn ask(
         return answer;
     }
     if matches!(*workload_rollout.strategy, Strategy::Rolling(_)) && closed.is_none() {
-        let broken = broken(cluster_rollouts, &workload_rollout.releases);
-        let of_others = unhealthy.broken.iter().map(String::as_str).filter(|cluster| {
-            cluster_rollouts.get(*cluster).is_some_and(|cluster_rollout| {
-                cluster_rollout.picked && cluster_rollout.version() == Version::Old
-            })
-        });
-        let broken = broken.chain(of_others).collect();
+        let is_behind = |one: &ClusterRollout<'_>| one.picked && one.version() == Version::Old;
+        let of_others = unhealthy.broken.iter().map(String::as_str);
+        let of_others = of_others.filter(|cluster| cluster_rollouts.get(*cluster).is_some_and(is_behind));
+        let broken = broken(cluster_rollouts, &workload_rollout.releases).chain(of_others).collect();
         go_on(&mut turns, &broken, &mut answer);
     }
     if let (Some(staged), Some(_)) = (&mut workload_rollout.staged, closed) {
         staged.state = RunState::Stop;
     }
+    take_steps(workload_rollout, cluster_rollouts, circumstances, turns, &mut answer);
+    for (cluster, cluster_rollout) in cluster_rollouts {
+        if is_on_its_way(cluster, cluster_rollout, workload_rollout) {
+            let reason = || "it reports on the proven release first, which was assigned to it".into();
+            answer.waits.entry(cluster.clone()).or_insert_with(reason);
+        }
+    }
+    answer
+}
+
+/// Asks the strategy for steps until it has nothing more to give or to remove.
+fn take_steps(
+    workload_rollout: &mut WorkloadRollout<'_>,
+    cluster_rollouts: &BTreeMap<String, ClusterRollout<'_>>,
+    Circumstances { followed, closed, now, .. }: Circumstances<'_>,
+    mut turns: Vec<Turn<'_>>,
+    answer: &mut StrategyAnswer,
+) {
     loop {
         let step = match &mut workload_rollout.staged {
             Some(staged) => {
@@ -108,12 +132,10 @@ pub(super) fn ask(
         let (give, remove) = (step.give.clone(), step.remove.clone());
         if let Some(reason) = closed {
             let waits = Step::all_wait(&turns, reason).waits;
-            answer.take(Step { waits, ..step });
-            break;
+            return answer.take(Step { waits, ..step });
         }
         if give.is_empty() && remove.is_empty() {
-            answer.take(step);
-            break;
+            return answer.take(step);
         }
         answer.remove.extend(remove.iter().map(|cluster| (*cluster).to_owned()));
         let is_slow = |cluster: &str| {
@@ -124,18 +146,10 @@ pub(super) fn ask(
         for turn in turns.iter_mut().filter(|turn| remove.contains(turn.cluster)) {
             (turn.removing, turn.health, turn.since) = (true, Health::Applying, None);
         }
-        go_on(&mut turns, &give, &mut answer);
+        go_on(&mut turns, &give, answer);
         // From now on it is pinned.
         turns.retain(|turn| !give.contains(turn.cluster) || !cluster_rollouts[turn.cluster].keeps);
     }
-    for (cluster, _) in cluster_rollouts
-        .iter()
-        .filter(|(cluster, cluster_rollout)| is_on_its_way(cluster, cluster_rollout, workload_rollout))
-    {
-        let reason = || "it reports on the proven release first, which it was told".into();
-        answer.waits.entry(cluster.clone()).or_insert_with(reason);
-    }
-    answer
 }
 
 /// Marks clusters as told.

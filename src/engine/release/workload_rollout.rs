@@ -143,7 +143,7 @@ impl<'f> WorkloadRollout<'f> {
         stored: ContentId,
     ) {
         let key = &workload.key;
-        let driven = runs::drive(given.fleet, given.labels, workload, decision, &self.releases, given.now);
+        let driven = runs::drive(given.fleet, given.labels, decision, &self.releases, given.now);
         self.diagnostics.extend(driven.faults);
         let Some(mut staged) = driven.staged else { return };
         staged.progress.release = match staged.content {

@@ -206,7 +206,7 @@ impl<'a> Copies<'a> {
         if let Some(refusal) = final_fields::refusal(&object, self.fleet, applier) {
             return fault(refusal.message, Some(refusal.hint));
         }
-        match final_fields::finished(object, &workload.key, template, retain, &self.claim.id, applier) {
+        match final_fields::finished(object, &workload.key, template, retain, applier) {
             Ok(object) => Made::Copy(Rc::new(Draft::new(object))),
             Err(message) => fault(message, None),
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value as Json};
 
 use super::replicas::RETAIN;
-use berth_base::model::{Applier, Fleet, Key, ObjectId, Template, annotation, object};
+use berth_base::model::{Applier, Fleet, Key, Template, annotation, object};
 use berth_base::patch::sops;
 
 /// Returns the patched object with final labels, annotations and its owner's name, or the reason why it cannot have them.
@@ -16,7 +16,6 @@ pub(super) fn finished(
     owner: &Key,
     template: &Template,
     retain: Option<String>,
-    id: &ObjectId,
     applier: Option<&Applier>,
 ) -> Result<Json, String> {
     let metadata = object.get_mut("metadata").and_then(Json::as_object_mut).ok_or("it has no metadata")?;
@@ -28,7 +27,7 @@ pub(super) fn finished(
     let name = format!("{}/{}/{}", owner.kind_and_group(), owner.namespace, owner.name);
     merge(metadata, "annotations", &BTreeMap::from([(annotation::WORKLOAD.to_owned(), name)]))?;
     if let Some(applier) = applier {
-        applier.annotate(id, metadata);
+        applier.annotate(&template.object.id, metadata);
     }
     Ok(object)
 }

@@ -80,7 +80,8 @@ pub(super) fn start(
     // Reading and writing Git objects blocks, and a repository must not cross an await.
     spawn(move || {
         let mut mirror = mirror.as_ref().map(|mirror| mirror.lock().unwrap_or_else(PoisonError::into_inner));
-        let done = look(&settings, seen.as_ref(), part, &right, mirror.as_deref_mut(), &mut cache);
+        let look = Look { settings: &settings, seen: seen.as_ref(), part, right: &right };
+        let done = look.work(mirror.as_deref_mut(), &mut cache);
         if let (Err(problem), Some(mirror)) = (&done, &mut mirror)
             && problem.may_be_damage()
             && mirror.mend()
@@ -91,42 +92,46 @@ pub(super) fn start(
     })
 }
 
-fn look(
-    settings: &Settings,
-    seen: Option<&RefSnapshot>,
+/// A look at the refs for work.
+struct Look<'a> {
+    settings: &'a Settings,
+    seen: Option<&'a RefSnapshot>,
     part: Part,
-    right: &PublishRight,
-    mut mirror: Option<&mut Mirror>,
-    cache: &mut Cache,
-) -> Result<Work, PassError> {
-    if let Some(mirror) = &mut mirror {
-        if part == Part::TakeOver {
-            mirror.doubt_all();
+    right: &'a PublishRight,
+}
+
+impl Look<'_> {
+    fn work(&self, mut mirror: Option<&mut Mirror>, cache: &mut Cache) -> Result<Work, PassError> {
+        let Look { settings, seen, part, right } = *self;
+        if let Some(mirror) = &mut mirror {
+            if part == Part::TakeOver {
+                mirror.doubt_all();
+            }
+            mirror.fetch(settings)?;
+            if part == Part::StandBy {
+                mirror.tidy();
+                return Ok(Work::OfAnother);
+            }
         }
-        mirror.fetch(settings)?;
-        if part == Part::StandBy {
-            mirror.tidy();
-            return Ok(Work::OfAnother);
+        if mirror.as_ref().is_none_or(|mirror| mirror.hears()) {
+            cache.fetched(Timestamp::now());
         }
-    }
-    if mirror.as_ref().is_none_or(|mirror| mirror.hears()) {
-        cache.fetched(Timestamp::now());
-    }
-    let now = Timestamp::now();
-    let done = if seen
-        .is_some_and(|seen| ref_snapshot::is_as_seen(settings, seen, &cache.recent).unwrap_or_default())
-    {
-        Work::Nothing
-    } else {
-        info!("pass started");
-        let passed = match &mut mirror {
-            Some(mirror) => pass_fetched(settings, now, cache, mirror, right),
-            None => pass_with_cache(settings, now, cache),
+        let now = Timestamp::now();
+        let is_as_seen =
+            |seen: &RefSnapshot| ref_snapshot::is_as_seen(settings, seen, &cache.recent).unwrap_or_default();
+        let done = if seen.is_some_and(is_as_seen) {
+            Work::Nothing
+        } else {
+            info!("pass started");
+            let passed = match &mut mirror {
+                Some(mirror) => pass_fetched(settings, now, cache, mirror, right),
+                None => pass_with_cache(settings, now, cache),
+            };
+            Work::Passed(Box::new(passed?))
         };
-        Work::Passed(Box::new(passed?))
-    };
-    if right.holds() {
-        pass_log::report_previews(cache.previews.follow(settings, now, mirror, false));
+        if right.holds() {
+            pass_log::report_previews(cache.previews.follow(settings, now, mirror, false));
+        }
+        Ok(done)
     }
-    Ok(done)
 }

@@ -44,49 +44,51 @@ impl PassInputs {
     }
 }
 
-/// Adds to each status the verdicts on workloads with a rollout strategy. Verdicts that a status brings along stay,
-/// with moments no later than `now`.
-pub(super) fn add(
-    repo: &Repo,
-    fleet: &Fleet,
-    current: &CurrentState,
-    statuses: &mut Map<String, Shared<ClusterStatus>>,
-    now: Timestamp,
-    cache: &mut CopyReportCache,
-) {
-    let is_ahead = |report: &CopyReport| report.since.is_some_and(|since| since > now);
-    statuses.update(|_, status| {
-        let mut status = Some(status).filter(|status| status.copies.values().any(is_ahead))?.clone();
-        for report in status.copies.values_mut().filter(|report| is_ahead(report)) {
-            report.since = Some(now);
+impl CopyReportCache {
+    /// Adds to each status the verdicts on workloads with a rollout strategy. Verdicts that a status brings along stay,
+    /// with moments no later than `now`.
+    pub(super) fn add_verdicts(
+        &mut self,
+        repo: &Repo,
+        fleet: &Fleet,
+        current: &CurrentState,
+        statuses: &mut Map<String, Shared<ClusterStatus>>,
+        now: Timestamp,
+    ) {
+        let is_ahead = |report: &CopyReport| report.since.is_some_and(|since| since > now);
+        statuses.update(|_, status| {
+            let mut status = Some(status).filter(|status| status.copies.values().any(is_ahead))?.clone();
+            for report in status.copies.values_mut().filter(|report| is_ahead(report)) {
+                report.since = Some(now);
+            }
+            Some(status)
+        });
+        let asking = asking(fleet, current);
+        let is_same = asking.iter().eq(&self.asking);
+        let last = if is_same { std::mem::take(self) } else { CopyReportCache::default() };
+        let changed = last.statuses.changes_by(statuses, Shared::is_same).map(|one| one.key.clone());
+        let moved = last.trees.changes(&current.trees).map(|one| one.key.clone());
+        let changed: BTreeSet<String> = changed.chain(moved).chain(last.unread).collect();
+        let mut judged = last.judged;
+        let mut unread = BTreeSet::new();
+        let asked: Vec<_> = asking.iter().map(|one| (one, ObjectPaths::of(&one.objects))).collect();
+        let mut trees = Trees { repo, namespaces: BTreeMap::new() };
+        for cluster in changed {
+            let Some(status) = statuses.get(&cluster) else {
+                judged.remove(&cluster);
+                continue;
+            };
+            let mut status = status.clone();
+            match verdicts(&mut trees, current, &asked, &cluster, &status) {
+                Some(verdicts) if verdicts.is_empty() => {}
+                Some(verdicts) => status.copies.extend(verdicts),
+                None => drop(unread.insert(cluster.clone())),
+            }
+            judged.insert(cluster, status);
         }
-        Some(status)
-    });
-    let asking = asking(fleet, current);
-    let is_same = asking.iter().eq(&cache.asking);
-    let last = if is_same { std::mem::take(cache) } else { CopyReportCache::default() };
-    let changed = last.statuses.changes_by(statuses, Shared::is_same).map(|one| one.key.clone());
-    let moved = last.trees.changes(&current.trees).map(|one| one.key.clone());
-    let changed: BTreeSet<String> = changed.chain(moved).chain(last.unread).collect();
-    let mut judged = last.judged;
-    let mut unread = BTreeSet::new();
-    let asked: Vec<_> = asking.iter().map(|one| (one, ObjectPaths::of(&one.objects))).collect();
-    let mut trees = Trees { repo, namespaces: BTreeMap::new() };
-    for cluster in changed {
-        let Some(status) = statuses.get(&cluster) else {
-            judged.remove(&cluster);
-            continue;
-        };
-        let mut status = status.clone();
-        match verdicts(&mut trees, current, &asked, &cluster, &status) {
-            Some(verdicts) if verdicts.is_empty() => {}
-            Some(verdicts) => status.copies.extend(verdicts),
-            None => drop(unread.insert(cluster.clone())),
-        }
-        judged.insert(cluster, status);
+        let reported = std::mem::replace(statuses, judged.clone());
+        *self = CopyReportCache { asking, trees: current.trees.clone(), statuses: reported, judged, unread };
     }
-    let reported = std::mem::replace(statuses, judged.clone());
-    *cache = CopyReportCache { asking, trees: current.trees.clone(), statuses: reported, judged, unread };
 }
 
 /// Returns the verdicts on all workloads that ask for one of this member; `None` where the tree is missing that its

@@ -93,7 +93,8 @@ impl FormSearch<'_> {
         let commits = self.commits_since(published)?;
         let paths = today.broken.keys().chain(&replaced).cloned().collect();
         let mut forms = self.newest_good(tree, paths, &commits, parsed)?;
-        let gone = add_missing(first, tree, &today, &before, &replaced, &mut forms);
+        let search = MissingObjects { first, tree, today: &today, before: &before, replaced: &replaced };
+        let gone = search.add_to(&mut forms);
         tree.found.extend(gone.into_iter().map(|(path, home)| {
             let message = format!(
                 "was removed, and its objects may be in `{home}`, which cannot be read: its last good form stays in \
@@ -235,55 +236,63 @@ fn source_file((path, bytes): (&String, &Vec<u8>)) -> SourceFile {
     SourceFile::new(path.as_str(), bytes.as_slice())
 }
 
-/// Adds published objects that are missing now: to the file that held them, where that is at fault or was removed, else
-/// to the first unreadable file with the right to hold them, since they may have moved there. Returns the files that
-/// were removed, each with that unreadable file.
-fn add_missing(
-    first: &ReadTree,
-    tree: &SourceTree,
-    today: &Survey,
-    before: &Survey,
-    replaced: &BTreeSet<String>,
-    forms: &mut BTreeMap<String, Vec<u8>>,
-) -> BTreeMap<String, String> {
-    let mut gone = BTreeMap::new();
-    let nothing = SourceTree { rules_from: RulesFrom::Nowhere, ..SourceTree::default() };
-    let found: BTreeSet<Key> = load::survey(&with_files(&nothing, forms.iter())).good.into_keys().collect();
-    let unreadable = today.broken.iter().filter(|(_, faults)| faults.unreadable).map(|(path, _)| path);
-    let unreadable = first.apart_by_rights(unreadable);
-    let at_fault: BTreeMap<&Key, &String> = today
-        .broken
-        .iter()
-        .flat_map(|(path, faults)| faults.objects.iter().map(move |key| (key, path)))
-        .collect();
-    let missing = before.good.iter().filter(|(key, _)| !today.good.contains_key(key) && !found.contains(key));
-    let mut missing: Vec<(&Key, &Text)> = missing.collect();
-    // In the order in which they stand, so that a form that is kept again stays as it is.
-    missing.sort_by_key(|(_, text)| text.place);
-    for (key, Text { path, bytes, .. }) in missing {
-        let is_at_home = today.broken.get(path).is_some_and(|faults| faults.objects.contains(key));
-        let home = if is_at_home {
-            // Of several files that describe it now, the one that held it.
-            Some(path)
-        } else if let Some(file) = at_fault.get(key) {
-            Some(*file)
-        } else if replaced.contains(path) || today.broken.contains_key(path) {
-            // A slip in a kind or a name makes another object of it.
-            Some(path)
-        } else {
-            let home = first.home_for(&unreadable, bytes);
-            match home.filter(|_| !tree.files.contains_key(&**path)) {
-                // The object stays where people look for it.
-                Some(home) => {
-                    gone.insert(path.clone(), home.clone());
-                    Some(path)
+/// The objects that were published and are missing now.
+struct MissingObjects<'a> {
+    first: &'a ReadTree,
+    tree: &'a SourceTree,
+    today: &'a Survey,
+    before: &'a Survey,
+    /// The files that links stand in the place of.
+    replaced: &'a BTreeSet<String>,
+}
+
+impl MissingObjects<'_> {
+    /// Adds these objects: to the file that held them, where that is at fault or was removed, else
+    /// to the first unreadable file with the right to hold them, since they may have moved there. Returns the files that
+    /// were removed, each with that unreadable file.
+    fn add_to(&self, forms: &mut BTreeMap<String, Vec<u8>>) -> BTreeMap<String, String> {
+        let MissingObjects { first, tree, today, before, replaced } = *self;
+        let mut gone = BTreeMap::new();
+        let nothing = SourceTree { rules_from: RulesFrom::Nowhere, ..SourceTree::default() };
+        let found: BTreeSet<Key> =
+            load::survey(&with_files(&nothing, forms.iter())).good.into_keys().collect();
+        let unreadable = today.broken.iter().filter(|(_, faults)| faults.unreadable).map(|(path, _)| path);
+        let unreadable = first.apart_by_rights(unreadable);
+        let at_fault: BTreeMap<&Key, &String> = today
+            .broken
+            .iter()
+            .flat_map(|(path, faults)| faults.objects.iter().map(move |key| (key, path)))
+            .collect();
+        let missing =
+            before.good.iter().filter(|(key, _)| !today.good.contains_key(key) && !found.contains(key));
+        let mut missing: Vec<(&Key, &Text)> = missing.collect();
+        // In the order in which they stand, so that a form that is kept again stays as it is.
+        missing.sort_by_key(|(_, text)| text.place);
+        for (key, Text { path, bytes, .. }) in missing {
+            let is_at_home = today.broken.get(path).is_some_and(|faults| faults.objects.contains(key));
+            let home = if is_at_home {
+                // Of several files that describe it now, the one that held it.
+                Some(path)
+            } else if let Some(file) = at_fault.get(key) {
+                Some(*file)
+            } else if replaced.contains(path) || today.broken.contains_key(path) {
+                // A slip in a kind or a name makes another object of it.
+                Some(path)
+            } else {
+                let home = first.home_for(&unreadable, bytes);
+                match home.filter(|_| !tree.files.contains_key(&**path)) {
+                    // The object stays where people look for it.
+                    Some(home) => {
+                        gone.insert(path.clone(), home.clone());
+                        Some(path)
+                    }
+                    None => home,
                 }
-                None => home,
+            };
+            if let Some(home) = home {
+                load::append(forms.entry(home.clone()).or_default(), bytes);
             }
-        };
-        if let Some(home) = home {
-            load::append(forms.entry(home.clone()).or_default(), bytes);
         }
+        gone
     }
-    gone
 }

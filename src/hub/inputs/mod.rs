@@ -214,8 +214,8 @@ impl PassInputs {
             self.now = self.silences.last.map_or(self.now, |last| last.max(self.now));
         }
         if let Some(current) = current {
-            let cache = &mut self.cache.copies;
-            copy_reports::add(repo, &self.loaded.fleet, current, &mut self.statuses, self.now, cache);
+            let fleet = &self.loaded.fleet;
+            self.cache.copies.add_verdicts(repo, fleet, current, &mut self.statuses, self.now);
         }
     }
 

@@ -15,7 +15,7 @@ use berth_base::model::release::Releases;
 use berth_base::model::rollout::{Stage, Strategy};
 use berth_base::model::selector::Labels;
 use berth_base::model::staged::{Run, RunProgress, RunState, StageGate, StageProgress, Standing};
-use berth_base::model::{Decision, Fleet, Key, Timestamp, Workload};
+use berth_base::model::{Decision, Fleet, Key, Timestamp};
 use berth_base::text::some_of;
 
 use super::labels::ClusterLabels;
@@ -87,12 +87,10 @@ pub struct Driven<'f> {
     pub faults: Diagnostics,
 }
 
-/// Finds the run that drives a workload now. `releases` are the workload's as they were recorded last. A run that
-/// cannot begin is skipped.
+/// Finds the run that drives the workload of these releases, which were recorded last. A run that cannot begin is skipped.
 pub fn drive<'f>(
     fleet: &'f Fleet,
     labels: &'f ClusterLabels<'f>,
-    workload: &Workload,
     decision: Option<&Decision>,
     releases: &Releases,
     now: Timestamp,
@@ -100,10 +98,10 @@ pub fn drive<'f>(
     let mut driven = Driven::default();
     let recorded = releases.run.as_ref();
     let current = recorded.and_then(|progress| progress.run.as_ref());
-    let mut new = new_runs(fleet, &workload.key, recorded);
+    let mut new = new_runs(fleet, &releases.key, recorded);
     while let Some(run) = new.pop() {
         if let Some(number) = run.release.filter(|number| releases.get(*number).is_none()) {
-            let message = format!("{}: release {number} of {} is not kept", run.key, workload.key);
+            let message = format!("{}: release {number} of {} is not kept", run.key, releases.key);
             let kept = some_of(releases.all().map(|release| release.number), SHOWN);
             let hint = format!("name a release that is kept: {kept}");
             driven.faults.push(Diagnostic::error(run.origin.clone(), message).hint(hint));
@@ -125,7 +123,7 @@ pub fn drive<'f>(
     }
     let going = recorded.filter(|progress| progress.finished.is_none());
     driven.staged = going.and_then(|progress| {
-        let run = fleet.runs.get(current?).filter(|run| run.workload == workload.key)?;
+        let run = fleet.runs.get(current?).filter(|run| run.workload == releases.key)?;
         Some(staged_run((fleet, labels), run, RunContent::Release(progress.release), progress.clone()))
     });
     driven

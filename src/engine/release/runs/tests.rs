@@ -81,8 +81,7 @@ fn decision() -> Decision {
 }
 
 fn driven<'f>(fleet: &'f Fleet, recorded: Option<&RunProgress>) -> Driven<'f> {
-    let workload = &fleet.workloads[&key("Workload", "web")];
-    drive(fleet, labels(fleet), workload, Some(&decision()), &releases(7, recorded), now())
+    drive(fleet, labels(fleet), Some(&decision()), &releases(7, recorded), now())
 }
 
 fn releases(number: u64, recorded: Option<&RunProgress>) -> Releases {
