@@ -83,6 +83,28 @@ struct Reviewed {
     seconds: i64,
 }
 
+/// One look at all branches under review.
+struct Round<'a> {
+    repo: &'a Repo,
+    settings: &'a Settings,
+    clock: Timestamp,
+    all: bool,
+    begun: Instant,
+    onto: &'a Named,
+    wanted: &'a Wanted,
+    /// What all previews of a round begin from, once it was read.
+    base: Option<Arc<Base>>,
+}
+
+impl Round<'_> {
+    fn base(&mut self) -> Result<Arc<Base>, PassError> {
+        if let Some(base) = &self.base {
+            return Ok(base.clone());
+        }
+        Ok(self.base.insert(Arc::new(Base::read(self.repo, self.settings)?)).clone())
+    }
+}
+
 impl Previews {
     /// Brings the previews up to date with the branches, right after a fetch where there is a remote. `all` takes the
     /// time for all of them.
@@ -127,52 +149,19 @@ impl Previews {
                 changes.push(PreviewChange::Removed { on: on.clone() });
             }
         }
-        let mut base: Option<Arc<Base>> = None;
+        let mut round =
+            Round { repo: &repo, settings, clock, all, begun, onto: &onto, wanted: &wanted, base: None };
         for (name, reviewed) in &wanted {
             let failed = |why: String| PreviewChange::Failed { of: reviewed.name.clone(), why };
             let on = format!("{}{name}", settings.refs.preview);
             let merge = Merge { head: reviewed.head, onto: onto.commit };
-            let known = self.made.get(name).filter(|made| made.merge == merge);
-            let commit = match known.filter(|made| made.commit.is_none_or(|commit| repo.has_commit(commit))) {
-                Some(Made { commit: None, .. }) => continue,
-                Some(Made { commit: Some(commit), .. }) => *commit,
-                None => {
-                    let patience = if all { LONGEST } else { PATIENCE.saturating_sub(begun.elapsed()) };
-                    if !self.is_free((name, merge), patience, &wanted) {
-                        continue;
-                    }
-                    if self.under_way.is_none() {
-                        let base = match &base {
-                            Some(base) => base.clone(),
-                            None => base.insert(Arc::new(Base::read(&repo, settings)?)).clone(),
-                        };
-                        let head = Named { name: name.clone(), commit: merge.head };
-                        self.start(settings, base, (head, onto.clone()), clock)?;
-                    }
-                    let Some(drafting) = &mut self.under_way else { continue };
-                    let outcome = drafting.wait(patience, LONGEST);
-                    // A process that ends soon leaves what takes too long behind.
-                    if all || !matches!(outcome, Progress::UnderWay | Progress::GivenUp) {
-                        self.under_way = None;
-                    }
-                    match outcome {
-                        Progress::Done(Ok(commit)) => commit,
-                        Progress::UnderWay => continue,
-                        Progress::Done(Err(error)) => {
-                            changes.push(failed(error.to_string()));
-                            continue;
-                        }
-                        Progress::Gone => {
-                            changes.push(failed("making it broke off, a bug in berth".to_owned()));
-                            continue;
-                        }
-                        Progress::GivenUp => {
-                            self.made.insert(name.clone(), Made { merge, commit: None });
-                            changes.push(failed(format!("it takes more than {} seconds", LONGEST.as_secs())));
-                            continue;
-                        }
-                    }
+            let commit = match self.drafted(&mut round, name, merge)? {
+                Some(Ok(commit)) => commit,
+                Some(Err(why)) => {
+                    changes.push(failed(why));
+                    continue;
                 }
+                None => continue,
             };
             self.made.insert(name.clone(), Made { merge, commit: Some(commit) });
             let old = there.get(&on).copied();
@@ -184,6 +173,45 @@ impl Previews {
             }
         }
         Ok(changes)
+    }
+
+    /// Returns the commit of a preview, or the reason why there is none. `None` where it is made later, or was given up.
+    fn drafted(
+        &mut self,
+        round: &mut Round<'_>,
+        name: &str,
+        merge: Merge,
+    ) -> Result<Option<Result<CommitId, String>>, PassError> {
+        let known = self.made.get(name).filter(|made| made.merge == merge);
+        match known.filter(|made| made.commit.is_none_or(|commit| round.repo.has_commit(commit))) {
+            Some(Made { commit: None, .. }) => return Ok(None),
+            Some(Made { commit: Some(commit), .. }) => return Ok(Some(Ok(*commit))),
+            None => {}
+        }
+        let patience = if round.all { LONGEST } else { PATIENCE.saturating_sub(round.begun.elapsed()) };
+        if !self.is_free((name, merge), patience, round.wanted) {
+            return Ok(None);
+        }
+        if self.under_way.is_none() {
+            let head = Named { name: name.to_owned(), commit: merge.head };
+            self.start(round.settings, round.base()?, (head, round.onto.clone()), round.clock)?;
+        }
+        let Some(drafting) = &mut self.under_way else { return Ok(None) };
+        let outcome = drafting.wait(patience, LONGEST);
+        // A process that ends soon leaves what takes too long behind.
+        if round.all || !matches!(outcome, Progress::UnderWay | Progress::GivenUp) {
+            self.under_way = None;
+        }
+        Ok(match outcome {
+            Progress::Done(Ok(commit)) => Some(Ok(commit)),
+            Progress::Done(Err(error)) => Some(Err(error.to_string())),
+            Progress::UnderWay => None,
+            Progress::Gone => Some(Err("making it broke off, a bug in berth".to_owned())),
+            Progress::GivenUp => {
+                self.made.insert(name.to_owned(), Made { merge, commit: None });
+                Some(Err(format!("it takes more than {} seconds", LONGEST.as_secs())))
+            }
+        })
     }
 
     /// Reports whether this preview may be worked on: no other one is under way any more.
