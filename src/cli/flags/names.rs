@@ -56,7 +56,7 @@ fn fleet() -> Option<Shared<Fleet>> {
 /// The placements that the words on the command line mean.
 pub(crate) fn find<'f>(all: Vec<&'f Key>, wanted: &str) -> Result<Vec<&'f Key>, CommandError> {
     let parts: Vec<&str> = wanted.split('/').collect();
-    let short_names = DIALECTS.iter().flat_map(|dialect| dialect.short_names);
+    let short_names = DIALECTS.iter().flat_map(|dialect| dialect.shown.short_names);
     let is_kind = |key: &Key, word: &str| {
         key.kind.eq_ignore_ascii_case(word)
             || short_names

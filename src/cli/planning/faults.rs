@@ -203,7 +203,7 @@ pub(crate) fn refused_by_hubs(
     }
     let mut refused = Diagnostics::new();
     for dialect in DIALECTS {
-        refused.extend((dialect.refused_by_hub)(&before, &after));
+        refused.extend((dialect.shown.refused_by_hub)(&before, &after));
     }
     Ok(refused)
 }

@@ -126,8 +126,6 @@ pub struct Dialect {
     pub kinds: &'static [&'static str],
     /// Returns the kinds that it reads.
     pub reads: fn() -> Vec<ReadKind>,
-    /// Short names of kinds, as kubectl has them.
-    pub short_names: &'static [(&'static str, &'static str)],
     /// The kind that describes clusters.
     pub cluster_kind: Option<&'static ClusterKind>,
     /// Reports whether an object of this kind is a placement, whose decision other systems may read.
@@ -136,8 +134,6 @@ pub struct Dialect {
     pub name_labels: &'static [&'static str],
     /// The documents that steer its staged runs.
     pub staged_runs: Option<&'static StagedRuns>,
-    /// Returns the fields of a placement that `explain` suggests edits of; `None` for another kind.
-    pub placement_fields: fn(&Key) -> Option<&'static PlacementFields>,
     /// Groups and kinds without a namespace.
     pub cluster_scoped: &'static [(&'static str, &'static str)],
     /// The role of an object for access rules.
@@ -146,6 +142,17 @@ pub struct Dialect {
     pub carried_objects: fn(&Document) -> Vec<CarriedObject>,
     /// Settings under the dialect's name in berth.yaml, which are on unless they are set to `false`.
     pub switches: &'static [&'static str],
+    /// The texts and statuses for hubs and people.
+    pub shown: Shown,
+}
+
+/// The texts and statuses of a system for hubs and people. [`Shown::NOTHING`] fills in the fields that a dialect does not need.
+#[derive(Debug)]
+pub struct Shown {
+    /// Short names of kinds, as kubectl has them.
+    pub short_names: &'static [(&'static str, &'static str)],
+    /// Returns the fields of a placement that `explain` suggests edits of; `None` for another kind.
+    pub placement_fields: fn(&Key) -> Option<&'static PlacementFields>,
     /// Returns the status of a placement in the system's words; `None` for another system's placement.
     pub describe: fn(&Described<'_>) -> Option<Json>,
     /// Returns the status of a staged run in the system's words; `None` for another system's run. The progress is
@@ -162,6 +169,18 @@ pub struct Dialect {
 /// A file's path and bytes.
 pub type FileText = (Arc<str>, Arc<[u8]>);
 
+impl Shown {
+    pub const NOTHING: Shown = Shown {
+        short_names: &[],
+        placement_fields: |_| None,
+        describe: |_| None,
+        describe_run: |_, _, _| None,
+        report: |_| None,
+        acted_on_by_hub: |_| None,
+        refused_by_hub: |_, _| Diagnostics::new(),
+    };
+}
+
 impl Dialect {
     /// A dialect without any kinds.
     pub const BLANK: Dialect = Dialect {
@@ -173,21 +192,15 @@ impl Dialect {
         retired_groups: &[],
         kinds: &[],
         reads: Vec::new,
-        short_names: &[],
         cluster_kind: None,
         is_placement: |_| false,
         name_labels: &[],
         staged_runs: None,
-        placement_fields: |_| None,
         cluster_scoped: &[],
         access_role: |_| AccessRole::Plain,
         carried_objects: |_| Vec::new(),
         switches: &[],
-        describe: |_| None,
-        describe_run: |_, _, _| None,
-        report: |_| None,
-        acted_on_by_hub: |_| None,
-        refused_by_hub: |_, _| Diagnostics::new(),
+        shown: Shown::NOTHING,
     };
 
     /// Reports whether a key is of the kind that describes clusters.

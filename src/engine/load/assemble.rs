@@ -286,7 +286,7 @@ fn note_what_does_not_count(
     }
     let mut acted_on: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for document in unselected {
-        let advice = dialects.iter().find_map(|dialect| (dialect.acted_on_by_hub)(&document.key));
+        let advice = dialects.iter().find_map(|dialect| (dialect.shown.acted_on_by_hub)(&document.key));
         if let Some(advice) = advice {
             *acted_on.entry((&document.key.kind, advice)).or_default() += 1;
         }

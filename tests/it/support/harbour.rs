@@ -14,6 +14,7 @@ use berth_base::packed::Packed;
 use berth_base::yaml::{Fields, Node, Scope};
 use berth_engine::dialects::{
     AccessRole, CarriedObject, Claim, ClusterKind, Described, Dialect, Document, Input, Lowered, NewCluster,
+    Shown,
 };
 use serde_json::{Value as Json, json};
 
@@ -29,7 +30,7 @@ pub const HARBOUR: Dialect = Dialect {
         object_node(document).and_then(|node| CarriedObject::of(&node, node.at)).into_iter().collect()
     },
     switches: &["flags"],
-    describe,
+    shown: Shown { describe, ..Shown::NOTHING },
     ..Dialect::BLANK
 };
 

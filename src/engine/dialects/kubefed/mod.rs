@@ -21,7 +21,7 @@ mod template;
 mod types;
 
 use super::document_reader::{Reader, Recall};
-use super::{Dialect, Document, Input, Lowered};
+use super::{Dialect, Document, Input, Lowered, Shown};
 use config::Planes;
 use kinds::Role;
 use namespaces::Namespaces;
@@ -38,10 +38,13 @@ pub const DIALECT: Dialect = Dialect {
     kinds: kinds::KINDS,
     reads: kinds::reads,
     cluster_kind: Some(&make::CLUSTER_KIND),
-    placement_fields: kinds::placement_fields,
     access_role: kinds::access_role,
-    describe: |described| propagation::describe(&described.reported),
-    report: propagation::describe,
+    shown: Shown {
+        placement_fields: kinds::placement_fields,
+        describe: |described| propagation::describe(&described.reported),
+        report: propagation::describe,
+        ..Shown::NOTHING
+    },
     ..Dialect::BLANK
 };
 

@@ -31,7 +31,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Bearing, Claim, Dialect, Document, Input, Lowered, ReadingContext};
+use super::{Bearing, Claim, Dialect, Document, Input, Lowered, ReadingContext, Shown};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::placement::Source;
 use berth_base::model::{Cluster, Key, Object, ObjectId, Placement, Shared, Template, Workload};
@@ -61,22 +61,25 @@ pub const DIALECT: Dialect = Dialect {
     retired_groups: &["fleet.azure.com"],
     kinds: kinds::NAMES,
     reads: kinds::reads,
-    short_names: kinds::SHORT_NAMES,
     cluster_kind: Some(&make::CLUSTER_KIND),
     is_placement: kinds::is_placement,
     staged_runs: Some(&make::STAGED_RUNS),
-    placement_fields: kinds::placement_fields,
     cluster_scoped: kinds::CLUSTER_SCOPED,
     name_labels: &[next::ALIAS],
     access_role: kinds::access_role,
     carried_objects: carried_objects::carried_objects,
     switches: &[UNWRAP_CONFIG_MAPS],
-    describe: describe::describe,
-    describe_run: |run, progress, standing| {
-        let is_own = *run.key.group == *kinds::PLACEMENT_GROUP;
-        is_own.then(|| staged_updates::status(run, progress, standing))
+    shown: Shown {
+        short_names: kinds::SHORT_NAMES,
+        placement_fields: kinds::placement_fields,
+        describe: describe::describe,
+        describe_run: |run, progress, standing| {
+            let is_own = *run.key.group == *kinds::PLACEMENT_GROUP;
+            is_own.then(|| staged_updates::status(run, progress, standing))
+        },
+        refused_by_hub: hub_refusals::refused_by_hub,
+        ..Shown::NOTHING
     },
-    refused_by_hub: hub_refusals::refused_by_hub,
     ..Dialect::BLANK
 };
 

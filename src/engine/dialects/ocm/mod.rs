@@ -23,7 +23,7 @@ mod work_replica_set;
 mod tests;
 
 use super::document_reader::{Reader, Recall};
-use super::{Dialect, Document, Input, Lowered};
+use super::{Dialect, Document, Input, Lowered, Shown};
 pub(crate) use rollout::{duration, read as rollout_strategy};
 
 use bindings::Bindings;
@@ -39,14 +39,17 @@ pub const DIALECT: Dialect = Dialect {
     groups: &[groups::CLUSTER, groups::WORK, groups::ADD_ON],
     kinds: kinds::KINDS,
     reads: kinds::reads,
-    short_names: &[("mwrs", "ManifestWorkReplicaSet")],
     cluster_kind: Some(&make::CLUSTER_KIND),
     is_placement: kinds::is_placement,
-    placement_fields: kinds::placement_fields,
     access_role: kinds::access_role,
     carried_objects: work_replica_set::carried_objects,
-    describe: describe::describe,
-    acted_on_by_hub: kinds::acted_on_by_hub,
+    shown: Shown {
+        short_names: &[("mwrs", "ManifestWorkReplicaSet")],
+        placement_fields: kinds::placement_fields,
+        describe: describe::describe,
+        acted_on_by_hub: kinds::acted_on_by_hub,
+        ..Shown::NOTHING
+    },
     ..Dialect::BLANK
 };
 

@@ -6,7 +6,7 @@ use berth_base::diag::Pos;
 use berth_base::model::release::Release;
 use berth_base::model::rollout::Amount;
 use berth_base::model::staged::{Side, StageApproval, StageStrategy};
-use berth_base::model::{Cluster, ContentId, Map, Pick, Requirement, Selector, Shared};
+use berth_base::model::{Cluster, ContentId, Map, Pick, Requirement, Selector, Shared, Workload};
 use std::collections::BTreeMap;
 
 use RunState::{Initialize, Stop};

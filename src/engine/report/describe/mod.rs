@@ -54,7 +54,7 @@ pub fn describe(decision: &Decision, known: DescribeInputs<'_>) -> Json {
     };
     let (fleet, decisions) = (known.fleet, known.state.map(|state| &state.decisions));
     let described = Described { decision, fleet, decisions, placed, rollout, reported };
-    let status = known.dialects.iter().find_map(|dialect| (dialect.describe)(&described));
+    let status = known.dialects.iter().find_map(|dialect| (dialect.shown.describe)(&described));
     let clusters = || decision.picks.iter().map(|pick| &pick.cluster).collect::<Vec<_>>();
     let status = status.unwrap_or_else(|| json!({"clusters": clusters()}));
     object(&decision.key, &decision.source, &status)
@@ -67,7 +67,7 @@ pub fn describe_run(
     standing: &Standing,
     dialects: Dialects,
 ) -> Json {
-    let status = dialects.iter().find_map(|dialect| (dialect.describe_run)(run, progress, standing));
+    let status = dialects.iter().find_map(|dialect| (dialect.shown.describe_run)(run, progress, standing));
     object(&run.key, &run.origin.file, &status.unwrap_or_default())
 }
 

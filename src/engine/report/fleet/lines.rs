@@ -103,7 +103,7 @@ impl WorkloadLine {
             placed: decision.picks.len(),
             status: dialects
                 .iter()
-                .find_map(|dialect| (dialect.report)(reported))
+                .find_map(|dialect| (dialect.shown.report)(reported))
                 .map(|status| Packed::of(&status)),
             with_problems,
         }

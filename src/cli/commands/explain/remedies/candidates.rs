@@ -103,7 +103,7 @@ impl Question<'_> {
     /// The document that a rule stands in: the placement's, or that of the object that asks for the rule.
     fn document(&self, placement: &Placement, by: Option<&Key>) -> Option<Document> {
         let asking = by.and_then(|by| self.fleet.placements.get(by)).map_or(placement, |by| by);
-        let fields = DIALECTS.iter().find_map(|dialect| (dialect.placement_fields)(&asking.key))?;
+        let fields = DIALECTS.iter().find_map(|dialect| (dialect.shown.placement_fields)(&asking.key))?;
         Some((place_of(self.tree, &asking.origin.file, &asking.key)?, fields))
     }
 
