@@ -5,6 +5,7 @@ use clap_complete::engine::ArgValueCandidates;
 
 use super::taint::since;
 use crate::editing::mark::change::Outcome as Change;
+use crate::editing::mark::taints::TaintList;
 use crate::editing::mark::{Chosen, MarkArgs, Wanted, mark, taints};
 use crate::flags::fleet::moment;
 use crate::flags::names;
@@ -74,10 +75,8 @@ fn each<'t>(chosen: &Chosen<'t>, wish: impl Fn(&str) -> taints::Wish, since: &st
             done.push((*document, Change { notes: vec![note], ..Change::default() }));
             continue;
         };
-        let taints = taints::taints_of(document.found);
         let since = document.kind.dated.then_some(since);
-        let list = taints::has_list(document.found);
-        let outcome = taints::outcome((&taints, list), &[wish(effect)], true, since)
+        let outcome = taints::outcome(&TaintList::of(document.found), &[wish(effect)], true, since)
             .map_err(|problem| vec![problem])?;
         done.push((*document, outcome));
     }

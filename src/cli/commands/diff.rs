@@ -19,6 +19,7 @@ use berth_base::diag::{Diagnostics, did_you_mean, harmless_line};
 use berth_base::model::{Cluster, Fleet, Shared};
 use berth_base::text::counted;
 use berth_engine::causes::Causes;
+use berth_engine::consequences::folded::FoldedPlan;
 use berth_engine::consequences::folding::{ToFold, fold};
 use berth_engine::plan::{Plan, plan};
 use berth_git::{CommitId, CommitInfo, Repo};
@@ -65,43 +66,12 @@ enum DiffFormat {
 
 pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
     let repo = Repo::open(&args.repo.path)?;
-    let (before, after) = ends(args, &repo)?;
-    let mut inputs = ui.watching("reading the fleet", || record::publication_inputs(&repo, &after, &before));
-    let of_source = inputs.as_ref().map(|inputs| inputs.fleet());
-    let fleet = of_source.clone().unwrap_or_else(|| Shared::from(names_alone([&before, &after])));
-    let mut changes = plan(&before.state, &after.state);
-    if let Some(cluster) = &args.cluster {
-        known(cluster, &fleet, [&before, &after])?;
-        changes = changes.of_cluster(cluster);
-    }
-    let reasons = match of_source {
-        Some(fleet) => {
-            let (state, now) = (&after.state, after.trailers.now.unwrap_or_default());
-            Reasons::traced(&changes, &fleet, state, &state.facts, now)
-        }
-        None => Reasons::default(),
-    };
-    let causes = match &mut inputs {
-        Some(inputs) => {
-            ui.watching("tracing causes", || inputs.causes(&repo, &after.state, |built| built.state.clone()))?
-        }
-        None => Causes::default(),
-    };
-    let mut folded = fold(ToFold {
-        wanted: &changes,
-        before: &before.state,
-        after: &after.state,
-        fleet: &fleet,
-        causes: &causes,
-        read: &mut |id| read_object(&repo, id),
-        held: &|_, _| false,
-        reasons: &|key, cluster| reasons.get(key, cluster),
-    });
-    if let Some(cluster) = &args.cluster {
-        folded.narrow(cluster);
-    }
-    let commits = commits(&repo, &before, &after)?;
-    let words = format!("{} → {}", words_of(&repo, &before)?, words_of(&repo, &after)?);
+    let ends = Ends::read(args, &repo)?;
+    let Difference { changes, folded, fleet, reasons, causes } =
+        Difference::between(&ends, &repo, args.cluster.as_deref(), ui)?;
+    let Ends { before, after } = &ends;
+    let commits = commits(&repo, before, after)?;
+    let words = format!("{} → {}", words_of(&repo, before)?, words_of(&repo, after)?);
     ui.status(&words);
     let report = PlanReport {
         words: &words,
@@ -124,8 +94,8 @@ pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
     };
     let form = || {
         let mut form = report_json(&report, &reasons);
-        form["from"] = end_json(&before);
-        form["to"] = end_json(&after);
+        form["from"] = end_json(before);
+        form["to"] = end_json(after);
         form["commits"] = commits_json(&commits);
         ResultKind::StateDifference.of(form)
     };
@@ -141,24 +111,84 @@ pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The states of both ends of the range.
-fn ends(args: &DiffArgs, repo: &Repo) -> Result<(CurrentState, CurrentState), CommandError> {
-    let Some((a, b)) = args.range.split_once("..") else {
-        let error = CommandError::usage(format!("`{}` is not a range", args.range));
-        return Err(error.hint(format!("write `A..B`; `..{}` shows what it changed", args.range)));
-    };
-    let place = current_state::locate(repo, &args.state.search(&args.repo.path)?)?;
-    let branch = &place.refs.rendered;
-    let Some(tip) = place.commit else {
-        return Err(CommandError::usage("nothing is published yet").hint("`berth run` publishes a state"));
-    };
-    let to = if b.is_empty() { tip } else { record::find_publication(repo, tip, b)? };
-    let from = if a.is_empty() {
-        record::publication_before(repo, to)?
-    } else {
-        record::find_publication(repo, tip, a)?
-    };
-    Ok((record::read_publication(repo, branch, from)?, record::read_publication(repo, branch, to)?))
+/// The changes between two states, folded by the edits that made them.
+struct Difference {
+    changes: Plan,
+    folded: FoldedPlan,
+    fleet: Shared<Fleet>,
+    reasons: Reasons,
+    causes: Causes,
+}
+
+impl Difference {
+    /// Compares two states, of one cluster alone where it is named. Reasons and causes are known where the later
+    /// source is there.
+    fn between(ends: &Ends, repo: &Repo, cluster: Option<&str>, ui: &Ui) -> Result<Difference, CommandError> {
+        let Ends { before, after } = ends;
+        let mut inputs = ui.watching("reading the fleet", || record::publication_inputs(repo, after, before));
+        let of_source = inputs.as_ref().map(|inputs| inputs.fleet());
+        let fleet = of_source.clone().unwrap_or_else(|| Shared::from(names_alone([before, after])));
+        let mut changes = plan(&before.state, &after.state);
+        if let Some(cluster) = cluster {
+            known(cluster, &fleet, [before, after])?;
+            changes = changes.of_cluster(cluster);
+        }
+        let reasons = match of_source {
+            Some(fleet) => {
+                let (state, now) = (&after.state, after.trailers.now.unwrap_or_default());
+                Reasons::traced(&changes, &fleet, state, &state.facts, now)
+            }
+            None => Reasons::default(),
+        };
+        let causes = match &mut inputs {
+            Some(inputs) => ui.watching("tracing causes", || {
+                inputs.causes(repo, &after.state, |built| built.state.clone())
+            })?,
+            None => Causes::default(),
+        };
+        let mut folded = fold(ToFold {
+            wanted: &changes,
+            before: &before.state,
+            after: &after.state,
+            fleet: &fleet,
+            causes: &causes,
+            read: &mut |id| read_object(repo, id),
+            held: &|_, _| false,
+            reasons: &|key, cluster| reasons.get(key, cluster),
+        });
+        if let Some(cluster) = cluster {
+            folded.narrow(cluster);
+        }
+        Ok(Difference { changes, folded, fleet, reasons, causes })
+    }
+}
+
+/// The states at both ends of the range.
+struct Ends {
+    before: CurrentState,
+    after: CurrentState,
+}
+
+impl Ends {
+    fn read(args: &DiffArgs, repo: &Repo) -> Result<Ends, CommandError> {
+        let Some((a, b)) = args.range.split_once("..") else {
+            let error = CommandError::usage(format!("`{}` is not a range", args.range));
+            return Err(error.hint(format!("write `A..B`; `..{}` shows what it changed", args.range)));
+        };
+        let place = current_state::locate(repo, &args.state.search(&args.repo.path)?)?;
+        let branch = &place.refs.rendered;
+        let Some(tip) = place.commit else {
+            return Err(CommandError::usage("nothing is published yet").hint("`berth run` publishes a state"));
+        };
+        let to = if b.is_empty() { tip } else { record::find_publication(repo, tip, b)? };
+        let from = if a.is_empty() {
+            record::publication_before(repo, to)?
+        } else {
+            record::find_publication(repo, tip, a)?
+        };
+        let before = record::read_publication(repo, branch, from)?;
+        Ok(Ends { before, after: record::read_publication(repo, branch, to)? })
+    }
 }
 
 /// A fleet that has the clusters' names and nothing else.

@@ -22,7 +22,7 @@ use berth_base::model::applier::{ANNOTATION, ARGOCD, BERTH};
 use berth_base::text::counted;
 use berth_base::yaml::emit;
 use berth_engine::dialects::{ClusterKind, DIALECTS, NewCluster};
-use berth_engine::plan::Change;
+use berth_engine::plan::{Change, ObjectChange, Plan};
 use berth_git::protocol::Refs;
 
 const REGION: &str = "topology.kubernetes.io/region";
@@ -99,29 +99,8 @@ pub(crate) fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
         args.applier.write(name, objects, ui)?;
         return Ok(Exit::Done);
     }
-    if let Some(secret) = args.secret_name.as_ref().filter(|secret| !is_dns_subdomain(secret)) {
-        let error = CommandError::usage(format!("`{secret}` is not a valid name of a Secret or an account"));
-        return Err(error.hint("use lower-case letters, digits, dashes and dots"));
-    }
-    // `.invalid` is never anybody's.
-    let needs_endpoint = args.dialect.needs_endpoint && args.api_endpoint.is_none();
-    let placeholder = needs_endpoint.then(|| format!("https://{name}.invalid"));
-    let new = NewCluster {
-        name: name.clone(),
-        labels: labels(args)?,
-        endpoint: args.api_endpoint.clone().or_else(|| placeholder.clone()),
-        account: args.secret_name.clone(),
-    };
-    let (mut document, kind) = ((args.dialect.document)(&new), args.dialect.kind);
-    args.applier.annotate(&mut document);
-    if let Some((file, found)) = tree.objects().find(|(_, found)| found.kind == kind && found.name == *name) {
-        let message = format!("{kind} {name} already exists: {file}:{}:{}", found.at.line, found.at.column);
-        let hint = match args.applier.neighbour() {
-            Some(applier) => format!("annotate it `{ANNOTATION}: {}`, and run this again", applier.name),
-            None => "edit that file, or choose another name".to_owned(),
-        };
-        return Err(CommandError::usage(message).hint(hint));
-    }
+    let Description { document, placeholder } = args.description()?;
+    args.check_new(&tree)?;
     let path = tree.new_file(&args.dir, name)?;
     let edits = [Edit { path: path.clone(), text: Some(emit(&document)) }];
     let (after, new_errors) = tree.check(&edits);
@@ -145,14 +124,9 @@ pub(crate) fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
         }
         None => ui.out(&path),
     }
-    let gets =
-        plan.changes().filter(|change| *change.cluster == **name && change.change == Change::Added).count();
-    ui.status(&format!(
-        "{name} gets {}\nnext: commit the file, look at `berth plan`, and run `berth sync --cluster {name}{}` there",
-        counted(gets, "object"),
-        args.applier.neighbour().map(|applier| format!(" --applier {}", applier.name)).unwrap_or_default(),
-    ));
+    args.show_next(&plan, ui);
     if let Some(placeholder) = placeholder {
+        let kind = args.dialect.kind;
         ui.status(&format!(
             "the address `{placeholder}` is a placeholder: a {kind} needs one, and berth never calls it"
         ));
@@ -162,6 +136,63 @@ pub(crate) fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
         ui.status(&format!("already named by\n{}", named.trim_end()));
     }
     Ok(Exit::Done)
+}
+
+/// The document that describes a new cluster.
+struct Description {
+    document: Json,
+    /// The address in it that is nobody's, where its kind needs one and none is given.
+    placeholder: Option<String>,
+}
+
+impl JoinArgs {
+    fn description(&self) -> Result<Description, CommandError> {
+        let name = &self.name;
+        if let Some(secret) = self.secret_name.as_ref().filter(|secret| !is_dns_subdomain(secret)) {
+            let message = format!("`{secret}` is not a valid name of a Secret or an account");
+            let error = CommandError::usage(message);
+            return Err(error.hint("use lower-case letters, digits, dashes and dots"));
+        }
+        // `.invalid` is never anybody's.
+        let needs_endpoint = self.dialect.needs_endpoint && self.api_endpoint.is_none();
+        let placeholder = needs_endpoint.then(|| format!("https://{name}.invalid"));
+        let new = NewCluster {
+            name: name.clone(),
+            labels: labels(self)?,
+            endpoint: self.api_endpoint.clone().or_else(|| placeholder.clone()),
+            account: self.secret_name.clone(),
+        };
+        let mut document = (self.dialect.document)(&new);
+        self.applier.annotate(&mut document);
+        Ok(Description { document, placeholder })
+    }
+
+    /// Refuses a cluster that such a document describes already.
+    fn check_new(&self, tree: &WorkingTree) -> Result<(), CommandError> {
+        let (name, kind) = (&self.name, self.dialect.kind);
+        let mut objects = tree.objects();
+        let Some((file, found)) = objects.find(|(_, found)| found.kind == kind && found.name == *name) else {
+            return Ok(());
+        };
+        let message = format!("{kind} {name} already exists: {file}:{}:{}", found.at.line, found.at.column);
+        let hint = match self.applier.neighbour() {
+            Some(applier) => format!("annotate it `{ANNOTATION}: {}`, and run this again", applier.name),
+            None => "edit that file, or choose another name".to_owned(),
+        };
+        Err(CommandError::usage(message).hint(hint))
+    }
+
+    /// Prints the number of objects that the cluster gets, and the next steps.
+    fn show_next(&self, plan: &Plan, ui: &Ui) {
+        let name = &self.name;
+        let is_got = |change: &&ObjectChange| *change.cluster == **name && change.change == Change::Added;
+        let gets = counted(plan.changes().filter(is_got).count(), "object");
+        let applier = self.applier.neighbour().map(|applier| format!(" --applier {}", applier.name));
+        let applier = applier.unwrap_or_default();
+        ui.status(&format!(
+            "{name} gets {gets}\nnext: commit the file, look at `berth plan`, and run `berth sync --cluster {name}{applier}` there"
+        ));
+    }
 }
 
 fn labels(args: &JoinArgs) -> Result<BTreeMap<String, String>, CommandError> {

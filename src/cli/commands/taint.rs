@@ -1,5 +1,6 @@
 //! `berth taint`: taints of clusters, in the files that describe them.
 
+use crate::editing::mark::taints::TaintList;
 use crate::editing::mark::{Chosen, MarkArgs, Wanted, mark, sort_words, taints};
 use crate::flags::fleet::moment;
 use crate::output::ui::Ui;
@@ -85,9 +86,8 @@ fn in_those_that_can<'t>(
         let known =
             |wish: &&taints::Wish| wish.effect().is_none_or(|effect| document.kind.effects.contains(&effect));
         let wishes: Vec<taints::Wish> = wishes.iter().filter(known).cloned().collect();
-        let taints = taints::taints_of(document.found);
         let since = document.kind.dated.then_some(since);
-        match taints::outcome((&taints, taints::has_list(document.found)), &wishes, overwrite, since) {
+        match taints::outcome(&TaintList::of(document.found), &wishes, overwrite, since) {
             Ok(outcome) => done.push((*document, outcome)),
             Err(problem) => problems.push(format!("{problem} ({})", document.file)),
         }

@@ -14,8 +14,10 @@ use crate::output::changes::{plan_json, plan_text};
 use crate::output::results::{Format, ResultKind, mentions_json, mentions_text};
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::{CommandError, Exit, Outcome};
-use berth_base::diag::did_you_mean;
+use berth_base::diag::{Pos, did_you_mean};
 use berth_base::edit::Found;
+use berth_engine::load::Loaded;
+use berth_engine::plan::Plan;
 
 /// Take a member out of the inventory
 ///
@@ -40,71 +42,16 @@ pub(crate) struct UnjoinArgs {
 }
 
 pub(crate) fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
-    let name = &args.name;
     let tree = WorkingTree::read(&args.repo.path)?;
     ui.diagnostics(&tree.unreadable());
-    let fleet = &tree.loaded.fleet;
-    let Some(cluster) = fleet.clusters.get(name) else {
-        let error = CommandError::usage(format!("no cluster `{name}` in this fleet"));
-        let near = did_you_mean(name, fleet.clusters.keys().map(String::as_str));
-        return Err(error.hint(near.unwrap_or_else(|| "`berth status` lists the clusters".to_owned())));
-    };
-    let describes = |(file, found): &(&Arc<str>, &Found)| {
-        cluster
-            .origins
-            .iter()
-            .any(|at| at.file == **file && (at.line, at.column) == (found.at.line, found.at.column))
-    };
-    let gone: Vec<(&Arc<str>, &Found)> = tree.objects().filter(describes).collect();
-    let edits = tree.without(&gone)?;
-    let (after, new_errors) = tree.check(&edits);
-    if let Some(error) = would_be_faulty(&new_errors) {
-        return Err(error);
-    }
-    if after.fleet.clusters.contains_key(name) {
-        return Err(CommandError::new(Exit::Bug, format!("{name} would still be in the fleet")));
-    }
-    let plan = tree.plan(&edits)?;
-    ui.diagnostics(&tree.lacking(&edits)?);
+    let leave = Leave::of(&args.name, &tree)?;
+    ui.diagnostics(&tree.lacking(&leave.edits)?);
     if args.yes {
-        tree.write(&edits)?;
+        tree.write(&leave.edits)?;
     }
-    let form = || {
-        json!({
-            "cluster": name,
-            "documents": gone.iter().map(|(file, found)| json!({
-                "kind": found.kind, "file": &***file, "line": found.at.line,
-            })).collect::<Vec<Json>>(),
-            "files": edits.iter().map(|edit| json!({
-                "file": edit.path, "deleted": edit.text.is_none(),
-            })).collect::<Vec<Json>>(),
-            "plan": plan_json(&plan),
-            "named": mentions_json(&after.fleet, name),
-            "written": args.yes,
-        })
-    };
     match args.output {
-        Format::Text => {
-            let mut text = format!("{} is described by\n", ui.tint(name, Tone::Strong));
-            for (file, found) in &gone {
-                let whole = |edit: &&Edit| *edit.path == ***file && edit.text.is_none();
-                let extent =
-                    if edits.iter().any(|edit| whole(&edit)) { " (the whole file is removed)" } else { "" };
-                let _ =
-                    writeln!(text, "  {file}:{}:{}: {}{extent}", found.at.line, found.at.column, found.kind);
-            }
-            let _ = writeln!(text, "\nafter the removal: {}", plan_text(&plan, ui).trim_end());
-            let named = mentions_text(&after.fleet, name);
-            if !named.is_empty() {
-                let _ = writeln!(
-                    text,
-                    "\nstill named by these, which apply again if a cluster `{name}` joins\n{}",
-                    named.trim_end()
-                );
-            }
-            ui.out(&text);
-        }
-        format => format.write(ResultKind::UnjoinResult, form(), ui),
+        Format::Text => ui.out(&leave.text(ui)),
+        format => format.write(ResultKind::UnjoinResult, leave.json(args.yes), ui),
     }
     ui.status(if args.yes {
         "next: commit, and look at `berth plan`, which shows the removals to approve"
@@ -112,4 +59,83 @@ pub(crate) fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
         "nothing was written; use --yes to edit the files"
     });
     Ok(Exit::Done)
+}
+
+/// The leave of a cluster, and its effect.
+struct Leave<'t> {
+    cluster: &'t str,
+    /// The documents that describe it, each with its file.
+    documents: Vec<(&'t Arc<str>, &'t Found)>,
+    edits: Vec<Edit>,
+    /// The fleet without it.
+    after: Loaded,
+    plan: Plan,
+}
+
+impl<'t> Leave<'t> {
+    fn of(name: &'t str, tree: &'t WorkingTree) -> Result<Leave<'t>, CommandError> {
+        let documents = documents_of(name, tree)?;
+        let edits = tree.without(&documents)?;
+        let (after, new_errors) = tree.check(&edits);
+        if let Some(error) = would_be_faulty(&new_errors) {
+            return Err(error);
+        }
+        if after.fleet.clusters.contains_key(name) {
+            return Err(CommandError::new(Exit::Bug, format!("{name} would still be in the fleet")));
+        }
+        let plan = tree.plan(&edits)?;
+        Ok(Leave { cluster: name, documents, edits, after, plan })
+    }
+
+    fn text(&self, ui: &Ui) -> String {
+        let name = self.cluster;
+        let mut text = format!("{} is described by\n", ui.tint(name, Tone::Strong));
+        for (file, found) in &self.documents {
+            let whole = |edit: &Edit| *edit.path == ***file && edit.text.is_none();
+            let extent = if self.edits.iter().any(whole) { " (the whole file is removed)" } else { "" };
+            let _ = writeln!(text, "  {file}:{}:{}: {}{extent}", found.at.line, found.at.column, found.kind);
+        }
+        let _ = writeln!(text, "\nafter the removal: {}", plan_text(&self.plan, ui).trim_end());
+        let named = mentions_text(&self.after.fleet, name);
+        if !named.is_empty() {
+            let _ = writeln!(
+                text,
+                "\nstill named by these, which apply again if a cluster `{name}` joins\n{}",
+                named.trim_end()
+            );
+        }
+        text
+    }
+
+    fn json(&self, is_written: bool) -> Json {
+        let document = |(file, found): &(&Arc<str>, &Found)| json!({"kind": found.kind, "file": &***file, "line": found.at.line});
+        let file = |edit: &Edit| json!({"file": edit.path, "deleted": edit.text.is_none()});
+        json!({
+            "cluster": self.cluster,
+            "documents": self.documents.iter().map(document).collect::<Vec<Json>>(),
+            "files": self.edits.iter().map(file).collect::<Vec<Json>>(),
+            "plan": plan_json(&self.plan),
+            "named": mentions_json(&self.after.fleet, self.cluster),
+            "written": is_written,
+        })
+    }
+}
+
+/// The documents that describe a cluster of the fleet, each with its file.
+fn documents_of<'t>(
+    name: &str,
+    tree: &'t WorkingTree,
+) -> Result<Vec<(&'t Arc<str>, &'t Found)>, CommandError> {
+    let clusters = &tree.loaded.fleet.clusters;
+    let Some(cluster) = clusters.get(name) else {
+        let error = CommandError::usage(format!("no cluster `{name}` in this fleet"));
+        let near = did_you_mean(name, clusters.keys().map(String::as_str));
+        return Err(error.hint(near.unwrap_or_else(|| "`berth status` lists the clusters".to_owned())));
+    };
+    let describes = |(file, found): &(&Arc<str>, &Found)| {
+        let is_here =
+            |at: &Pos| at.file == **file && (at.line, at.column) == (found.at.line, found.at.column);
+        cluster.origins.iter().any(is_here)
+    };
+    Ok(tree.objects().filter(describes).collect())
 }

@@ -17,7 +17,7 @@ use berth_base::yaml::{self, Limits, Mark, Node, Value};
 use berth_engine::dialects::{DIALECTS, FileText};
 use berth_git::source_tree::read_source;
 use berth_git::{CommitId, Repo};
-use berth_hub::inputs::{BuildCache, LocatedState, PassInputs, Reports, SourceCommit, UnpublishedContents};
+use berth_hub::inputs::{BuildCache, PassInputs, Reports, SourceCommit, UnpublishedContents};
 
 /// An error without its line.
 type Fault = (Option<Arc<str>>, Option<ObjectNames>, String);
@@ -96,16 +96,12 @@ pub(crate) struct StandingFaults(BTreeMap<(Severity, String, String), usize>);
 impl StandingFaults {
     /// Reads the source before a change. The slips of these workloads are among the diagnostics.
     pub fn of<'k>(
-        repo: &Repo,
-        located: &LocatedState,
+        before: SourceCommit<'_>,
         reports: Reports,
-        before: CommitId,
         workloads: impl Iterator<Item = &'k Key>,
         clock: Timestamp,
     ) -> Result<StandingFaults, CommandError> {
-        let current = located.current.as_ref();
-        let source = SourceCommit { repo, commit: before, rules: None, current };
-        let inputs = PassInputs::commit(source, reports, clock, BuildCache::default())?;
+        let inputs = PassInputs::commit(before, reports, clock, BuildCache::default())?;
         let built = inputs.build(&mut UnpublishedContents::naming(&inputs)?)?;
         let workloads = workloads.filter_map(|key| built.fleet.workloads.get(key));
         let slips = misspelt_fields(workloads.map(|workload| &**workload), inputs.tree());

@@ -29,7 +29,7 @@ use berth_engine::plan::{ObjectChange, Plan, plan};
 use berth_engine::state::State;
 use berth_git::{CommitId, Repo};
 use berth_hub::daemon::PassError;
-use berth_hub::inputs::{LocatedState, current_state};
+use berth_hub::inputs::{LocatedState, SourceCommit, current_state};
 use berth_hub::next_commit::NextCommit;
 
 /// The flags that say where a plan begins, and by which limits it is judged.
@@ -169,7 +169,9 @@ impl Asked {
         };
         let standing = ui.watching("reading the fleet before the change", || {
             let reports = self.located.reports(repo, &args.gate.limits().labels)?;
-            StandingFaults::of(repo, &self.located, reports, before, workloads, ui.now())
+            let current = self.located.current.as_ref();
+            let before = SourceCommit { repo, commit: before, rules: None, current };
+            StandingFaults::of(before, reports, workloads, ui.now())
         })?;
         Ok(standing.among(found))
     }

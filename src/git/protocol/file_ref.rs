@@ -12,6 +12,15 @@ pub struct RefContent<'a> {
     pub message: &'a str,
 }
 
+/// The commit of a ref, without a parent: its tree and message, and who makes it when.
+#[derive(Clone, Copy, Debug)]
+pub struct RefCommit<'a> {
+    pub tree: TreeId,
+    pub message: &'a str,
+    pub identity: &'a Identity,
+    pub seconds: i64,
+}
+
 /// Points the ref to a commit with exactly these files. A ref that has them already stays as it is.
 pub fn replace(
     repo: &Repo,
@@ -26,19 +35,18 @@ pub fn replace(
         written.insert(path, writer.blob(bytes)?);
     }
     let tree = writer.folder(written)?;
-    point(repo, &mut writer, name, tree, content.message, identity, seconds)
+    let commit = RefCommit { tree, message: content.message, identity, seconds };
+    point(repo, &mut writer, name, commit)
 }
 
-/// Points the ref to a commit with this tree. A ref that has it already stays as it is.
+/// Points the ref to this commit. A ref that has its tree already stays as it is.
 pub fn point(
     repo: &Repo,
     writer: &mut Writer<'_>,
     name: &str,
-    tree: TreeId,
-    message: &str,
-    identity: &Identity,
-    seconds: i64,
+    commit: RefCommit<'_>,
 ) -> Result<CommitId, GitError> {
+    let RefCommit { tree, message, identity, seconds } = commit;
     let old = repo.read_ref(name)?;
     if let Some(id) = old
         && repo.commit(id).is_ok_and(|commit| commit.tree == tree && commit.parents.is_empty())

@@ -8,7 +8,8 @@ use serde_json::json;
 use super::error::PublishError;
 use berth_base::model::{Key, Map, Shared, path};
 use berth_engine::report::{ClusterLine, FleetSummary, WorkloadLine};
-use berth_git::protocol::{Refs, file_ref};
+use berth_git::protocol::Refs;
+use berth_git::protocol::file_ref::{self, RefCommit};
 use berth_git::{CommitId, EntryKind, Identity, Repo, TreeId, Writer};
 
 /// The report as this process wrote it last.
@@ -49,8 +50,8 @@ pub fn write_report(
         json!({"clusters": clusters.len(), "totals": summary.totals(), "workloads": workloads.len()});
     edits.insert("report.json".to_owned(), file(&mut writer, None, Some(&totals))?);
     let tree = writer.edited(from, edits.iter().map(|(path, kind)| (path.as_str(), *kind)))?;
-    let commit =
-        file_ref::point(repo, &mut writer, &refs.report, tree, "berth: report\n", identity, seconds)?;
+    let commit = RefCommit { tree, message: "berth: report\n", identity, seconds };
+    let commit = file_ref::point(repo, &mut writer, &refs.report, commit)?;
     Ok(WrittenReport { commit, tree, clusters, workloads })
 }
 

@@ -38,11 +38,12 @@ pub mod teardown;
 pub mod until_idle;
 pub mod wakeups;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use backends::{Apply, Backend, BackendError, ObjectHealth, Preview, Record};
 use berth_base::model::applier::BERTH;
-use berth_base::model::status::{Applied, Problem};
+use berth_base::model::status::{Applied, Problem, Suspension};
 use berth_base::model::{Applier, ObjectId, Timestamp, path};
 use desired::{Desired, DesiredSet};
 use health::Health;
@@ -132,73 +133,155 @@ fn sync_round(
     backend.heed(folder)?;
     let earlier = backend.record()?;
     let local = backend.local_overrides();
-    let (mut overridden, mut touched) = (None, Vec::new());
-    if !overrides.overrides.is_empty() || !local.overrides.overrides.is_empty() {
-        let all = overrides.followed_by(&local.overrides);
-        touched = local_overrides::apply(&all, &folder.cluster, overridden.insert(desired.clone()));
-    }
-    let desired = overridden.as_ref().unwrap_or(desired);
-    let mut record = Record {
-        fleet: options.fleet.clone(),
-        cluster: folder.cluster.clone(),
-        sequence: folder.sequence,
-        tree: folder.tree.clone(),
-    };
-    let is_repair = |earlier: &Record| !options.is_signed && folder.replaces(earlier.sequence, &earlier.tree);
-    let is_repair = earlier.as_ref().is_some_and(is_repair);
-    if let Some(earlier) = &earlier {
-        check_record(earlier, &mut record, options.allow_rewind || is_repair)?;
-    }
-    let is_old = folder.sequence < record.sequence;
+    let Overridden { desired, touched } = overridden(desired, overrides, &local.overrides, &folder.cluster);
+    let succession = Succession::of(folder, earlier, options)?;
     let live = backend.survey(&desired.objects)?;
-    let empty = desired.is_empty() && live.values().any(|live| live.owned);
-    if empty && !is_repair && earlier.as_ref().is_some_and(|earlier| is_sudden(earlier, &record)) {
-        return Err(ApplyError::Emptied(record.sequence));
+    if desired.is_empty() && live.values().any(|live| live.owned) && succession.is_sudden() {
+        return Err(ApplyError::Emptied(succession.record.sequence));
     }
-    let mut plan = plan::plan(desired, &live, |id| {
-        options.allow_risky_prune || !is_old && folder.allow_prune.contains(&path::of_object(id))
+    let may_approve = folder.sequence >= succession.record.sequence;
+    let mut plan = plan::plan(&desired, &live, |id| {
+        options.allow_risky_prune || may_approve && folder.allow_prune.contains(&path::of_object(id))
     });
-    findings::apply(&mut plan, desired, &live, backend.findings());
-    let suspended = options.now.and_then(|now| backend.suspended(now));
-    let resumes_at = match (&suspended, options.now) {
-        (Some(suspension), _) => {
-            suspension::hold_all(&mut plan, suspension);
-            suspension.until
-        }
-        (None, Some(now)) => suspension::hold(&mut plan, desired, now),
-        (None, None) => None,
-    };
-    if options.dry_run {
-        narrow(&mut plan, desired, &live, &record, backend)?;
-    }
-    let at_rest = suspended.is_some() || plan.is_quiet() && earlier.as_ref() == Some(&record);
-    let done = if options.dry_run || at_rest {
+    findings::apply(&mut plan, &desired, &live, backend.findings());
+    let Suspended { whole: suspended, resumes_at } =
+        hold_suspended(&mut plan, &desired, backend, options.now);
+    let record = &succession.record;
+    let done = if options.dry_run {
+        narrow(&mut plan, &desired, &live, record, backend)?;
+        PlanResult::default()
+    } else if suspended.is_some() || plan.is_quiet() && succession.is_at_rest() {
         PlanResult::default()
     } else {
-        let done = apply::apply(Planned { plan: &plan, desired, live: &live }, backend, &record)?;
-        // From here on the plan holds only what was done.
-        plan.writes.retain(|write| done.written.contains(&write.id));
-        plan.prunes.retain(|prune| done.pruned.contains(&prune.id));
-        done
+        carry_out(&mut plan, &desired, &live, record, backend)?
     };
-    let (removing, unknown) = plan_result::removing(Planned { plan: &plan, desired, live: &live }, &done);
-    // During a suspension the folder applied before stays in effect.
-    let record = if suspended.is_some() { earlier.unwrap_or_default() } else { record };
-    let mut outcome = outcome(plan, done, record);
+    let planned = Planned { plan: &plan, desired: &desired, live: &live };
+    let (removing, more_removing) = plan_result::removing(planned, &done);
+    let mut outcome = outcome(plan, done, succession.in_effect(suspended.is_some()));
     outcome.applied.problems.extend(local.problems);
     outcome.applied.suspended = suspended;
-    (outcome.applied.removing, outcome.applied.more_removing) = (removing, unknown);
+    (outcome.applied.removing, outcome.applied.more_removing) = (removing, more_removing);
     outcome.resumes_at = resumes_at;
     if options.dry_run {
         outcome.notes = touched;
         let going: Vec<ObjectId> = outcome.plan.removed().map(|prune| prune.id.clone()).collect();
         outcome.notes.extend(backend.collateral(&going));
-        outcome.previews = previews(&outcome.plan, desired, backend);
+        outcome.previews = previews(&outcome.plan, &desired, backend);
     } else {
-        judge(&mut outcome, desired, backend);
+        judge(&mut outcome, &desired, backend);
     }
     outcome.notes.extend(backend.notes());
     Ok(outcome)
+}
+
+/// The wanted objects with the local overrides, and those that an override changes.
+struct Overridden<'a> {
+    desired: Cow<'a, DesiredSet>,
+    touched: Vec<Problem>,
+}
+
+/// Applies the overrides of the member, and those that the backend holds after them.
+fn overridden<'a>(
+    desired: &'a DesiredSet,
+    of_member: &LocalOverrides,
+    of_backend: &LocalOverrides,
+    cluster: &str,
+) -> Overridden<'a> {
+    let mut desired = Cow::Borrowed(desired);
+    let all = of_member.followed_by(of_backend);
+    let touched = match all.overrides.is_empty() {
+        true => Vec::new(),
+        false => local_overrides::apply(&all, cluster, desired.to_mut()),
+    };
+    Overridden { desired, touched }
+}
+
+/// The record of a sync, and that of the sync before.
+struct Succession {
+    earlier: Option<Record>,
+    record: Record,
+    /// The folder applied before is a forged one, in whose place this one is.
+    is_repair: bool,
+}
+
+impl Succession {
+    /// Compares the folder with what was applied before.
+    fn of(
+        folder: &ClusterFolder,
+        earlier: Option<Record>,
+        options: &Options,
+    ) -> Result<Succession, ApplyError> {
+        let mut record = Record {
+            fleet: options.fleet.clone(),
+            cluster: folder.cluster.clone(),
+            sequence: folder.sequence,
+            tree: folder.tree.clone(),
+        };
+        let is_forged = |earlier: &Record| folder.replaces(earlier.sequence, &earlier.tree);
+        let is_repair = !options.is_signed && earlier.as_ref().is_some_and(is_forged);
+        if let Some(earlier) = &earlier {
+            check_record(earlier, &mut record, options.allow_rewind || is_repair)?;
+        }
+        Ok(Succession { earlier, record, is_repair })
+    }
+
+    /// Reports whether an empty folder came without a higher sequence, and so does not count.
+    fn is_sudden(&self) -> bool {
+        let is_sudden =
+            |earlier: &Record| self.record.sequence <= earlier.sequence && self.record.tree != earlier.tree;
+        !self.is_repair && self.earlier.as_ref().is_some_and(is_sudden)
+    }
+
+    /// Reports whether this very folder was applied before.
+    fn is_at_rest(&self) -> bool {
+        self.earlier.as_ref() == Some(&self.record)
+    }
+
+    /// The record of the folder in effect. During a suspension the folder applied before stays.
+    fn in_effect(self, is_suspended: bool) -> Record {
+        if is_suspended { self.earlier.unwrap_or_default() } else { self.record }
+    }
+}
+
+/// The suspensions that a plan heeds.
+struct Suspended {
+    /// The suspension of the whole backend.
+    whole: Option<Suspension>,
+    /// The first end of a suspension.
+    resumes_at: Option<Timestamp>,
+}
+
+/// Takes out of the plan what is suspended at this moment, if suspensions count.
+fn hold_suspended(
+    plan: &mut SyncPlan,
+    desired: &DesiredSet,
+    backend: &mut dyn Backend,
+    now: Option<Timestamp>,
+) -> Suspended {
+    let Some(now) = now else { return Suspended { whole: None, resumes_at: None } };
+    let whole = backend.suspended(now);
+    let resumes_at = match &whole {
+        Some(suspension) => {
+            suspension::hold_all(plan, suspension);
+            suspension.until
+        }
+        None => suspension::hold(plan, desired, now),
+    };
+    Suspended { whole, resumes_at }
+}
+
+/// Carries out a plan. From then on it holds only what was done.
+fn carry_out(
+    plan: &mut SyncPlan,
+    desired: &DesiredSet,
+    live: &BTreeMap<ObjectId, Live>,
+    record: &Record,
+    backend: &mut dyn Backend,
+) -> Result<PlanResult, BackendError> {
+    let done = apply::apply(Planned { plan, desired, live }, backend, record)?;
+    plan.writes.retain(|write| done.written.contains(&write.id));
+    plan.prunes.retain(|prune| done.pruned.contains(&prune.id));
+    Ok(done)
 }
 
 /// Returns the effect of the plan's writes.
@@ -277,11 +360,6 @@ fn check_record(earlier: &Record, record: &mut Record, may_go_back: bool) -> Res
     Ok(())
 }
 
-/// Reports whether an empty folder came without a higher sequence, and so does not count.
-fn is_sudden(earlier: &Record, record: &Record) -> bool {
-    record.sequence <= earlier.sequence && record.tree != earlier.tree
-}
-
 fn outcome(plan: SyncPlan, done: PlanResult, record: Record) -> SyncOutcome {
     let mut problems: Vec<Problem> = plan.problems.iter().chain(&done.problems).cloned().collect();
     let held: Vec<HeldRemoval> = plan.held.iter().chain(&done.held).cloned().collect();
@@ -319,9 +397,7 @@ fn narrow(
     record: &Record,
     backend: &mut dyn Backend,
 ) -> Result<(), BackendError> {
-    let done = apply::apply(Planned { plan, desired, live }, &mut Foresight(backend), record)?;
-    plan.writes.retain(|write| done.written.contains(&write.id));
-    plan.prunes.retain(|prune| done.pruned.contains(&prune.id));
+    let done = carry_out(plan, desired, live, record, &mut Foresight(backend))?;
     plan.problems.extend(done.problems);
     plan.held.extend(done.held);
     Ok(())

@@ -45,36 +45,44 @@ pub(super) fn check_signing_key(
     }
 }
 
-/// Checks that the commit a role follows is signed by an allowed key, and is not of the future.
-pub(super) fn check_tip(
-    repo: &Repo,
-    name: &str,
-    tip: CommitId,
-    allowed: Option<&AllowedSigners>,
-    now: Timestamp,
-    to: &mut Findings,
-) -> Result<(), GitError> {
-    const AHEAD: i64 = 60;
-    let ahead = repo.commit(tip)?.seconds - now.as_second();
-    if ahead > AHEAD {
-        to.fault(
-            format!("the tip of `{name}` is of a moment {ahead} seconds from now"),
-            "set the clocks of this machine and of the daemon's by NTP",
-        );
+/// The trust in commits: the keys that may sign them, if any are named, and the moment of the check.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trust<'a> {
+    pub allowed: Option<&'a AllowedSigners>,
+    pub now: Timestamp,
+}
+
+impl Trust<'_> {
+    /// Checks that the commit a role follows is signed by an allowed key, and is not of the future.
+    pub fn check_tip(
+        &self,
+        repo: &Repo,
+        name: &str,
+        tip: CommitId,
+        to: &mut Findings,
+    ) -> Result<(), GitError> {
+        const AHEAD: i64 = 60;
+        let ahead = repo.commit(tip)?.seconds - self.now.as_second();
+        if ahead > AHEAD {
+            to.fault(
+                format!("the tip of `{name}` is of a moment {ahead} seconds from now"),
+                "set the clocks of this machine and of the daemon's by NTP",
+            );
+        }
+        let Some(allowed) = self.allowed else {
+            to.warning(
+                format!("nothing says whose commits on `{name}` are trusted"),
+                "name the keys with `--allowed-signers`",
+            );
+            return Ok(());
+        };
+        match repo.vouch(tip, allowed)? {
+            Ok(()) => to.good(format!("the tip {} of `{name}` is signed by an allowed key", tip.short())),
+            Err(why) => to.fault(
+                format!("the tip {} of `{name}` is not trusted: {why}", tip.short()),
+                "find out who made it; docs/operations.md has the steps, under \"Keys\"",
+            ),
+        }
+        Ok(())
     }
-    let Some(allowed) = allowed else {
-        to.warning(
-            format!("nothing says whose commits on `{name}` are trusted"),
-            "name the keys with `--allowed-signers`",
-        );
-        return Ok(());
-    };
-    match repo.vouch(tip, allowed)? {
-        Ok(()) => to.good(format!("the tip {} of `{name}` is signed by an allowed key", tip.short())),
-        Err(why) => to.fault(
-            format!("the tip {} of `{name}` is not trusted: {why}", tip.short()),
-            "find out who made it; docs/operations.md has the steps, under \"Keys\"",
-        ),
-    }
-    Ok(())
 }

@@ -41,9 +41,10 @@ use berth_hub::inputs::current_state::short;
 use berth_member::sync::commit_trust;
 use berth_registry::Registry;
 use finding::Findings;
+use keys::Trust;
 use protections::ForgeApiArgs;
 use registries::Followed;
-use rights::{Role, Tips};
+use rights::{Asker, Role, Tips};
 
 /// Check a setup: rights, protections, keys and machine, with what would be right
 ///
@@ -145,16 +146,15 @@ impl DoctorArgs {
             let key = signer.as_ref().map(|signer| signer.public());
             keys::check_signing_key(key, allowed.as_ref(), now, to);
         }
+        let trust = Trust { allowed: allowed.as_ref().map(|(allowed, _)| allowed), now };
         if !self.remote.is_given() {
             let here = self.repo.clone().unwrap_or_else(repo::here_or_above);
-            let allowed = allowed.as_ref().map(|(allowed, _)| allowed);
-            return repository::check(&here, &role, self.source.as_deref(), allowed, now, to);
+            return repository::check(&here, &role, self.source.as_deref(), trust, to);
         }
         let folder = OwnFolder::make()?;
         if let (Role::Member { cluster, .. }, Some(registry)) = (&role, self.registry_followed()?) {
-            let allowed = allowed.as_ref().map(|(allowed, _)| allowed);
             let followed = Followed { registry: &registry, cluster, limits: self.remote.git_limits() };
-            return followed.check(allowed, folder.path(), !self.no_push, to);
+            return followed.check(trust.allowed, folder.path(), !self.no_push, to);
         }
         to.begin("remote");
         let Some((transport, copy)) =
@@ -177,10 +177,7 @@ impl DoctorArgs {
         }
         to.begin("trust");
         match listing.refs.get(&followed) {
-            Some(tip) => {
-                let allowed = allowed.as_ref().map(|(allowed, _)| allowed);
-                keys::check_tip(&repo, short(&followed), *tip, allowed, now, to)?;
-            }
+            Some(tip) => trust.check_tip(&repo, short(&followed), *tip, to)?,
             None => {
                 to.not_known(format!("the trust in `{}`, which nobody has published yet", short(&followed)));
             }
@@ -194,7 +191,7 @@ impl DoctorArgs {
         to.begin("rights");
         tips.cluster_branch = rights::cluster_branch(&tips, &repo);
         if let Some(probe) = self.probe(&transport, &copy, &listing, to) {
-            rights::check(&role, &tips, &repo, &identity, &probe, to)?;
+            Asker { tips: &tips, repo: &repo, identity: &identity }.check(&role, &probe, to)?;
         }
         self.check_other_remote(role, folder.path(), &identity, to)?;
         to.begin("protections");
@@ -366,7 +363,7 @@ impl DoctorArgs {
         let Some(probe) = self.probe(transport, copy, &listing, to) else { return Ok(()) };
         let tips = Tips { listed: &listing.refs, source, cluster_branch: None, refs: Refs::default() };
         let repo = Repo::open(copy.path())?;
-        Ok(rights::check(role, &tips, &repo, identity, &probe, to)?)
+        Ok(Asker { tips: &tips, repo: &repo, identity }.check(role, &probe, to)?)
     }
 }
 

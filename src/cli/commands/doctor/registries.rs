@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::finding::{Findings, Level};
-use super::keys;
+use super::keys::Trust;
 use super::rights::NOBODY;
 use crate::process::exit::CommandError;
 use berth_base::model::Timestamp;
@@ -104,7 +104,8 @@ impl Followed<'_> {
         to.begin("trust");
         let repo = Repo::open(copy.path())?;
         if let Some(tip) = repo.read_ref(&name)? {
-            keys::check_tip(&repo, short(&name), tip, allowed, Timestamp::now(), to)?;
+            let trust = Trust { allowed, now: Timestamp::now() };
+            trust.check_tip(&repo, short(&name), tip, to)?;
         }
         Ok(())
     }

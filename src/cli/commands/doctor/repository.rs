@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use super::finding::{Findings, Level};
-use super::{Role, keys, machine};
+use super::keys::Trust;
+use super::{Role, machine};
 use crate::process::exit::CommandError;
-use berth_base::model::Timestamp;
 use berth_git::Repo;
-use berth_git::signature::AllowedSigners;
 use berth_hub::inputs::current_state::short;
 use berth_hub::inputs::{LocatedState, Search};
 
@@ -16,8 +15,7 @@ pub(super) fn check(
     folder: &Path,
     role: &Role,
     source: Option<&str>,
-    allowed: Option<&AllowedSigners>,
-    now: Timestamp,
+    trust: Trust<'_>,
     to: &mut Findings,
 ) -> Result<(), CommandError> {
     to.begin("repository");
@@ -60,7 +58,7 @@ pub(super) fn check(
         _ => rendered,
     };
     match repo.read_ref(&followed)? {
-        Some(tip) => keys::check_tip(&repo, short(&followed), tip, allowed, now, to)?,
+        Some(tip) => trust.check_tip(&repo, short(&followed), tip, to)?,
         None if located.current.is_some() => {
             to.not_known(format!("the trust in `{}`, which is not here", short(&followed)));
         }

@@ -86,20 +86,6 @@ impl Tips<'_> {
     }
 }
 
-/// Asks everything that concerns a role. `repo` has the tips of the branches.
-pub(super) fn check(
-    role: &Role,
-    tips: &Tips<'_>,
-    repo: &Repo,
-    identity: &Identity,
-    probe: &Probe<'_>,
-    to: &mut Findings,
-) -> Result<(), GitError> {
-    let questions = Asker { tips, repo, identity }.questions(role)?;
-    answer(probe, questions, to);
-    Ok(())
-}
-
 fn answer(probe: &Probe<'_>, questions: Vec<Question>, to: &mut Findings) {
     for Question { moved, words, is_needed, level, hint } in questions {
         match (probe.ask(&moved), is_needed) {
@@ -116,13 +102,23 @@ fn answer(probe: &Probe<'_>, questions: Vec<Question>, to: &mut Findings) {
     }
 }
 
-struct Asker<'a> {
-    tips: &'a Tips<'a>,
-    repo: &'a Repo,
-    identity: &'a Identity,
+/// The source of questions: the tips, a repository that has those of the branches, and an identity that makes the
+/// commits to push.
+#[derive(Debug)]
+pub(super) struct Asker<'a> {
+    pub tips: &'a Tips<'a>,
+    pub repo: &'a Repo,
+    pub identity: &'a Identity,
 }
 
 impl Asker<'_> {
+    /// Asks everything that concerns a role.
+    pub fn check(&self, role: &Role, probe: &Probe<'_>, to: &mut Findings) -> Result<(), GitError> {
+        let questions = self.questions(role)?;
+        answer(probe, questions, to);
+        Ok(())
+    }
+
     fn questions(&self, role: &Role) -> Result<Vec<Question>, GitError> {
         let refs = &self.tips.refs;
         let rendered = || self.push(&refs.rendered, "which the daemon writes");

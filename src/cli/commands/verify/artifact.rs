@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Value as Json, json};
 
 use super::super::public_key;
-use super::{details, exit_of, proof_text};
+use super::{VerifyArgs, details, exit_of, proof_text};
 use crate::flags::registry::RegistryArgs;
 use crate::flags::signing::origin;
 use crate::output::results::{Format, ResultKind};
@@ -18,8 +18,8 @@ use berth_hub::attestation::{
     ArtifactProof, ArtifactProofError, Claim, Publication, prove_artifact, statements_of,
 };
 use berth_hub::verify::Verifier;
-use berth_registry::ArtifactReference;
 use berth_registry::client::Digest;
+use berth_registry::{ArtifactReference, Repository};
 
 /// An artifact to prove
 #[derive(Debug, clap::Args)]
@@ -45,40 +45,116 @@ pub(crate) struct ArtifactArgs {
     registry: RegistryArgs,
 }
 
+/// The rendered branch, and what proves its commits.
+#[derive(Clone, Copy)]
+pub(super) struct RenderedBranch<'a> {
+    pub repo: &'a Repo,
+    pub name: &'a str,
+    pub verifier: &'a Verifier<'a>,
+}
+
 /// Proves an artifact, and prints what was found.
-pub(super) fn prove(
-    args: &ArtifactArgs,
-    reference: &str,
-    repo: &Repo,
-    branch: &str,
-    verifier: &Verifier<'_>,
-    output: (Format, usize),
-    ui: &Ui,
-) -> Outcome {
-    let reference = ArtifactReference::parse(reference)?;
-    let keys = args.key.iter().map(|file| public_key::read(file)).collect::<Result<Vec<_>, _>>()?;
-    let registry = args.registry.registry(&reference.registry.to_string())?;
-    let repository = registry.repository_named(&reference.repository);
-    let artifact = match reference.reference.parse() {
-        Ok(digest) => digest,
-        Err(()) => repository.manifest_digest(&reference.reference)?.ok_or_else(|| {
-            let message = format!("the registry has no `{}:{}`", repository.full_name(), reference.reference);
-            CommandError::new(Exit::Unreachable, message)
-        })?,
-    };
-    let claim = Claim { registry: &reference.registry, repository: &repository, artifact, keys: &keys };
-    let proof = ui.watching("proving the artifact", || prove_artifact(&claim, repo, verifier))?;
-    let newer = is_behind(&proof, repo, branch)?;
-    let name = format!("{}@{artifact}", repository.full_name());
-    match output {
-        (Format::Text, most) => ui.out(&text(&proof, artifact, newer, most, ui)),
-        (format, _) => format.write(ResultKind::ArtifactProof, json(&proof, &name, newer), ui),
+pub(super) fn prove(args: &VerifyArgs, reference: &str, branch: RenderedBranch<'_>, ui: &Ui) -> Outcome {
+    let proven = ProvenArtifact::of(&args.artifact, &ArtifactReference::parse(reference)?, branch, ui)?;
+    match args.output {
+        Format::Text => ui.out(&proven.text(args.most, ui)),
+        format => format.write(ResultKind::ArtifactProof, proven.json(), ui),
     }
-    Ok(match (&proof.commit, proof.is_failed()) {
-        (_, true) => Exit::Different,
-        (_, false) if proof.lacks_commits() => Exit::Unreachable,
-        (Some(proof), _) => exit_of(proof),
-        (None, _) => Exit::Done,
+    Ok(proven.exit())
+}
+
+/// An artifact, and what is known of it.
+struct ProvenArtifact {
+    /// Its repository, with its digest.
+    name: String,
+    digest: Digest,
+    proof: ArtifactProof,
+    /// The branch has another folder for the cluster by now.
+    is_behind: bool,
+}
+
+impl ProvenArtifact {
+    fn of(
+        args: &ArtifactArgs,
+        reference: &ArtifactReference,
+        branch: RenderedBranch<'_>,
+        ui: &Ui,
+    ) -> Result<ProvenArtifact, CommandError> {
+        let keys = args.key.iter().map(|file| public_key::read(file)).collect::<Result<Vec<_>, _>>()?;
+        let registry = args.registry.registry(&reference.registry.to_string())?;
+        let repository = registry.repository_named(&reference.repository);
+        let digest = digest_of(reference, &repository)?;
+        let claim =
+            Claim { registry: &reference.registry, repository: &repository, artifact: digest, keys: &keys };
+        let RenderedBranch { repo, name, verifier } = branch;
+        let proof = ui.watching("proving the artifact", || prove_artifact(&claim, repo, verifier))?;
+        let is_behind = is_behind(&proof, repo, name)?;
+        let name = format!("{}@{digest}", repository.full_name());
+        Ok(ProvenArtifact { name, digest, proof, is_behind })
+    }
+
+    fn exit(&self) -> Exit {
+        match &self.proof {
+            proof if proof.is_failed() => Exit::Different,
+            proof if proof.lacks_commits() => Exit::Unreachable,
+            proof => proof.commit.as_ref().map_or(Exit::Done, exit_of),
+        }
+    }
+
+    fn text(&self, most: usize, ui: &Ui) -> String {
+        let ProvenArtifact { digest, proof, is_behind, .. } = self;
+        let word = proof.word();
+        let tone = match word {
+            "ok" => Tone::Good,
+            "root" => Tone::Strong,
+            "differs" => Tone::Bad,
+            _ => Tone::Warn,
+        };
+        let folder = proof.folder.as_deref().unwrap_or("-");
+        let mut text = format!("{} {digest}  {folder}\n", ui.tint(&format!("{word:<8}"), tone));
+        let found = findings(proof);
+        for finding in found.iter().take(most) {
+            let _ = writeln!(text, "           {finding}");
+        }
+        if let Some(more @ 1..) = found.len().checked_sub(most) {
+            let _ = writeln!(text, "           and {more} more");
+        }
+        if *is_behind {
+            text.push_str("           the branch has a newer folder for this cluster\n");
+        }
+        if let Some(commit) = &proof.commit {
+            text.push_str(&proof_text(commit, most, ui));
+        }
+        text
+    }
+
+    fn json(&self) -> Json {
+        let ProvenArtifact { name, proof, is_behind, .. } = self;
+        let mut details = findings(proof);
+        let commit = proof.commit.as_ref();
+        details.extend(commit.map(|proof| self::details(&proof.verdict)).unwrap_or_default());
+        json!({
+            "artifact": name,
+            "folder": proof.folder,
+            "commit": commit.map(|proof| proof.commit.to_string()),
+            "sequence": commit.and_then(|proof| proof.seq),
+            "source": commit.and_then(|proof| proof.source).map(|source| source.to_string()),
+            "verdict": proof.word(),
+            "failed": proof.is_failed(),
+            "newerOnBranch": is_behind,
+            "details": details,
+        })
+    }
+}
+
+/// The digest that a reference names, or that its tag stands for in the registry.
+fn digest_of(reference: &ArtifactReference, repository: &Repository) -> Result<Digest, CommandError> {
+    if let Ok(digest) = reference.reference.parse() {
+        return Ok(digest);
+    }
+    repository.manifest_digest(&reference.reference)?.ok_or_else(|| {
+        let message = format!("the registry has no `{}:{}`", repository.full_name(), reference.reference);
+        CommandError::new(Exit::Unreachable, message)
     })
 }
 
@@ -108,49 +184,6 @@ fn findings(proof: &ArtifactProof) -> Vec<String> {
         ));
     }
     found
-}
-
-fn text(proof: &ArtifactProof, artifact: Digest, newer: bool, most: usize, ui: &Ui) -> String {
-    let word = proof.word();
-    let tone = match word {
-        "ok" => Tone::Good,
-        "root" => Tone::Strong,
-        "differs" => Tone::Bad,
-        _ => Tone::Warn,
-    };
-    let folder = proof.folder.as_deref().unwrap_or("-");
-    let mut text = format!("{} {artifact}  {folder}\n", ui.tint(&format!("{word:<8}"), tone));
-    let found = findings(proof);
-    for finding in found.iter().take(most) {
-        let _ = writeln!(text, "           {finding}");
-    }
-    if let Some(more @ 1..) = found.len().checked_sub(most) {
-        let _ = writeln!(text, "           and {more} more");
-    }
-    if newer {
-        text.push_str("           the branch has a newer folder for this cluster\n");
-    }
-    if let Some(commit) = &proof.commit {
-        text.push_str(&proof_text(commit, most, ui));
-    }
-    text
-}
-
-fn json(proof: &ArtifactProof, name: &str, newer: bool) -> Json {
-    let mut details = findings(proof);
-    let commit = proof.commit.as_ref();
-    details.extend(commit.map(|proof| self::details(&proof.verdict)).unwrap_or_default());
-    json!({
-        "artifact": name,
-        "folder": proof.folder,
-        "commit": commit.map(|proof| proof.commit.to_string()),
-        "sequence": commit.and_then(|proof| proof.seq),
-        "source": commit.and_then(|proof| proof.source).map(|source| source.to_string()),
-        "verdict": proof.word(),
-        "failed": proof.is_failed(),
-        "newerOnBranch": newer,
-        "details": details,
-    })
 }
 
 impl From<ArtifactProofError> for CommandError {

@@ -2,6 +2,7 @@
 
 mod artifact;
 
+use berth_base::model::Timestamp;
 use berth_base::text::counted;
 use berth_git::protocol::Refs;
 use std::fmt::Write as _;
@@ -13,7 +14,7 @@ use crate::flags::state::StateArgs;
 use crate::output::results::{Format, ResultKind};
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::{CommandError, Exit, Outcome};
-use artifact::ArtifactArgs;
+use artifact::{ArtifactArgs, RenderedBranch};
 use berth_engine::gate::Limits;
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::current_state::{self, Place};
@@ -78,43 +79,73 @@ fn in_clone(wanted: &str, place: &Place) -> String {
     wanted.split("..").map(side).collect::<Vec<_>>().join("..")
 }
 
+impl VerifyArgs {
+    /// Reports whether commits are named, which can be proven wherever they stand.
+    fn names_commits(&self) -> bool {
+        self.commits.is_some() || self.artifact.artifact.is_some()
+    }
+
+    /// Finds the rendered branch.
+    fn place(&self, repo: &Repo) -> Result<Place, CommandError> {
+        let first = self.names_commits();
+        let state = StateArgs { rendered: self.rendered.clone(), first };
+        let search = state.search(&self.repo.path)?;
+        match (&self.rendered, current_state::locate(repo, &search)) {
+            (Some(name), Err(_)) if first => Ok(Place::named(name)),
+            (_, found) => Ok(found?),
+        }
+    }
+
+    /// The properties that every commit must have.
+    fn expected(&self, repo: &Repo, place: &Place, now: Timestamp) -> Result<Expected, CommandError> {
+        Ok(Expected {
+            limits: self.expect_gate.clone().unwrap_or_default(),
+            fleet: self.fleet.clone(),
+            sources: sources(repo, self.source.as_deref(), place)?,
+            ..Expected::at(now)
+        })
+    }
+}
+
 pub(crate) fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
     let repo = Repo::open(&args.repo.path)?;
     let wanted = args.commits.as_deref();
-    // A commit can be proven wherever it stands.
-    let first = wanted.is_some() || args.artifact.artifact.is_some();
-    let state = StateArgs { rendered: args.rendered.clone(), first };
-    let search = state.search(&args.repo.path)?;
-    let place = match (&args.rendered, current_state::locate(&repo, &search)) {
-        (Some(name), Err(_)) if first => Place::named(name),
-        (_, found) => found?,
-    };
+    let place = args.place(&repo)?;
     let branch = &place.refs.rendered;
     if args.artifact.statement {
         return artifact::print_statement(&repo, wanted.unwrap_or(branch), ui);
     }
     let refs = Refs { rendered: place.own_name(), ..Refs::default() };
-    if !first {
+    if !args.names_commits() {
         ui.status(&format!("proving {}", current_state::short(branch)));
     }
-    let expected = Expected {
-        limits: args.expect_gate.clone().unwrap_or_default(),
-        fleet: args.fleet.clone(),
-        sources: sources(&repo, args.source.as_deref(), &place)?,
-        ..Expected::at(ui.now())
-    };
-    let mut verifier = Verifier::new(&repo, &refs, expected)?;
+    let mut verifier = Verifier::new(&repo, &refs, args.expected(&repo, &place, ui.now())?)?;
     if let Some(root) = &args.root {
         verifier = verifier.trusting(pinned(&repo, root)?);
     }
     if let Some(reference) = &args.artifact.artifact {
-        let output = (args.output, args.most);
-        return artifact::prove(&args.artifact, reference, &repo, branch, &verifier, output, ui);
+        let branch = RenderedBranch { repo: &repo, name: branch, verifier: &verifier };
+        return artifact::prove(args, reference, branch, ui);
     }
     let wanted = wanted.map_or_else(|| branch.clone(), |wanted| in_clone(wanted, &place));
-    let commits = select(&repo, &wanted, branch)?;
-    let mut proofs = Vec::with_capacity(commits.len());
+    let proofs = prove(&verifier, select(&repo, &wanted, branch)?, args, ui)?;
+    match args.output {
+        Format::Text => {}
+        format => format.write(ResultKind::ProofList, proofs_json(&proofs), ui),
+    }
+    show_totals(&proofs, &repo, ui);
+    Ok(proofs.iter().map(exit_of).fold(Exit::Done, Exit::worst))
+}
+
+/// Proves commits, and prints each proof at once where people read.
+fn prove(
+    verifier: &Verifier<'_>,
+    commits: Vec<CommitId>,
+    args: &VerifyArgs,
+    ui: &Ui,
+) -> Result<Vec<Proof>, CommandError> {
     ui.watching("proving commits", || {
+        let mut proofs = Vec::with_capacity(commits.len());
         ui.progress().begin_of("proving commits", commits.len());
         for commit in commits {
             let proof = verifier.prove(commit)?;
@@ -124,12 +155,12 @@ pub(crate) fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
             }
             proofs.push(proof);
         }
-        Ok::<(), CommandError>(())
-    })?;
-    match args.output {
-        Format::Text => {}
-        format => format.write(ResultKind::ProofList, proofs_json(&proofs), ui),
-    }
+        Ok(proofs)
+    })
+}
+
+/// Prints the number of proofs of each verdict, and a way out for those that may lack history alone.
+fn show_totals(proofs: &[Proof], repo: &Repo, ui: &Ui) {
     let count = |word| proofs.iter().filter(|proof| proof.verdict.word() == word).count();
     let rest: String = ["root", "differs", "foreign", "missing"]
         .map(|word| (word, count(word)))
@@ -147,7 +178,6 @@ pub(crate) fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
                    --unshallow",
         );
     }
-    Ok(proofs.iter().map(exit_of).fold(Exit::Done, Exit::worst))
 }
 
 /// The tips of the branch people edit: the one named, or the one that HEAD stands for here and at remotes, at the

@@ -99,82 +99,130 @@ pub(crate) fn taints_of(found: &Found) -> Vec<Taint> {
     taints.as_ref().and_then(Json::as_array).into_iter().flatten().map(taint).collect()
 }
 
-/// Reports whether the document has a list to put items into. `taints:` without a value is not a list.
-pub(crate) fn has_list(found: &Found) -> bool {
-    found.node.get("spec").and_then(|spec| spec.get("taints")).is_some_and(|taints| taints.what() == "a list")
+/// The taints of a document.
+#[derive(Clone, Debug)]
+pub(crate) struct TaintList {
+    pub taints: Vec<Taint>,
+    /// There is a list to put items into. `taints:` without a value is not a list.
+    pub has_list: bool,
+}
+
+impl TaintList {
+    pub fn of(found: &Found) -> TaintList {
+        let list = found.node.get("spec").and_then(|spec| spec.get("taints"));
+        let has_list = list.is_some_and(|taints| taints.what() == "a list");
+        TaintList { taints: taints_of(found), has_list }
+    }
 }
 
 /// Returns the changes, or the reason to refuse them. `since` dates new taints of kinds that keep a date.
-pub fn outcome(
-    (taints, has_list): (&[Taint], bool),
+pub(crate) fn outcome(
+    list: &TaintList,
     wishes: &[Wish],
     overwrite: bool,
     since: Option<&str>,
 ) -> Result<Outcome, String> {
-    let (mut sets, mut new, mut gone) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut said, mut notes) = (Vec::new(), Vec::new());
-    let at = |index: usize| vec![Step::from("spec"), Step::from("taints"), Step::from(index)];
-    let within = |index: usize, key: &str| at(index).into_iter().chain([Step::from(key)]).collect();
+    let mut changes = TaintChanges::of(list, since);
     for wish in wishes {
-        let there = |fits: &dyn Fn(&Taint) -> bool| -> Vec<usize> {
-            taints.iter().enumerate().filter(|(_, one)| fits(one)).map(|(index, _)| index).collect()
-        };
         match wish {
-            Wish::Add(taint) => {
-                let same = there(&|one| one.key == taint.key && one.effect == taint.effect);
-                match same.as_slice() {
-                    [] => {
-                        said.push(format!("taint {} added", taint.show()));
-                        new.push(taint.to_json(since));
-                    }
-                    all if all.iter().any(|index| taints[*index].value == taint.value) => {
-                        notes.push(format!("the taint `{}` already exists", taint.show()));
-                    }
-                    [first, ..] if !overwrite => {
-                        let (there, wanted) = (taints[*first].show(), taint.show());
-                        return Err(format!("the taint `{there}` exists; use --overwrite to set `{wanted}`"));
-                    }
-                    [first, rest @ ..] => {
-                        said.push(format!("taint {} (was {})", taint.show(), taints[*first].show()));
-                        let what = match taint.value.as_str() {
-                            "" => What::Remove,
-                            value => What::Set(value.into()),
-                        };
-                        sets.push(Change { path: within(*first, "value"), what });
-                        let since = since.map(|since| What::Set(since.into()));
-                        sets.extend(since.map(|what| Change { path: within(*first, "timeAdded"), what }));
-                        gone.extend(rest);
-                    }
-                }
-            }
-            Wish::Remove { key, value, effect } => {
-                let fits = |one: &Taint| {
-                    one.key == *key
-                        && value.as_ref().is_none_or(|value| one.value == *value)
-                        && effect.as_ref().is_none_or(|effect| one.effect == *effect)
-                };
-                let found = there(&fits);
-                if found.is_empty() {
-                    let of = |sign, text: &Option<String>| {
-                        text.as_ref().map_or_else(String::new, |text| format!("{sign}{text}"))
-                    };
-                    notes.push(format!("there is no taint `{key}{}{}`", of('=', value), of(':', effect)));
-                }
-                said.extend(found.iter().map(|index| format!("taint {} removed", taints[*index].show())));
-                gone.extend(found);
-            }
+            Wish::Add(taint) => changes.add(taint, overwrite)?,
+            Wish::Remove { key, value, effect } => changes.remove(key, value.as_deref(), effect.as_deref()),
         }
     }
-    gone.sort_unstable_by(|a, b| b.cmp(a));
-    gone.dedup();
-    let list = vec![Step::from("spec"), Step::from("taints")];
-    let mut changes = sets;
-    if has_list {
-        let append = |(index, taint)| Change { path: at(taints.len() + index), what: What::Append(taint) };
-        changes.extend(new.into_iter().enumerate().map(append));
-    } else if !new.is_empty() {
-        changes.push(Change { path: list, what: What::Set(Json::Array(new)) });
+    Ok(changes.outcome())
+}
+
+/// The changes of a list of taints.
+struct TaintChanges<'a> {
+    list: &'a TaintList,
+    since: Option<&'a str>,
+    sets: Vec<Change>,
+    new: Vec<Json>,
+    /// The indexes of the taints that go.
+    gone: Vec<usize>,
+    said: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl<'a> TaintChanges<'a> {
+    fn of(list: &'a TaintList, since: Option<&'a str>) -> TaintChanges<'a> {
+        let (sets, new, gone) = (Vec::new(), Vec::new(), Vec::new());
+        TaintChanges { list, since, sets, new, gone, said: Vec::new(), notes: Vec::new() }
     }
-    changes.extend(gone.into_iter().map(|index| Change { path: at(index), what: What::Remove }));
-    Ok(Outcome { changes, said, notes })
+
+    fn add(&mut self, taint: &Taint, overwrite: bool) -> Result<(), String> {
+        let taints = &self.list.taints;
+        let same = self.indexes(|one| one.key == taint.key && one.effect == taint.effect);
+        match same.as_slice() {
+            [] => {
+                self.said.push(format!("taint {} added", taint.show()));
+                self.new.push(taint.to_json(self.since));
+            }
+            all if all.iter().any(|index| taints[*index].value == taint.value) => {
+                self.notes.push(format!("the taint `{}` already exists", taint.show()));
+            }
+            [first, ..] if !overwrite => {
+                let (there, wanted) = (taints[*first].show(), taint.show());
+                return Err(format!("the taint `{there}` exists; use --overwrite to set `{wanted}`"));
+            }
+            [first, rest @ ..] => {
+                self.said.push(format!("taint {} (was {})", taint.show(), taints[*first].show()));
+                let within = |key: &str| [item(*first), vec![Step::from(key)]].concat();
+                let what = match taint.value.as_str() {
+                    "" => What::Remove,
+                    value => What::Set(value.into()),
+                };
+                self.sets.push(Change { path: within("value"), what });
+                let since = self.since.map(|since| What::Set(since.into()));
+                self.sets.extend(since.map(|what| Change { path: within("timeAdded"), what }));
+                self.gone.extend(rest);
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &str, value: Option<&str>, effect: Option<&str>) {
+        let found = self.indexes(|one| {
+            one.key == key
+                && value.is_none_or(|value| one.value == value)
+                && effect.is_none_or(|effect| one.effect == effect)
+        });
+        if found.is_empty() {
+            let of = |sign, text: Option<&str>| text.map_or_else(String::new, |text| format!("{sign}{text}"));
+            self.notes.push(format!("there is no taint `{key}{}{}`", of('=', value), of(':', effect)));
+        }
+        let taints = &self.list.taints;
+        self.said.extend(found.iter().map(|index| format!("taint {} removed", taints[*index].show())));
+        self.gone.extend(found);
+    }
+
+    fn indexes(&self, fits: impl Fn(&Taint) -> bool) -> Vec<usize> {
+        let all = self.list.taints.iter().enumerate();
+        all.filter(|(_, one)| fits(one)).map(|(index, _)| index).collect()
+    }
+
+    /// Returns the changes in an order in which indexes stay true: removals come last, from the end.
+    fn outcome(mut self) -> Outcome {
+        self.gone.sort_unstable_by(|a, b| b.cmp(a));
+        self.gone.dedup();
+        let mut changes = self.sets;
+        if self.list.has_list {
+            let from = self.list.taints.len();
+            let append = |(index, taint)| Change { path: item(from + index), what: What::Append(taint) };
+            changes.extend(self.new.into_iter().enumerate().map(append));
+        } else if !self.new.is_empty() {
+            changes.push(Change { path: list_path(), what: What::Set(Json::Array(self.new)) });
+        }
+        changes.extend(self.gone.into_iter().map(|index| Change { path: item(index), what: What::Remove }));
+        Outcome { changes, said: self.said, notes: self.notes }
+    }
+}
+
+fn list_path() -> Vec<Step> {
+    vec![Step::from("spec"), Step::from("taints")]
+}
+
+/// The path of a taint in the document.
+fn item(index: usize) -> Vec<Step> {
+    [list_path(), vec![Step::from(index)]].concat()
 }

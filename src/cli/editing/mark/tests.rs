@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::change::apply;
+use super::taints::TaintList;
 use super::{labels, taints};
 use berth_base::edit::{Found, objects};
 
@@ -30,8 +31,7 @@ fn label(text: &str, words: &[&str]) -> String {
 fn taint(text: &str, words: &[&str]) -> String {
     let found = found(text);
     let wishes: Vec<_> = words.iter().map(|word| taints::parse(word).unwrap()).collect();
-    let taints = taints::taints_of(&found);
-    let outcome = taints::outcome((&taints, taints::has_list(&found)), &wishes, true, Some(SINCE)).unwrap();
+    let outcome = taints::outcome(&TaintList::of(&found), &wishes, true, Some(SINCE)).unwrap();
     apply(text, &found, &outcome.changes).unwrap()
 }
 
@@ -86,9 +86,9 @@ fn a_new_taint_says_since_when_and_an_old_one_keeps_its_moment() {
 #[test]
 fn a_taint_or_label_with_another_value_takes_a_word_more() {
     let found = found(FILES[0]);
-    let taints = taints::taints_of(&found);
+    let list = TaintList::of(&found);
     let wish = [taints::parse("gpu=mended:NoSelect").unwrap()];
-    let refused = taints::outcome((&taints, true), &wish, false, None).unwrap_err();
+    let refused = taints::outcome(&list, &wish, false, None).unwrap_err();
     assert_eq!(
         refused,
         "the taint `gpu=broken:NoSelect` exists; use --overwrite to set `gpu=mended:NoSelect`"

@@ -80,7 +80,6 @@ pub const DIALECT: Dialect = Dialect {
         refused_by_hub: hub_refusals::refused_by_hub,
         ..Shown::NOTHING
     },
-    ..Dialect::BLANK
 };
 
 /// The documents read, each with its index in the input.

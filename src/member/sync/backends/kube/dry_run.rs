@@ -55,92 +55,39 @@ impl ClusterSession {
         self.dry_run_all(now.collect(), desired, found).await
     }
 
+    /// Tries those of the objects that need it, and takes the results into the survey.
     async fn dry_run_all(
         &mut self,
         objects: Vec<&Desired>,
         desired: &DesiredMap,
         found: &mut LiveMap,
     ) -> Result<(), BackendError> {
-        let mut jobs = Vec::new();
+        let mut trials = Vec::new();
         for object in objects {
-            let hash = self.hash_of(object);
-            if self.connection.api.identity.is_parent(&object.id) {
-                refuse(found, &object.id, "berth keeps its own record in this object".to_owned());
-                continue;
-            }
-            let content = object.object();
-            if is_encrypted(&content) {
-                let hint = "decrypt it before berth renders it, or keep it out of the folder";
-                refuse(
-                    found,
-                    &object.id,
-                    format!("it is encrypted by SOPS, for which berth has no key: {hint}"),
-                );
-                continue;
-            }
-            if let Some(field) = undecodable(&as_kept(content)) {
-                let hint = match object.id.is_secret() {
-                    true => "encode the value, or write it as it is under `stringData`",
-                    false => "encode the value",
-                };
-                refuse(found, &object.id, format!("its field `{field}` is not base64; {hint}"));
-                continue;
-            }
-            if let Some(setback) = self.retries.pending(&object.id, &hash) {
-                match &setback.found {
-                    Some(live) => drop(found.insert(object.id.clone(), live.clone())),
-                    None => refuse(found, &object.id, setback.message.clone()),
-                }
-                continue;
-            }
-            let seen = self.sync.tracked.get(&object.id);
-            match self.drift.judge(object, &hash, seen) {
-                DriftVerdict::Correct => {}
-                DriftVerdict::Refuse(message) => {
-                    refuse(found, &object.id, message);
-                    continue;
-                }
-                DriftVerdict::Leave(remark) => {
+            match self.prospect(object, desired, found) {
+                Prospect::Trial(trial) => trials.push(*trial),
+                Prospect::Untried => {}
+                Prospect::Refused(message) => refuse(found, &object.id, message),
+                Prospect::Known(live) => drop(found.insert(object.id.clone(), live)),
+                Prospect::Drifted(remark) => {
                     self.sync.leave_drifted(&object.id, remark);
                     leave_as_is(found, &object.id);
-                    continue;
                 }
-            }
-            match self.connection.path_of(object) {
-                Ok(path) => {
-                    let job = self.job(object, path);
-                    let is_there = found.contains_key(&object.id) || self.existing.contains(&object.id);
-                    if self.needs_trial(&job, is_there) {
-                        jobs.push((job, is_there));
-                    }
-                }
-                // The folder itself brings the definition.
-                Err(_) if is_to_be_defined(&object.id, desired) => {}
-                Err(failure) => refuse(found, &object.id, failure.words(false)),
             }
         }
         let api = self.connection.acting();
-        let trials = jobs.iter().map(|(job, is_there)| dry_run_one(job.clone(), *is_there, &api));
-        let results = each(self.connection.at_once, trials).await;
+        let tried = trials.iter().map(|trial| dry_run_one(trial.job.clone(), trial.is_there, &api));
+        let results = each(self.connection.at_once, tried).await;
         let mut lost = None;
-        for ((job, _), result) in jobs.into_iter().zip(results) {
+        for (Trial { job, .. }, result) in trials.into_iter().zip(results) {
             match result {
-                Ok(DryRun::Unmakeable(failure)) => {
-                    let message = failure.words(job.secret);
-                    let live = not_ours(Form::Faulty(message.clone()));
-                    let shown = Some(live.clone());
-                    let setback = Setback::failed(job.hash.clone(), &message, failure.pause(), shown);
-                    self.put_off(&job.id, setback);
-                    found.insert(job.id.clone(), live);
-                }
+                Ok(DryRun::Unmakeable(failure)) => self.take_unmakeable(job, &failure, found),
                 Ok(tried) => self.take_result(desired.get(&job.id), &job, tried, found),
                 Err(failure) => {
                     if matches!(failure, Failure::Unreachable(_)) {
                         lost = Some(failure.clone());
                     }
-                    let message = failure.words(job.secret);
-                    self.put_off(&job.id, Setback::failed(job.hash, &message, failure.pause(), None));
-                    refuse(found, &job.id, message);
+                    self.take_failure(job, &failure, found);
                 }
             }
         }
@@ -148,6 +95,58 @@ impl ClusterSession {
             Some(failure) => Err(self.connection.api.whole(&failure)),
             None => Ok(()),
         }
+    }
+
+    /// Judges an object before anything is asked about it.
+    fn prospect(&mut self, object: &Desired, desired: &DesiredMap, found: &LiveMap) -> Prospect {
+        let hash = self.hash_of(object);
+        if self.connection.api.identity.is_parent(&object.id) {
+            return Prospect::Refused("berth keeps its own record in this object".to_owned());
+        }
+        if let Some(fault) = fault_of_values(object) {
+            return Prospect::Refused(fault);
+        }
+        if let Some(setback) = self.retries.pending(&object.id, &hash) {
+            return match &setback.found {
+                Some(live) => Prospect::Known(live.clone()),
+                None => Prospect::Refused(setback.message.clone()),
+            };
+        }
+        let seen = self.sync.tracked.get(&object.id);
+        match self.drift.judge(object, &hash, seen) {
+            DriftVerdict::Correct => {}
+            DriftVerdict::Refuse(message) => return Prospect::Refused(message),
+            DriftVerdict::Leave(remark) => return Prospect::Drifted(remark),
+        }
+        match self.connection.path_of(object) {
+            Ok(path) => {
+                let job = self.job(object, path);
+                let is_there = found.contains_key(&object.id) || self.existing.contains(&object.id);
+                match self.needs_trial(&job, is_there) {
+                    true => Prospect::Trial(Box::new(Trial { job, is_there })),
+                    false => Prospect::Untried,
+                }
+            }
+            // The folder itself brings the definition.
+            Err(_) if is_to_be_defined(&object.id, desired) => Prospect::Untried,
+            Err(failure) => Prospect::Refused(failure.words(false)),
+        }
+    }
+
+    /// Takes an object that is missing and cannot be made into the survey.
+    fn take_unmakeable(&mut self, job: ApplyJob, failure: &Failure, found: &mut LiveMap) {
+        let message = failure.words(job.secret);
+        let live = not_ours(Form::Faulty(message.clone()));
+        let setback = Setback::failed(job.hash, &message, failure.pause(), Some(live.clone()));
+        self.put_off(&job.id, setback);
+        found.insert(job.id, live);
+    }
+
+    /// Takes the failure of a dry run into the survey.
+    fn take_failure(&mut self, job: ApplyJob, failure: &Failure, found: &mut LiveMap) {
+        let message = failure.words(job.secret);
+        self.put_off(&job.id, Setback::failed(job.hash, &message, failure.pause(), None));
+        refuse(found, &job.id, message);
     }
 
     /// Reports whether an object is tried before it is written.
@@ -222,6 +221,40 @@ impl ClusterSession {
         self.sync.tracked.insert(id.clone(), seen);
         found.insert(id.clone(), found_now);
     }
+}
+
+/// The judgement of an object before its dry run.
+enum Prospect {
+    Trial(Box<Trial>),
+    /// It is taken as it is known, or made, without a trial.
+    Untried,
+    Refused(String),
+    /// An earlier trial failed on this live object, and is not made again yet.
+    Known(Live),
+    /// Its drift stays on purpose, with a remark for the report.
+    Drifted(Option<String>),
+}
+
+/// An object to try.
+struct Trial {
+    job: ApplyJob,
+    /// The object exists, berth's or not.
+    is_there: bool,
+}
+
+/// The fault in an object's values for which no server would take it as it was meant.
+fn fault_of_values(object: &Desired) -> Option<String> {
+    let content = object.object();
+    if is_encrypted(&content) {
+        let hint = "decrypt it before berth renders it, or keep it out of the folder";
+        return Some(format!("it is encrypted by SOPS, for which berth has no key: {hint}"));
+    }
+    let field = undecodable(&as_kept(content))?;
+    let hint = match object.id.is_secret() {
+        true => "encode the value, or write it as it is under `stringData`",
+        false => "encode the value",
+    };
+    Some(format!("its field `{field}` is not base64; {hint}"))
 }
 
 /// The result of a dry run.
