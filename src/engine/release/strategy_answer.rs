@@ -152,7 +152,7 @@ fn take_steps(
     }
 }
 
-/// Marks clusters as told.
+/// Assigns the release to these clusters.
 fn go_on(turns: &mut [Turn<'_>], give: &BTreeSet<&str>, answer: &mut StrategyAnswer) {
     for turn in turns.iter_mut().filter(|turn| give.contains(turn.cluster)) {
         (turn.has, turn.health, turn.since) = (Version::New, Health::Applying, None);
@@ -217,8 +217,8 @@ fn turns<'s>(
     asked.map(turn).collect()
 }
 
-/// Reports whether a cluster was told of the proven release, which is not the one that clusters go to, and has not
-/// reported on it yet.
+/// Reports whether the proven release, which is not the one that clusters go to, was assigned to a cluster whose member has
+/// not reported on it yet.
 fn is_on_its_way(
     cluster: &str,
     cluster_rollout: &ClusterRollout<'_>,

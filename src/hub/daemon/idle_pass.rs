@@ -11,6 +11,7 @@ use super::settings::Settings;
 use crate::publish::own_files;
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::Timestamp;
+use berth_base::text::hex;
 use berth_git::{CommitId, GitError, Repo};
 
 const FILE: &str = "cache/idle.json";
@@ -68,6 +69,5 @@ fn digest(repo: &Repo, settings: &Settings, seen: &RefSnapshot, note: &IdlePass)
     let written = [processed?, report?].map(|id| id.map(|id| id.to_string()));
     let IdlePass { digest: _, made, next_change, diagnostics } = note;
     let all = json!([BUILD, settings.inputs(), seen.inputs(), written, made, next_change, diagnostics]);
-    let digest = Sha256::digest(all.to_string());
-    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&Sha256::digest(all.to_string())))
 }

@@ -92,7 +92,7 @@ struct Round<'a> {
     begun: Instant,
     onto: &'a Named,
     wanted: &'a Wanted,
-    /// What all previews of a round begin from, once it was read.
+    /// The state from which all previews of a round begin, once it was read.
     base: Option<Arc<Base>>,
 }
 
