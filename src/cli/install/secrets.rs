@@ -40,65 +40,125 @@ impl OwnSecret<'_> {
 /// Returns the Secrets beside the one for the repository.
 pub fn own_secrets(install: &Install) -> Vec<OwnSecret<'_>> {
     let collector = install.collector.as_ref().and_then(|collector| collector.secret.as_deref());
-    let headers = "the headers for the collector, `name=value` on each line";
-    let headers = (collector, headers, "otlp", "headers", "BERTH_OTLP_HEADERS_FILE");
+    let headers = SecretUse {
+        about: "the headers for the collector, `name=value` on each line",
+        volume: "otlp",
+        key: "headers",
+        variable: "BERTH_OTLP_HEADERS_FILE",
+    };
     let registry = install.registry.as_ref();
     let login = registry.and_then(|registry| registry.secret.as_deref());
-    let login = (
-        login,
-        "the credentials for the container registry",
-        "registry",
-        DOCKER_CONFIG,
-        "BERTH_REGISTRY_AUTH",
-    );
+    let credentials = SecretUse {
+        about: "the credentials for the container registry",
+        volume: "registry",
+        key: DOCKER_CONFIG,
+        variable: "BERTH_REGISTRY_AUTH",
+    };
     let of_role = match &install.role {
         Role::Hub(hub) => of_hub(hub),
         Role::Member(member) => of_member(member),
     };
-    of_role
-        .into_iter()
-        .chain([login, headers])
-        .filter_map(|(secret, about, volume, key, variable)| {
-            let own_authority =
-                key == DOCKER_CONFIG && registry.is_some_and(|registry| registry.own_authority);
-            Some(OwnSecret { secret: secret?, about, volume, key, variable, own_authority })
-        })
-        .collect()
+    let own = |(secret, SecretUse { about, volume, key, variable }): (Option<_>, SecretUse)| {
+        let own_authority = key == DOCKER_CONFIG && registry.is_some_and(|registry| registry.own_authority);
+        Some(OwnSecret { secret: secret?, about, volume, key, variable, own_authority })
+    };
+    of_role.into_iter().chain([(login, credentials), (collector, headers)]).filter_map(own).collect()
 }
 
-/// A Secret, if there is one: its name, its content, its volume, its key and its variable.
-type Row<'a> = (Option<&'a str>, &'static str, &'static str, &'static str, &'static str);
+/// The use of a Secret: its content, and the volume, the key and the variable by which the process gets it.
+struct SecretUse {
+    about: &'static str,
+    volume: &'static str,
+    key: &'static str,
+    variable: &'static str,
+}
 
-fn of_member(member: &Member) -> Vec<Row<'_>> {
+fn of_member(member: &Member) -> Vec<(Option<&str>, SecretUse)> {
     let statuses = member.statuses.as_ref().and_then(|statuses| statuses.secret.as_deref());
     let records = member.reporter.as_ref().and_then(|reporter| reporter.kubeconfig_secret.as_deref());
     vec![
-        (statuses, "the key that signs statuses", "status", "key", "BERTH_STATUS_KEY"),
-        (records, "the way to the program's cluster", "applier", "kubeconfig", "BERTH_APPLIER_KUBECONFIG"),
+        (
+            statuses,
+            SecretUse {
+                about: "the key that signs statuses",
+                volume: "status",
+                key: "key",
+                variable: "BERTH_STATUS_KEY",
+            },
+        ),
+        (
+            records,
+            SecretUse {
+                about: "the way to the program's cluster",
+                volume: "applier",
+                key: "kubeconfig",
+                variable: "BERTH_APPLIER_KUBECONFIG",
+            },
+        ),
     ]
 }
 
-fn of_hub(hub: &Hub) -> Vec<Row<'_>> {
+fn of_hub(hub: &Hub) -> Vec<(Option<&str>, SecretUse)> {
     let (source, (key, variable)) = match &hub.source_remote {
         Some(Remote { secret, ssh: true, .. }) => (secret, ("key", "BERTH_SOURCE_SSH_KEY")),
         Some(Remote { secret, .. }) => (secret, ("token", "BERTH_SOURCE_TOKEN_FILE")),
         None => (&None, ("", "")),
     };
     let all = [
-        (source, "the credentials for the source's repository", "source", key, variable),
-        (&hub.signing_secret, "the key that signs commits", "signing", "key", "BERTH_SIGNING_KEY"),
-        (&hub.webhook_secret, "the secret of webhooks", "webhook", "secret", "BERTH_WEBHOOK_SECRET_FILE"),
-        (&hub.status_secret, "the keys of members", "status", "signers", "BERTH_STATUS_SIGNERS"),
-        (&hub.notify_secret, "the address for messages", "notify", "address", "BERTH_NOTIFY_FILE"),
+        (
+            source,
+            SecretUse {
+                about: "the credentials for the source's repository",
+                volume: "source",
+                key,
+                variable,
+            },
+        ),
+        (
+            &hub.signing_secret,
+            SecretUse {
+                about: "the key that signs commits",
+                volume: "signing",
+                key: "key",
+                variable: "BERTH_SIGNING_KEY",
+            },
+        ),
+        (
+            &hub.webhook_secret,
+            SecretUse {
+                about: "the secret of webhooks",
+                volume: "webhook",
+                key: "secret",
+                variable: "BERTH_WEBHOOK_SECRET_FILE",
+            },
+        ),
+        (
+            &hub.status_secret,
+            SecretUse {
+                about: "the keys of members",
+                volume: "status",
+                key: "signers",
+                variable: "BERTH_STATUS_SIGNERS",
+            },
+        ),
+        (
+            &hub.notify_secret,
+            SecretUse {
+                about: "the address for messages",
+                volume: "notify",
+                key: "address",
+                variable: "BERTH_NOTIFY_FILE",
+            },
+        ),
         (
             &hub.artifact_secret,
-            "the key that signs artifacts",
-            "artifacts",
-            "key",
-            "BERTH_ARTIFACT_SIGNING_KEY",
+            SecretUse {
+                about: "the key that signs artifacts",
+                volume: "artifacts",
+                key: "key",
+                variable: "BERTH_ARTIFACT_SIGNING_KEY",
+            },
         ),
     ];
-    all.into_iter()
-        .map(|(secret, about, volume, key, variable)| (secret.as_deref(), about, volume, key, variable))
-        .collect()
+    all.into_iter().map(|(secret, its_use)| (secret.as_deref(), its_use)).collect()
 }

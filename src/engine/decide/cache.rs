@@ -102,7 +102,7 @@ impl Results {
 
 impl DecisionCache {
     /// Returns what still holds, and the keys of the placements to decide again. `None` where all are.
-    pub(super) fn go_on(&self, now: &DecisionInputs) -> Option<Rest> {
+    pub(super) fn reusable(&self, now: &DecisionInputs) -> Option<Rest> {
         let DecisionCache { inputs, results, facts } = self;
         let fleet = &now.fleet;
         if fleet.doubt != Doubt::default() {

@@ -88,7 +88,7 @@ pub(crate) fn decide_after(
     let (fleet, previous) = (fleet.clone(), previous.clone());
     let inputs = DecisionInputs { fleet, previous, statuses, now };
     let DecisionInputs { fleet, previous, statuses, .. } = &inputs;
-    let made = match earlier.and_then(|earlier| earlier.go_on(&inputs)) {
+    let made = match earlier.and_then(|earlier| earlier.reusable(&inputs)) {
         Some(Rest { results, keys, facts: Some(facts) }) if keys.is_empty() => {
             let placements = fleet.placements.len();
             Made { results, facts, decided: 0, looked_at: 0, any_new: false, placements }

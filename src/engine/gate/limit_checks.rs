@@ -18,7 +18,7 @@ use berth_base::model::{Key, ObjectId, path};
 pub(super) type Reasons = BTreeMap<Key, Vec<Why>>;
 
 pub(super) fn reasons(question: &Question<'_>, lost: &ByWorkload, window: &Window<'_>) -> Reasons {
-    let after = after(question.desired(), lost);
+    let after = after_deadlines(question.desired(), lost);
     let heirs = PlaceOwners::of(question.desired());
     let case = Case { question, window, after: &after, heirs: &heirs, lost };
     let mut reasons = Reasons::new();
@@ -45,14 +45,14 @@ pub(super) fn reasons(question: &Question<'_>, lost: &ByWorkload, window: &Windo
 struct Case<'c> {
     question: &'c Question<'c>,
     window: &'c Window<'c>,
-    /// The desired state, without what deadlines take.
+    /// The desired state once all deadlines have passed.
     after: &'c State,
     heirs: &'c PlaceOwners<'c>,
     lost: &'c ByWorkload,
 }
 
-/// Returns the desired state as of the last deadline.
-fn after<'n>(desired: &'n State, lost: &ByWorkload) -> Cow<'n, State> {
+/// Returns the desired state once all deadlines have passed.
+fn after_deadlines<'n>(desired: &'n State, lost: &ByWorkload) -> Cow<'n, State> {
     let mut after = Cow::Borrowed(desired);
     let due = lost.values().flat_map(|losses| &losses.0).filter(|(_, loss)| loss.due.is_some());
     for ((cluster, object), _) in due {
@@ -140,21 +140,21 @@ fn objects(case: &Case<'_>, reasons: &mut Reasons) {
     };
     let now: BTreeMap<&str, Share> =
         by_cluster.into_iter().map(|(cluster, objects)| (cluster, (objects.len(), of(cluster)))).collect();
-    let mut full = full(question, &now);
+    let mut emptied = emptied(question, &now);
     // Losses now and since then together.
     for mut shares in case.window.objects(case.after) {
         for (cluster, share) in &now {
             shares.entry(cluster).or_insert(*share);
         }
-        for (cluster, share) in self::full(question, &shares) {
-            full.entry(cluster).or_insert(share);
+        for (cluster, share) in self::emptied(question, &shares) {
+            emptied.entry(cluster).or_insert(share);
         }
     }
     for (key, losses) in lost {
         let takes = losses.unpermitted_losses().filter(|(place, _)| is_object(place));
         let takes: BTreeSet<&str> = takes.map(|((cluster, _), _)| cluster.as_str()).collect();
         let worst =
-            takes.into_iter().filter_map(|cluster| full.get_key_value(cluster)).max_by_key(|one| one.1.0);
+            takes.into_iter().filter_map(|cluster| emptied.get_key_value(cluster)).max_by_key(|one| one.1.0);
         if let Some((cluster, (lost, of))) = worst {
             let at_once = now.get(cluster).map_or(0, |(lost, _)| *lost);
             let lately = lost.saturating_sub(at_once);
@@ -166,15 +166,15 @@ fn objects(case: &Case<'_>, reasons: &mut Reasons) {
 
 /// Returns the clusters that would lose too much. The free number is counted over all clusters together: ten
 /// objects of each of fifty clusters are many.
-fn full<'s>(question: &Question<'_>, shares: &BTreeMap<&'s str, Share>) -> BTreeMap<&'s str, Share> {
+fn emptied<'s>(question: &Question<'_>, shares: &BTreeMap<&'s str, Share>) -> BTreeMap<&'s str, Share> {
     let limit = question.limits.objects;
     let most = || shares.iter().filter(|(_, (lost, of))| limit.share_is_exceeded(*lost, *of));
     let total: usize = most().map(|(_, (lost, _))| lost).sum();
-    let is_full = |cluster: &str, (lost, of): Share| {
+    let is_emptied = |cluster: &str, (lost, of): Share| {
         limit.is_exceeded(lost, of) || limit.free < total || !question.desired().folders.contains_key(cluster)
     };
     most()
-        .filter(|(cluster, share)| is_full(cluster, **share))
+        .filter(|(cluster, share)| is_emptied(cluster, **share))
         .map(|(cluster, share)| (*cluster, *share))
         .collect()
 }

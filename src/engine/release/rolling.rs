@@ -97,8 +97,8 @@ struct Counts {
     most: i64,
     /// The copies that are available and not being removed.
     available: i64,
-    /// The copies that are or may become available.
-    hopeful: i64,
+    /// The copies that exist and have not failed.
+    existing: i64,
     /// The picked clusters without an available copy, with a word on each.
     missing: Vec<String>,
     /// The moments at which copies count as available, ascending.
@@ -114,13 +114,13 @@ impl Counts {
             fewest: count(wanted) - count(rolling.max_unavailable.rounded_up(wanted)),
             most: count(wanted) + count(rolling.max_surge.rounded_up(wanted)),
             available: 0,
-            hopeful: 0,
+            existing: 0,
             missing: Vec::new(),
             settling: Vec::new(),
         };
         for turn in turns {
             if turn.has != Version::Nothing && turn.health != Health::Failed {
-                counts.hopeful += 1;
+                counts.existing += 1;
             }
             // Copies that are being removed may be gone at any time.
             match Availability::of(turn, rolling.period_seconds, now) {
@@ -151,7 +151,7 @@ impl Counts {
 
     /// The number of clusters that may join now.
     fn room(&self) -> usize {
-        usize::try_from(self.most - self.hopeful).unwrap_or(0)
+        usize::try_from(self.most - self.existing).unwrap_or(0)
     }
 
     /// The moment at which one more copy may become unavailable.
@@ -173,6 +173,6 @@ impl Counts {
     fn why_no_room(&self, first: &[&Turn<'_>]) -> String {
         let names = some_of(first.iter().map(|turn| turn.cluster), MOST_NAMES);
         let first = if names.is_empty() { names } else { format!("; first {names}") };
-        format!("{} of at most {} copies exist already{first}", self.hopeful, self.most)
+        format!("{} of at most {} copies exist already{first}", self.existing, self.most)
     }
 }

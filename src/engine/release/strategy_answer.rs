@@ -97,7 +97,7 @@ pub(super) fn ask(
         let of_others = unhealthy.broken.iter().map(String::as_str);
         let of_others = of_others.filter(|cluster| cluster_rollouts.get(*cluster).is_some_and(is_behind));
         let broken = broken(cluster_rollouts, &workload_rollout.releases).chain(of_others).collect();
-        go_on(&mut turns, &broken, &mut answer);
+        assign(&mut turns, &broken, &mut answer);
     }
     if let (Some(staged), Some(_)) = (&mut workload_rollout.staged, closed) {
         staged.state = RunState::Stop;
@@ -146,14 +146,14 @@ fn take_steps(
         for turn in turns.iter_mut().filter(|turn| remove.contains(turn.cluster)) {
             (turn.removing, turn.health, turn.since) = (true, Health::Applying, None);
         }
-        go_on(&mut turns, &give, answer);
+        assign(&mut turns, &give, answer);
         // From now on it is pinned.
         turns.retain(|turn| !give.contains(turn.cluster) || !cluster_rollouts[turn.cluster].keeps);
     }
 }
 
 /// Assigns the release to these clusters.
-fn go_on(turns: &mut [Turn<'_>], give: &BTreeSet<&str>, answer: &mut StrategyAnswer) {
+fn assign(turns: &mut [Turn<'_>], give: &BTreeSet<&str>, answer: &mut StrategyAnswer) {
     for turn in turns.iter_mut().filter(|turn| give.contains(turn.cluster)) {
         (turn.has, turn.health, turn.since) = (Version::New, Health::Applying, None);
     }

@@ -64,7 +64,7 @@ impl Origin {
             return Origin::default();
         };
         if let Some(statuses) = &statuses {
-            mirror.listen_to(statuses.deafness());
+            mirror.listen_to(statuses.refusal());
         }
         Origin { mirror: Some(Arc::new(Mutex::new(mirror))), cancel, standby, statuses, is_patient }
     }

@@ -38,7 +38,7 @@ pub struct Mirror {
     /// The remote of members' reports, where that is another one.
     reports: Option<Box<dyn Transport>>,
     /// The reason why the newest reports are not known.
-    deaf: Option<TransportError>,
+    reports_error: Option<TransportError>,
     /// Set while the statuses that members send cannot be kept.
     refuses_posts: Arc<AtomicBool>,
     /// The source's full name, once known.
@@ -58,7 +58,7 @@ impl Mirror {
             copy,
             source_remote: None,
             reports: None,
-            deaf: None,
+            reports_error: None,
             refuses_posts: Arc::default(),
             source: None,
             there: BTreeMap::new(),
@@ -86,7 +86,7 @@ impl Mirror {
 
     /// Reports whether the newest reports are known, so that a member may be found silent.
     pub(super) fn hears(&self) -> bool {
-        self.deaf.is_none() && !self.refuses_posts.load(Ordering::SeqCst)
+        self.reports_error.is_none() && !self.refuses_posts.load(Ordering::SeqCst)
     }
 
     /// Takes the sign that is set while the statuses that members send cannot be kept.
@@ -145,7 +145,7 @@ impl Mirror {
         // Without new reports the last ones count: edits go on.
         let reports = self.reports.as_ref();
         let heard = reports.map(|reports| reports.fetch(self.copy.path(), &of_members, None));
-        self.deaf = heard.and_then(Result::err);
+        self.reports_error = heard.and_then(Result::err);
         let repo = Repo::open(self.copy.path())?;
         let known = [&refs.rendered, &refs.processed, &refs.preview];
         for prefix in known
@@ -208,9 +208,9 @@ impl Mirror {
         Ok(name)
     }
 
-    /// Says why the newest reports are not known.
-    pub(super) fn deafness(&self) -> Option<Diagnostic> {
-        let (reports, problem) = (self.reports.as_ref()?, self.deaf.as_ref()?);
+    /// Warns where the newest reports are not known.
+    pub(super) fn missing_reports(&self) -> Option<Diagnostic> {
+        let (reports, problem) = (self.reports.as_ref()?, self.reports_error.as_ref()?);
         let message = format!("the members' reports could not be fetched, so the last ones count: {problem}");
         Some(Diagnostic::warning(Pos::file(reports.shown()), message).maybe_hint(problem.hint()))
     }

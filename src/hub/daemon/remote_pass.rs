@@ -84,7 +84,7 @@ pub(super) fn pass_fetched(
                 mirror.tidy();
                 let cleared_locks = mirror.cleared_locks();
                 passed.is_steady &= cleared_locks.is_empty() && mirror.hears();
-                passed.diagnostics.extend(mirror.deafness());
+                passed.diagnostics.extend(mirror.missing_reports());
                 passed.diagnostics.extend(cleared_locks.into_iter().map(cleared));
                 return Ok(passed);
             }

@@ -80,7 +80,7 @@ impl Committed {
         CurrentState {
             commit: self.commit,
             tree: self.tree,
-            state: as_held(state),
+            state: as_published(state),
             trees: self.trees,
             trailers: self.trailers,
             seconds: self.seconds,
@@ -92,12 +92,12 @@ impl Committed {
 impl CurrentState {
     /// Takes an equal state in place of its own, which shares what the caches of a pass have.
     pub fn sharing(self, state: State) -> CurrentState {
-        CurrentState { state: as_held(state), ..self }
+        CurrentState { state: as_published(state), ..self }
     }
 }
 
 /// A state as the branch holds it, which has no folder of a cluster without objects.
-fn as_held(mut state: State) -> State {
+fn as_published(mut state: State) -> State {
     state.folders.retain(|_, folder| !folder.is_empty());
     state
 }

@@ -130,7 +130,7 @@ fn sync_round(
     if let Some(here) = options.applier {
         check_applier(folder, here)?;
     }
-    backend.heed(folder)?;
+    backend.begin_sync(folder)?;
     let earlier = backend.record()?;
     let local = backend.local_overrides();
     let Overridden { desired, touched } = overridden(desired, overrides, &local.overrides, &folder.cluster);

@@ -102,7 +102,7 @@ impl Gatherer {
     }
 
     /// Keeps statuses until nobody can offer any more.
-    pub(super) fn run(mut self, inbox: &Receiver<Message>, deaf: &AtomicBool, wake: &Sender<()>) {
+    pub(super) fn run(mut self, inbox: &Receiver<Message>, refuses: &AtomicBool, wake: &Sender<()>) {
         let mut last: Option<Instant> = None;
         while let Ok(first) = inbox.recv() {
             let now = Instant::now();
@@ -116,7 +116,7 @@ impl Gatherer {
             last = Some(Instant::now());
             match kept {
                 Ok(has_news) => {
-                    if deaf.swap(false, Ordering::SeqCst) {
+                    if refuses.swap(false, Ordering::SeqCst) {
                         info!("members' statuses are kept again");
                     }
                     if has_news {
@@ -133,7 +133,7 @@ impl Gatherer {
                         GatherError::Transport(error) => error.hint(),
                         GatherError::Git(error) => error.hint(),
                     };
-                    if !deaf.swap(true, Ordering::SeqCst) {
+                    if !refuses.swap(true, Ordering::SeqCst) {
                         warn!(%error, hint, "members' statuses cannot be kept; they are asked to try again");
                     }
                 }

@@ -61,7 +61,7 @@ type Clusters = Map<String, model::Shared<Cluster>>;
 pub struct StatusPosts {
     shared: Shared,
     gatherer: Option<Gatherer>,
-    deaf: Arc<AtomicBool>,
+    refuses: Arc<AtomicBool>,
 }
 
 impl StatusPosts {
@@ -74,17 +74,17 @@ impl StatusPosts {
     ) -> std::io::Result<(StatusPosts, SocketAddr)> {
         let shared = Shared::default();
         let address = Desk::serve(address, signers, shared.clone(), counts)?;
-        Ok((StatusPosts { shared, gatherer: Some(gatherer), deaf: Arc::default() }, address))
+        Ok((StatusPosts { shared, gatherer: Some(gatherer), refuses: Arc::default() }, address))
     }
 
     /// Begins to take statuses, while the right holds. `wake` hears of those that say something new.
     pub(super) fn begin(&mut self, right: PublishRight, wake: mpsc::Sender<()>) -> std::io::Result<()> {
         let Some(gatherer) = self.gatherer.take() else { return Ok(()) };
         let (offers, inbox) = channel();
-        let deaf = self.deaf.clone();
+        let refuses = self.refuses.clone();
         let span = tracing::Span::current();
         let thread = std::thread::Builder::new().name("statuses".to_owned());
-        thread.spawn(move || span.in_scope(|| gatherer.run(&inbox, &deaf, &wake)))?;
+        thread.spawn(move || span.in_scope(|| gatherer.run(&inbox, &refuses, &wake)))?;
         *lock(&self.shared) = Some(Open { right, clusters: None, offers });
         Ok(())
     }
@@ -101,8 +101,8 @@ impl StatusPosts {
     }
 
     /// The sign that members' statuses cannot be kept, so that nobody may be found silent.
-    pub(super) fn deafness(&self) -> Arc<AtomicBool> {
-        self.deaf.clone()
+    pub(super) fn refusal(&self) -> Arc<AtomicBool> {
+        self.refuses.clone()
     }
 }
 

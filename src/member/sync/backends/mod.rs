@@ -98,8 +98,8 @@ pub trait Backend {
     /// Reports the progress of work there from now on.
     fn show_progress(&mut self, _progress: &Progress) {}
 
-    /// Notes the folder of the sync that begins.
-    fn heed(&mut self, _folder: &ClusterFolder) -> Result<(), BackendError> {
+    /// Begins a sync of this folder.
+    fn begin_sync(&mut self, _folder: &ClusterFolder) -> Result<(), BackendError> {
         Ok(())
     }
 

@@ -33,8 +33,8 @@ impl ClusterSession {
             let before = before.or(job.live);
             let secret = job.id.is_secret();
             previews[index] = Some(Preview {
-                before: before.as_ref().map(|live| self.mask.shown(live, secret)),
-                after: self.mask.shown(&after, secret),
+                before: before.as_ref().map(|live| self.mask.masked(live, secret)),
+                after: self.mask.masked(&after, secret),
             });
         }
         previews

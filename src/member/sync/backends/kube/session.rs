@@ -249,7 +249,7 @@ pub(crate) struct SecretMask(RandomState);
 
 impl SecretMask {
     /// Returns an object for people: without the server's fields and the data of Secrets.
-    pub fn shown(&self, object: &Json, is_secret: bool) -> Json {
+    pub fn masked(&self, object: &Json, is_secret: bool) -> Json {
         let mut object = object.clone();
         if let Some(map) = object.as_object_mut() {
             map.remove("status");

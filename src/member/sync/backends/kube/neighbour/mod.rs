@@ -193,7 +193,7 @@ impl Backend for NeighbourBackend {
         self.session.connection.api.progress = progress.clone();
     }
 
-    fn heed(&mut self, folder: &ClusterFolder) -> Result<(), BackendError> {
+    fn begin_sync(&mut self, folder: &ClusterFolder) -> Result<(), BackendError> {
         let session = &mut self.session;
         if *session.tree != *folder.tree {
             session.wanted_revisions = (session.revisions)(folder).map_err(BackendError::Failed)?;
