@@ -9,7 +9,7 @@ use crate::flags::repo::RepoArg;
 use crate::flags::state::StateArgs;
 use crate::flags::{names, record};
 use crate::output::plan_forms::PlanReport;
-use crate::output::plan_forms::json::report_json;
+use crate::output::plan_forms::json::ReportForm;
 use crate::output::plan_forms::reasons::Reasons;
 use crate::output::results::ResultKind;
 use crate::output::ui::Ui;
@@ -93,11 +93,9 @@ pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
         together: None,
     };
     let form = || {
-        let mut form = report_json(&report, &reasons);
-        form["from"] = end_json(before);
-        form["to"] = end_json(after);
-        form["commits"] = commits_json(&commits);
-        ResultKind::StateDifference.of(form)
+        let form =
+            json!({"from": end_json(before), "to": end_json(after), "commits": commits_json(&commits)});
+        ResultKind::StateDifference.of_report(&ReportForm::of(&report, &reasons), form)
     };
     match args.output {
         DiffFormat::Text => {

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use super::enable::{one_called, propagation};
 use crate::editing::working_tree::{Edit, WorkingTree, would_be_faulty};
 use crate::flags::repo::RepoArg;
-use crate::output::changes::{plan_json, plan_text};
+use crate::output::changes::{PlanForm, plan_text};
 use crate::output::results::{Format, ResultKind};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
@@ -123,7 +123,7 @@ impl<'t> Disabled<'t> {
                 "kind": found.kind, "namespace": found.namespace, "name": found.name,
                 "file": &***file, "line": found.at.line,
             })).collect::<Vec<Json>>(),
-            "plan": plan_json(&self.plan),
+            "plan": PlanForm::of(&self.plan),
             "written": args.yes && !self.edits.is_empty(),
         })
     }

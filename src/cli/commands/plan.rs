@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use crate::flags::repo::RepoArg;
 use crate::output::changes::{conflicts_json, object_diff};
 use crate::output::plan_forms::PlanReport;
-use crate::output::plan_forms::json::report_json;
+use crate::output::plan_forms::json::ReportForm;
 use crate::output::results::ResultKind;
 use crate::output::ui::Ui;
 use crate::planning::planned::{Asked, FailOn, Planned, Revisions, StepArgs};
@@ -112,8 +112,8 @@ pub(crate) fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
             }
             ui.paged(&text);
         }
-        PlanFormat::Json => ui.json(&ResultKind::Plan.of(plan_json(&planned, &asked, &report))),
-        PlanFormat::Yaml => ui.yaml(&ResultKind::Plan.of(plan_json(&planned, &asked, &report))),
+        PlanFormat::Json => ui.json(&plan_json(&planned, &asked, &report)),
+        PlanFormat::Yaml => ui.yaml(&plan_json(&planned, &asked, &report)),
         PlanFormat::Markdown => ui.out(&report.markdown()),
         PlanFormat::Sarif => ui.json(&report.sarif()),
         PlanFormat::Annotations => ui.workflow_commands(&report.workflow_commands()),
@@ -185,22 +185,18 @@ fn removals_by_deadlines(planned: &Planned, repo: &Repo, ui: &Ui) -> Result<Stri
 
 /// The plan for programs.
 fn plan_json(planned: &Planned, asked: &Asked, report: &PlanReport<'_>) -> Json {
-    let mut form = report_json(report, &planned.reasons);
-    mark_later(&mut form["workloads"], planned);
-    form["state"] = current_json(&asked.located);
-    form["base"] = asked.base.as_ref().map_or(Json::Null, revision_json);
-    form["head"] = change_json(&asked.change, &asked.subject);
-    form["moment"] = json!(planned.step.inputs.now.to_string());
-    form
-}
-
-/// Marks the changes that do not come with the first step.
-fn mark_later(workloads: &mut Json, planned: &Planned) {
-    let forms = workloads.as_array_mut().into_iter().flatten();
-    let forms = forms.filter_map(|workload| workload["changes"].as_array_mut()).flatten();
+    let mut form = ReportForm::of(report, &planned.reasons);
+    let forms = form.plan.workloads.iter_mut().flat_map(|workload| &mut workload.changes);
     for (form, change) in forms.zip(planned.wanted.workloads.values().flatten()) {
-        form["later"] = json!(planned.is_later(change));
+        form.later = Some(planned.is_later(change));
     }
+    let own = json!({
+        "state": current_json(&asked.located),
+        "base": asked.base.as_ref().map_or(Json::Null, revision_json),
+        "head": change_json(&asked.change, &asked.subject),
+        "moment": planned.step.inputs.now.to_string(),
+    });
+    ResultKind::Plan.of_report(&form, own)
 }
 
 /// The state that a plan goes on from, for programs.

@@ -10,7 +10,7 @@ use clap_complete::engine::ArgValueCandidates;
 use crate::editing::working_tree::{Edit, WorkingTree, would_be_faulty};
 use crate::flags::names;
 use crate::flags::repo::RepoArg;
-use crate::output::changes::{plan_json, plan_text};
+use crate::output::changes::{PlanForm, plan_text};
 use crate::output::results::{Format, ResultKind, mentions_json, mentions_text};
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::{CommandError, Exit, Outcome};
@@ -114,7 +114,7 @@ impl<'t> Leave<'t> {
             "cluster": self.cluster,
             "documents": self.documents.iter().map(document).collect::<Vec<Json>>(),
             "files": self.edits.iter().map(file).collect::<Vec<Json>>(),
-            "plan": plan_json(&self.plan),
+            "plan": PlanForm::of(&self.plan),
             "named": mentions_json(&self.after.fleet, self.cluster),
             "written": is_written,
         })

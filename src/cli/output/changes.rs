@@ -1,8 +1,10 @@
 //! A plan as a list of changes, for people and programs: whole, on one screen, or line by line of one object.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::{Value as Json, json};
 use similar::TextDiff;
 
@@ -10,7 +12,7 @@ use super::results::ResultKind;
 use super::ui::{Tone, Ui};
 use berth_base::model::{Key, ObjectId, path};
 use berth_base::text::{counted, some_of};
-use berth_engine::plan::{Change, Counts, ObjectChange, Plan, count};
+use berth_engine::plan::{Change, ClusterChange, Counts, ObjectChange, Plan, count};
 
 /// The plan for people.
 pub(crate) fn plan_text(plan: &Plan, ui: &Ui) -> String {
@@ -70,42 +72,100 @@ pub(crate) fn conflicts_json(files: &[String]) -> Json {
     ResultKind::MergeConflict.of(json!({"conflicts": files}))
 }
 
-/// The plan for programs.
-pub(crate) fn plan_json(plan: &Plan) -> Json {
-    let change = |change: &ObjectChange| {
-        json!({
-            "change": change.change.word(),
-            "cluster": change.cluster,
-            "path": &*change.path,
-            "object": change.object.as_ref().map(ToString::to_string),
-            "before": change.before.map(|id| id.to_string()),
-            "after": change.after.map(|id| id.to_string()),
-        })
-    };
-    let workload = |(key, changes): (&Key, &Vec<ObjectChange>)| {
-        json!({
-            "kind": &*key.kind,
-            "namespace": &*key.namespace,
-            "name": &*key.name,
-            "changes": changes.iter().map(change).collect::<Vec<_>>(),
-        })
-    };
-    json!({
-        "counts": counts_json(plan.counts()),
-        "clusters": {"lost": plan.clusters.lost, "gained": plan.clusters.gained},
-        "workloads": plan.workloads.iter().map(workload).collect::<Vec<_>>(),
-        "other": plan.unaccounted.iter().map(change).collect::<Vec<_>>(),
-        "placements": plan.placements.iter().map(|(key, change)| json!({
-            "kind": &*key.kind, "namespace": &*key.namespace, "name": &*key.name,
-            "lost": change.lost, "gained": change.gained,
-        })).collect::<Vec<_>>(),
-    })
+/// A plan for programs.
+#[derive(Debug, Serialize)]
+pub(crate) struct PlanForm<'a> {
+    pub(crate) counts: Counts,
+    clusters: &'a ClusterChange,
+    pub(crate) workloads: Vec<WorkloadForm<'a>>,
+    other: Vec<ChangeForm<'a>>,
+    pub(crate) placements: Vec<PlacementForm<'a>>,
 }
 
-/// Returns counts as JSON.
-pub(crate) fn counts_json(counts: Counts) -> Json {
-    let Counts { removed, changed, added, clusters } = counts;
-    json!({"removed": removed, "changed": changed, "added": added, "clusters": clusters})
+/// A workload's changes. The optional fields are those of reports.
+#[derive(Debug, Serialize)]
+pub(crate) struct WorkloadForm<'a> {
+    #[serde(flatten)]
+    pub(crate) key: KeyForm<'a>,
+    pub(crate) changes: Vec<ChangeForm<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) held: Option<bool>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct PlacementForm<'a> {
+    #[serde(flatten)]
+    pub(crate) key: KeyForm<'a>,
+    #[serde(flatten)]
+    clusters: &'a ClusterChange,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) held: Option<bool>,
+    /// The reason of each cluster that comes or goes, where they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reasons: Option<Option<&'a BTreeMap<String, String>>>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ChangeForm<'a> {
+    change: &'static str,
+    cluster: &'a str,
+    path: &'a str,
+    object: Option<String>,
+    before: Option<String>,
+    after: Option<String>,
+    /// It does not come with the first step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) later: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct KeyForm<'a> {
+    kind: &'a str,
+    namespace: &'a str,
+    name: &'a str,
+}
+
+impl<'a> KeyForm<'a> {
+    pub(crate) fn of(key: &'a Key) -> KeyForm<'a> {
+        KeyForm { kind: &key.kind, namespace: &key.namespace, name: &key.name }
+    }
+}
+
+impl<'a> ChangeForm<'a> {
+    fn of(change: &'a ObjectChange) -> ChangeForm<'a> {
+        ChangeForm {
+            change: change.change.word(),
+            cluster: &change.cluster,
+            path: &change.path,
+            object: change.object.as_ref().map(ToString::to_string),
+            before: change.before.map(|id| id.to_string()),
+            after: change.after.map(|id| id.to_string()),
+            later: None,
+        }
+    }
+}
+
+impl<'a> PlanForm<'a> {
+    pub(crate) fn of(plan: &'a Plan) -> PlanForm<'a> {
+        let workload = |(key, changes): (&'a Key, &'a Vec<ObjectChange>)| WorkloadForm {
+            key: KeyForm::of(key),
+            changes: changes.iter().map(ChangeForm::of).collect(),
+            held: None,
+        };
+        let placement = |(key, clusters): (&'a Key, &'a ClusterChange)| PlacementForm {
+            key: KeyForm::of(key),
+            clusters,
+            held: None,
+            reasons: None,
+        };
+        PlanForm {
+            counts: plan.counts(),
+            clusters: &plan.clusters,
+            workloads: plan.workloads.iter().map(workload).collect(),
+            other: plan.unaccounted.iter().map(ChangeForm::of).collect(),
+            placements: plan.placements.iter().map(placement).collect(),
+        }
+    }
 }
 
 /// Returns one object's difference, line by line, without the data of Secrets.

@@ -1,6 +1,7 @@
 //! The results that programs read, and the formats that people choose from. Each result has a version and a kind, and
 //! a schema in `docs/schemas`.
 
+use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::ui::Ui;
@@ -37,6 +38,15 @@ pub(crate) enum ResultKind {
 }
 
 impl ResultKind {
+    /// Returns a report of this kind, with more fields.
+    pub fn of_report(self, report: &impl Serialize, more: Json) -> Json {
+        let mut form = serde_json::to_value(report).expect("its keys are texts");
+        if let (Some(form), Json::Object(more)) = (form.as_object_mut(), more) {
+            form.extend(more);
+        }
+        self.of(form)
+    }
+
     /// Returns a form with its version and kind.
     pub fn of(self, mut form: Json) -> Json {
         form["apiVersion"] = json!(API_VERSION);

@@ -16,6 +16,8 @@ mod words;
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 pub use edits::Edits;
 pub use effects::Effects;
 pub use tracing::{Seen, Traced, Trials, trace};
@@ -60,7 +62,8 @@ pub struct Blame {
 }
 
 /// The way in which inputs make an effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum How {
     /// The only input that makes it.
     Alone,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 /// Stands in place of a Secret's values.
@@ -11,7 +12,7 @@ pub const HIDDEN: &str = "(not shown)";
 const NAMES: [&str; 4] = ["name", "key", "mountPath", "ip"];
 
 /// One field that differs.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct FieldChange {
     /// `spec.template.spec.containers[web].image`
     pub path: String,

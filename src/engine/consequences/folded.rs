@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::field_changes::FieldChange;
 use super::risks::Risk;
 use crate::causes::How;
@@ -58,7 +60,8 @@ pub struct Consequence {
 }
 
 /// The part of a workload's life in a cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Move {
     Leaves,
     Changes,

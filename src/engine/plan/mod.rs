@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 pub use mentions::{Mention, mentions};
 
 use crate::state::ledger::Place;
@@ -65,14 +67,14 @@ impl Deref for ObjectChange {
 }
 
 /// Clusters that came and went.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ClusterChange {
     pub lost: Vec<Arc<str>>,
     pub gained: Vec<Arc<str>>,
 }
 
 /// The number of changes of each sort.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     pub removed: usize,
     pub changed: usize,

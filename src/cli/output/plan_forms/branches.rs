@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::outline::{self, Line, Sign, line};
-use crate::output::changes::plan_json;
+use crate::output::changes::PlanForm;
 use crate::output::results::diagnostics_json;
 use berth_base::diag::Diagnostics;
 use berth_base::model::Key;
@@ -126,8 +126,8 @@ fn undone<'p>(plan: &'p Plan, clusters: &ClusterWords<'_>) -> Vec<(&'p Key, Stri
 /// All of it for programs.
 pub(crate) fn together_json(together: &Together) -> Json {
     let changes = |plan: &Plan| {
-        let mut form = plan_json(plan);
-        json!({"workloads": form["workloads"].take(), "placements": form["placements"].take()})
+        let PlanForm { workloads, placements, .. } = PlanForm::of(plan);
+        json!({"workloads": workloads, "placements": placements})
     };
     json!({
         "branches": together.branches.iter().map(|(name, commit)| json!({

@@ -1,165 +1,291 @@
 //! A plan for programs. `docs/schemas/plan.json` describes it, as docs/results.md says.
 
-use serde_json::{Value as Json, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value as Json;
 
 use super::PlanReport;
-use crate::output::changes::{counts_json, plan_json};
+use crate::output::changes::{KeyForm, PlanForm};
 use crate::output::held::{deadlines_json, held_json};
 use crate::output::results::diagnostics_json;
 use crate::process::exit::CommandError;
 use berth_base::diag::Pos;
 use berth_base::model::Key;
 use berth_engine::causes::{How, InputChange, InputKind};
+use berth_engine::consequences::field_changes::FieldChange;
 use berth_engine::consequences::folded::{Consequence, Move, ObjectDetail, ReplicaMove, Section};
 use berth_engine::consequences::risks::Risk;
+use berth_engine::plan::Counts;
 
 use super::branches::together_json;
 use super::policy::policy_json;
 use super::reasons::Reasons;
 use super::rollouts::rollouts_json;
 
-/// The whole report as JSON.
-pub(crate) fn report_json(report: &PlanReport<'_>, reasons: &Reasons) -> Json {
-    let mut form = plan_json(report.wanted);
-    form["counts"] = counts_json(report.published.counts());
-    form["now"] = report.now.map_or(Json::Null, |now| counts_json(now.counts()));
-    form["earlier"] = counts_json(report.earlier.counts());
-    let is_held = |key: &Key| report.held.iter().any(|held| held.key == *key && !held.goes_on);
-    mark(&mut form["workloads"], report.wanted.workloads.keys(), |workload, key| {
-        workload["held"] = json!(is_held(key));
-    });
-    mark(&mut form["placements"], report.wanted.placements.keys(), |placement, key| {
-        placement["held"] = json!(is_held(key));
-        placement["reasons"] = json!(reasons.of_placement(key));
-    });
-    form["title"] = json!(report.title());
-    form["causes"] = report.causes.inputs.iter().enumerate().map(|(id, input)| cause(id, input)).collect();
-    form["sections"] = report.folded.sections.iter().map(section_json).collect();
-    let clusters = report.causes.of_fleet(report.fleet);
-    form["fleet"] = json!({"joined": clusters.gained, "left": clusters.lost});
-    form["held"] = held_json(report.held);
-    form["policyTests"] = policy_json(report.policy);
-    form["together"] = report.together.map_or(Json::Null, together_json);
-    form["rollouts"] = rollouts_json(report.rollouts);
-    form["deadlines"] = deadlines_json(report.deadlines);
-    form["refused"] = refusals_json(report.refused);
-    form["diagnostics"] = diagnostics_json(report.diagnostics)["diagnostics"].take();
-    let items = form["diagnostics"].as_array_mut().into_iter().flatten();
-    for (item, diagnostic) in items.zip(report.diagnostics.iter()) {
-        item["new"] = json!(!report.is_standing(diagnostic));
-    }
-    form
+/// The report of a plan.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ReportForm<'a> {
+    #[serde(flatten)]
+    pub(crate) plan: PlanForm<'a>,
+    /// The counts of the first step, and of edits before the change.
+    now: Option<Counts>,
+    earlier: Counts,
+    title: String,
+    causes: Vec<CauseForm<'a>>,
+    sections: Vec<SectionForm<'a>>,
+    fleet: FleetForm,
+    held: Json,
+    policy_tests: Json,
+    together: Option<Json>,
+    rollouts: Json,
+    deadlines: Json,
+    refused: Vec<RefusalForm<'a>>,
+    diagnostics: Vec<DiagnosticForm>,
 }
 
-/// Adds to each item of a list that stands in the order of its keys.
-fn mark<'k>(list: &mut Json, keys: impl Iterator<Item = &'k Key>, add: impl Fn(&mut Json, &Key)) {
-    for (item, key) in list.as_array_mut().into_iter().flatten().zip(keys) {
-        add(item, key);
-    }
+#[derive(Debug, Serialize)]
+struct FleetForm {
+    joined: Vec<Arc<str>>,
+    left: Vec<Arc<str>>,
 }
 
-fn cause(id: usize, input: &InputChange) -> Json {
-    let (kind, cluster) = match &input.kind {
-        InputKind::Edit => ("edit", None),
-        InputKind::Report { cluster } => ("report", Some(cluster)),
-        InputKind::Time => ("time", None),
-    };
-    json!({"id": id, "kind": kind, "cluster": cluster, "at": input.at.as_ref().map(place), "words": input.words})
+#[derive(Debug, Serialize)]
+struct RefusalForm<'a> {
+    message: &'a str,
+    hint: Option<&'a str>,
 }
 
-fn place(at: &Pos) -> Json {
-    let number = |number: u32| (number > 0).then_some(number);
-    json!({"file": &*at.file, "line": number(at.line), "column": number(at.column)})
+#[derive(Debug, Serialize)]
+struct DiagnosticForm {
+    #[serde(flatten)]
+    diagnostic: Json,
+    /// It was not there before the change.
+    new: bool,
 }
 
-fn key_json(key: &Key) -> Json {
-    json!({"kind": &*key.kind, "namespace": &*key.namespace, "name": &*key.name})
-}
-
-fn section_json(section: &Section) -> Json {
-    let how = section.how.map(|how| match how {
-        How::Alone => "alone",
-        How::Together => "together",
-        How::Parts => "parts",
-        How::Each => "each",
-        How::Earlier => "earlier",
-        How::Imported => "imported",
-        How::Untraced => "untraced",
-    });
-    json!({
-        "how": how,
-        "causes": section.inputs,
-        "consequences": section.consequences.iter().map(consequence).collect::<Vec<_>>(),
-        "replicas": section.replicas.iter().map(replicas).collect::<Vec<_>>(),
-        "risks": section.risks.iter().map(risk).collect::<Vec<_>>(),
-    })
-}
-
-fn consequence(one: &Consequence) -> Json {
-    let move_ = match one.move_ {
-        Move::Leaves => "leaves",
-        Move::Changes => "changes",
-        Move::Joins => "joins",
-    };
-    json!({
-        "move": move_,
-        "held": one.is_held,
-        "orphaned": one.is_orphaning,
-        "copies": counts_json(one.copies),
-        "places": one.places.iter().map(|(keys, clusters)| json!({
-            "workloads": keys.iter().map(key_json).collect::<Vec<_>>(), "clusters": clusters,
-        })).collect::<Vec<_>>(),
-        "reasons": one.reasons.iter().map(|(reason, clusters)| json!({"reason": reason, "clusters": clusters})).collect::<Vec<_>>(),
-        "objects": one.objects.iter().map(object).collect::<Vec<_>>(),
-    })
-}
-
-fn object(detail: &ObjectDetail) -> Json {
-    let fields = detail.fields.as_ref().map(|fields| {
-        let one =
-            fields.iter().map(|one| json!({"path": one.path, "before": one.before, "after": one.after}));
-        one.collect::<Vec<_>>()
-    });
-    json!({
-        "change": detail.change.word(),
-        "kind": &*detail.kind,
-        "object": detail.object.as_ref().map(ToString::to_string),
-        "fields": fields,
-    })
-}
-
-fn replicas(moved: &ReplicaMove) -> Json {
-    let mut form = key_json(&moved.key);
-    form["held"] = json!(moved.is_held);
-    form["before"] = json!(moved.before);
-    form["after"] = json!(moved.after);
-    let clusters = moved.clusters.iter();
-    form["clusters"] = clusters
-        .map(|(cluster, before, after)| json!({"cluster": cluster, "before": before, "after": after}))
-        .collect();
-    form
-}
-
-fn risk(risk: &Risk) -> Json {
-    match risk {
-        Risk::TakesAlong { object } => json!({"risk": "takesAlong", "object": object.to_string()}),
-        Risk::LastCopy { key } => json!({"risk": "lastCopy", "workload": key_json(key)}),
-        Risk::LeavesData { key, object } => {
-            json!({"risk": "leavesData", "workload": key_json(key), "object": object.to_string()})
+impl<'a> ReportForm<'a> {
+    pub(crate) fn of(report: &'a PlanReport<'_>, reasons: &'a Reasons) -> ReportForm<'a> {
+        let is_held = |key: &Key| report.held.iter().any(|held| held.key == *key && !held.goes_on);
+        let mut plan = PlanForm::of(report.wanted);
+        plan.counts = report.published.counts();
+        for (form, key) in plan.workloads.iter_mut().zip(report.wanted.workloads.keys()) {
+            form.held = Some(is_held(key));
         }
-        Risk::Immutable { object, field } => {
-            json!({"risk": "immutableField", "object": object.to_string(), "field": field})
+        for (form, key) in plan.placements.iter_mut().zip(report.wanted.placements.keys()) {
+            (form.held, form.reasons) = (Some(is_held(key)), Some(reasons.of_placement(key)));
         }
-        Risk::SecretKeys { object, keys } => {
-            json!({"risk": "secretKeys", "object": object.to_string(), "keys": keys})
+        let clusters = report.causes.of_fleet(report.fleet);
+        let diagnostics = diagnostics_json(report.diagnostics)["diagnostics"].take();
+        let Json::Array(diagnostics) = diagnostics else { unreachable!("it is a list") };
+        let diagnostics = diagnostics.into_iter().zip(report.diagnostics.iter());
+        ReportForm {
+            plan,
+            now: report.now.map(|now| now.counts()),
+            earlier: report.earlier.counts(),
+            title: report.title(),
+            causes: report.causes.inputs.iter().enumerate().map(CauseForm::of).collect(),
+            sections: report.folded.sections.iter().map(SectionForm::of).collect(),
+            fleet: FleetForm { joined: clusters.gained, left: clusters.lost },
+            held: held_json(report.held),
+            policy_tests: policy_json(report.policy),
+            together: report.together.map(together_json),
+            rollouts: rollouts_json(report.rollouts),
+            deadlines: deadlines_json(report.deadlines),
+            refused: report.refused.iter().map(RefusalForm::of).collect(),
+            diagnostics: diagnostics
+                .map(|(form, one)| DiagnosticForm { diagnostic: form, new: !report.is_standing(one) })
+                .collect(),
         }
-        Risk::Emptied { clusters } => json!({"risk": "emptiesClusters", "clusters": clusters}),
-        Risk::Share { clusters, of } => json!({"risk": "largeShare", "clusters": clusters, "of": of}),
     }
 }
 
-/// Returns the refusals as JSON.
-fn refusals_json(refusals: &[CommandError]) -> Json {
-    let one = |refusal: &CommandError| json!({"message": refusal.message, "hint": refusal.hint});
-    refusals.iter().map(one).collect()
+impl<'a> RefusalForm<'a> {
+    fn of(refusal: &'a CommandError) -> RefusalForm<'a> {
+        RefusalForm { message: &refusal.message, hint: refusal.hint.as_deref() }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct CauseForm<'a> {
+    id: usize,
+    kind: &'static str,
+    cluster: Option<&'a str>,
+    at: Option<PlaceForm<'a>>,
+    words: &'a str,
+}
+
+impl<'a> CauseForm<'a> {
+    fn of((id, input): (usize, &'a InputChange)) -> CauseForm<'a> {
+        let (kind, cluster) = match &input.kind {
+            InputKind::Edit => ("edit", None),
+            InputKind::Report { cluster } => ("report", Some(cluster.as_str())),
+            InputKind::Time => ("time", None),
+        };
+        CauseForm { id, kind, cluster, at: input.at.as_ref().map(PlaceForm::of), words: &input.words }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct PlaceForm<'a> {
+    file: &'a str,
+    line: Option<u32>,
+    column: Option<u32>,
+}
+
+impl<'a> PlaceForm<'a> {
+    fn of(at: &'a Pos) -> PlaceForm<'a> {
+        let number = |number: u32| (number > 0).then_some(number);
+        PlaceForm { file: &at.file, line: number(at.line), column: number(at.column) }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct SectionForm<'a> {
+    how: Option<How>,
+    causes: &'a BTreeSet<usize>,
+    consequences: Vec<ConsequenceForm<'a>>,
+    replicas: Vec<ReplicasForm<'a>>,
+    risks: Vec<RiskForm<'a>>,
+}
+
+impl<'a> SectionForm<'a> {
+    fn of(section: &'a Section) -> SectionForm<'a> {
+        SectionForm {
+            how: section.how,
+            causes: &section.inputs,
+            consequences: section.consequences.iter().map(ConsequenceForm::of).collect(),
+            replicas: section.replicas.iter().map(ReplicasForm::of).collect(),
+            risks: section.risks.iter().map(RiskForm::of).collect(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct ConsequenceForm<'a> {
+    #[serde(rename = "move")]
+    move_: Move,
+    held: bool,
+    orphaned: bool,
+    copies: Counts,
+    places: Vec<PlacesForm<'a>>,
+    reasons: Vec<ReasonForm<'a>>,
+    objects: Vec<ObjectForm<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct PlacesForm<'a> {
+    workloads: Vec<KeyForm<'a>>,
+    clusters: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct ReasonForm<'a> {
+    reason: &'a str,
+    clusters: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct ObjectForm<'a> {
+    change: &'static str,
+    kind: &'a str,
+    object: Option<String>,
+    fields: Option<&'a [FieldChange]>,
+}
+
+impl<'a> ConsequenceForm<'a> {
+    fn of(one: &'a Consequence) -> ConsequenceForm<'a> {
+        let places = |(keys, clusters): &'a (Vec<Key>, Vec<String>)| PlacesForm {
+            workloads: keys.iter().map(KeyForm::of).collect(),
+            clusters,
+        };
+        let reason = |(reason, clusters): &'a (String, usize)| ReasonForm { reason, clusters: *clusters };
+        ConsequenceForm {
+            move_: one.move_,
+            held: one.is_held,
+            orphaned: one.is_orphaning,
+            copies: one.copies,
+            places: one.places.iter().map(places).collect(),
+            reasons: one.reasons.iter().map(reason).collect(),
+            objects: one.objects.iter().map(ObjectForm::of).collect(),
+        }
+    }
+}
+
+impl<'a> ObjectForm<'a> {
+    fn of(detail: &'a ObjectDetail) -> ObjectForm<'a> {
+        ObjectForm {
+            change: detail.change.word(),
+            kind: &detail.kind,
+            object: detail.object.as_ref().map(ToString::to_string),
+            fields: detail.fields.as_deref(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct ReplicasForm<'a> {
+    #[serde(flatten)]
+    key: KeyForm<'a>,
+    held: bool,
+    before: i64,
+    after: i64,
+    clusters: Vec<ClusterReplicas<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ClusterReplicas<'a> {
+    cluster: &'a str,
+    before: Option<i64>,
+    after: Option<i64>,
+}
+
+impl<'a> ReplicasForm<'a> {
+    fn of(moved: &'a ReplicaMove) -> ReplicasForm<'a> {
+        let clusters = moved.clusters.iter();
+        let clusters = clusters.map(|(cluster, before, after)| ClusterReplicas {
+            cluster,
+            before: *before,
+            after: *after,
+        });
+        ReplicasForm {
+            key: KeyForm::of(&moved.key),
+            held: moved.is_held,
+            before: moved.before,
+            after: moved.after,
+            clusters: clusters.collect(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "risk", rename_all = "camelCase")]
+enum RiskForm<'a> {
+    TakesAlong { object: String },
+    LastCopy { workload: KeyForm<'a> },
+    LeavesData { workload: KeyForm<'a>, object: String },
+    ImmutableField { object: String, field: &'a str },
+    SecretKeys { object: String, keys: &'a BTreeSet<String> },
+    EmptiesClusters { clusters: &'a BTreeSet<String> },
+    LargeShare { clusters: usize, of: usize },
+}
+
+impl<'a> RiskForm<'a> {
+    fn of(risk: &'a Risk) -> RiskForm<'a> {
+        match risk {
+            Risk::TakesAlong { object } => RiskForm::TakesAlong { object: object.to_string() },
+            Risk::LastCopy { key } => RiskForm::LastCopy { workload: KeyForm::of(key) },
+            Risk::LeavesData { key, object } => {
+                RiskForm::LeavesData { workload: KeyForm::of(key), object: object.to_string() }
+            }
+            Risk::Immutable { object, field } => {
+                RiskForm::ImmutableField { object: object.to_string(), field }
+            }
+            Risk::SecretKeys { object, keys } => RiskForm::SecretKeys { object: object.to_string(), keys },
+            Risk::Emptied { clusters } => RiskForm::EmptiesClusters { clusters },
+            Risk::Share { clusters, of } => RiskForm::LargeShare { clusters: *clusters, of: *of },
+        }
+    }
 }
