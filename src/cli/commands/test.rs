@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value as Json, json};
 
 use crate::flags::repo;
-use crate::output::results::{Format, ResultKind};
+use crate::output::results::{DiagnosticForm, Format, ResultKind};
 use crate::output::ui::Ui;
 use crate::process::exit::{Exit, Outcome};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
@@ -143,7 +143,7 @@ fn json(ran: &[Ran<'_>], found: &Diagnostics) -> Json {
         });
         json!({"name": one.test.name, "examples": examples.collect::<Vec<_>>()})
     });
-    let mut form = crate::output::results::diagnostics_json(found);
+    let mut form = json!({"diagnostics": DiagnosticForm::all(found)});
     form["policyTests"] = tests.collect();
     form
 }

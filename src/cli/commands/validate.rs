@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use serde_json::json;
+
 use crate::flags::fleet::FleetArgs;
 use crate::flags::repo::{self, RepoArg};
 use crate::output::plan_forms::policy::policy_json;
-use crate::output::results::{Format, ResultKind, diagnostics_json};
+use crate::output::results::{DiagnosticForm, Format, ResultKind};
 use crate::output::ui::Ui;
 use crate::planning::faults::misspelt_fields;
 use crate::process::exit::{Exit, Outcome, exit_for};
@@ -70,7 +72,7 @@ pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
             ));
         }
         format => {
-            let mut form = diagnostics_json(&built.diagnostics);
+            let mut form = json!({"diagnostics": DiagnosticForm::all(&built.diagnostics)});
             form["policyTests"] = policy_json(&policy);
             format.write(ResultKind::Validation, form, ui);
         }

@@ -1,15 +1,17 @@
 //! The workloads that the gate holds, and the deadlines that it foresees, for people and programs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
+use super::changes::KeyForm;
 use super::ui::{Tone, Ui};
 use berth_base::model::Key;
 use berth_base::text::{counted, some_of};
 use berth_engine::gate::messages::stays;
 use berth_engine::gate::{Deadline, Held, Why};
+use berth_engine::state::ledger::Place;
 
 /// Describes the held workloads and the line that approves them.
 pub(crate) fn held_text(held: &[Held], ui: &Ui) -> String {
@@ -75,44 +77,77 @@ pub(crate) fn approvals_text(held: &[Held], most: usize) -> String {
     text
 }
 
-/// Returns the deadlines as JSON.
-pub(crate) fn deadlines_json(deadlines: &[Deadline]) -> Json {
-    let one = |deadline: &Deadline| {
-        let key = &deadline.key;
-        json!({
-            "at": deadline.at.to_string(),
-            "kind": &*key.kind,
-            "namespace": &*key.namespace,
-            "name": &*key.name,
-            "clusters": deadline.clusters(),
-        })
-    };
-    deadlines.iter().map(one).collect()
+/// A deadline that takes copies of a workload, for programs.
+#[derive(Debug, Serialize)]
+pub(crate) struct DeadlineForm<'a> {
+    at: String,
+    #[serde(flatten)]
+    workload: KeyForm<'a>,
+    clusters: BTreeSet<&'a str>,
 }
 
-/// The held workloads, for programs.
-pub(crate) fn held_json(held: &[Held]) -> Json {
-    let one = |held: &Held| {
-        let removes = held
-            .places
-            .iter()
-            .map(|(cluster, object)| json!({"cluster": cluster, "object": object.to_string()}));
-        json!({
-            "kind": &*held.key.kind,
-            "namespace": &*held.key.namespace,
-            "name": &*held.key.name,
-            "why": held.why.iter().map(Why::words).collect::<Vec<_>>(),
-            "removes": removes.collect::<Vec<_>>(),
-            "digest": held.has_own_reason().then(|| held.digest.to_string()),
-            "approval": held.has_own_reason().then(|| held.approval()),
-            "approvalOfAll": held.has_own_reason().then(|| held.approval_of_all()),
-            "source": held.source,
-            "later": held.due.iter().map(|((cluster, object), at)| {
-                json!({"at": at.to_string(), "cluster": cluster, "object": object.to_string()})
-            }).collect::<Vec<_>>(),
-            "goesOn": held.goes_on,
-            "failedApprovals": held.failed_approvals(),
-        })
-    };
-    held.iter().map(one).collect()
+impl<'a> DeadlineForm<'a> {
+    pub(crate) fn of(deadline: &'a Deadline) -> DeadlineForm<'a> {
+        DeadlineForm {
+            at: deadline.at.to_string(),
+            workload: KeyForm::of(&deadline.key),
+            clusters: deadline.clusters(),
+        }
+    }
+}
+
+/// A held workload, for programs.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct HeldForm<'a> {
+    #[serde(flatten)]
+    workload: KeyForm<'a>,
+    why: Vec<String>,
+    removes: Vec<RemovedForm<'a>>,
+    digest: Option<String>,
+    approval: Option<String>,
+    approval_of_all: Option<String>,
+    source: &'a str,
+    later: Vec<DueForm<'a>>,
+    goes_on: bool,
+    failed_approvals: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct RemovedForm<'a> {
+    cluster: &'a str,
+    object: String,
+}
+
+#[derive(Debug, Serialize)]
+struct DueForm<'a> {
+    at: String,
+    #[serde(flatten)]
+    removed: RemovedForm<'a>,
+}
+
+impl<'a> RemovedForm<'a> {
+    fn of((cluster, object): &'a Place) -> RemovedForm<'a> {
+        RemovedForm { cluster, object: object.to_string() }
+    }
+}
+
+impl<'a> HeldForm<'a> {
+    pub(crate) fn of(held: &'a Held) -> HeldForm<'a> {
+        let has_own_reason = held.has_own_reason();
+        let later = held.due.iter();
+        let later = later.map(|(place, at)| DueForm { at: at.to_string(), removed: RemovedForm::of(place) });
+        HeldForm {
+            workload: KeyForm::of(&held.key),
+            why: held.why.iter().map(Why::words).collect(),
+            removes: held.places.iter().map(RemovedForm::of).collect(),
+            digest: has_own_reason.then(|| held.digest.to_string()),
+            approval: has_own_reason.then(|| held.approval()),
+            approval_of_all: has_own_reason.then(|| held.approval_of_all()),
+            source: &held.source,
+            later: later.collect(),
+            goes_on: held.goes_on,
+            failed_approvals: held.failed_approvals(),
+        }
+    }
 }

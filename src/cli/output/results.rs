@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::ui::Ui;
-use berth_base::diag::Diagnostics;
+use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::{API_VERSION, Fleet};
 use berth_engine::plan::{Mention, mentions};
 
@@ -80,20 +80,37 @@ pub(crate) enum DocumentFormat {
     Json,
 }
 
-/// Diagnostics for programs.
-pub(crate) fn diagnostics_json(diagnostics: &Diagnostics) -> serde_json::Value {
-    let each = diagnostics.iter().map(|diagnostic| {
+/// A diagnostic, for programs.
+#[derive(Debug, Serialize)]
+pub(crate) struct DiagnosticForm<'a> {
+    severity: &'static str,
+    file: Option<&'a str>,
+    line: Option<u32>,
+    column: Option<u32>,
+    message: &'a str,
+    hint: Option<&'a str>,
+    /// It was not there before the change. Reports of plans have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) new: Option<bool>,
+}
+
+impl<'a> DiagnosticForm<'a> {
+    pub(crate) fn of(diagnostic: &'a Diagnostic) -> DiagnosticForm<'a> {
         let at = diagnostic.at.as_ref();
-        json!({
-            "severity": diagnostic.severity.word(),
-            "file": at.map(|at| at.file.to_string()),
-            "line": at.map(|at| at.line).filter(|line| *line > 0),
-            "column": at.map(|at| at.column).filter(|column| *column > 0),
-            "message": diagnostic.message,
-            "hint": diagnostic.hint,
-        })
-    });
-    json!({ "diagnostics": each.collect::<Vec<_>>() })
+        DiagnosticForm {
+            severity: diagnostic.severity.word(),
+            file: at.map(|at| &*at.file),
+            line: at.map(|at| at.line).filter(|line| *line > 0),
+            column: at.map(|at| at.column).filter(|column| *column > 0),
+            message: &diagnostic.message,
+            hint: diagnostic.hint.as_deref(),
+            new: None,
+        }
+    }
+
+    pub(crate) fn all(diagnostics: &'a Diagnostics) -> Vec<DiagnosticForm<'a>> {
+        diagnostics.iter().map(DiagnosticForm::of).collect()
+    }
 }
 
 /// Lists the objects that name a cluster.

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::outline::{self, Line, Sign, line};
 use crate::output::changes::PlanForm;
-use crate::output::results::diagnostics_json;
+use crate::output::results::DiagnosticForm;
 use berth_base::diag::Diagnostics;
 use berth_base::model::Key;
 use berth_base::text::{counted, some_of};
@@ -139,7 +139,7 @@ pub(crate) fn together_json(together: &Together) -> Json {
         "only": changes(&together.only),
         "held": together.held.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "refused": together.refused,
-        "diagnostics": diagnostics_json(&together.faults)["diagnostics"].take(),
+        "diagnostics": DiagnosticForm::all(&together.faults),
         "undone": together.undone.iter().map(|(branch, plan)| {
             let mut form = changes(plan);
             form["branch"] = json!(branch);

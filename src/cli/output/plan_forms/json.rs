@@ -8,8 +8,8 @@ use serde_json::Value as Json;
 
 use super::PlanReport;
 use crate::output::changes::{KeyForm, PlanForm};
-use crate::output::held::{deadlines_json, held_json};
-use crate::output::results::diagnostics_json;
+use crate::output::held::{DeadlineForm, HeldForm};
+use crate::output::results::DiagnosticForm;
 use crate::process::exit::CommandError;
 use berth_base::diag::Pos;
 use berth_base::model::Key;
@@ -37,13 +37,13 @@ pub(crate) struct ReportForm<'a> {
     causes: Vec<CauseForm<'a>>,
     sections: Vec<SectionForm<'a>>,
     fleet: FleetForm,
-    held: Json,
+    held: Vec<HeldForm<'a>>,
     policy_tests: Json,
     together: Option<Json>,
     rollouts: Json,
-    deadlines: Json,
+    deadlines: Vec<DeadlineForm<'a>>,
     refused: Vec<RefusalForm<'a>>,
-    diagnostics: Vec<DiagnosticForm>,
+    diagnostics: Vec<DiagnosticForm<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -58,14 +58,6 @@ struct RefusalForm<'a> {
     hint: Option<&'a str>,
 }
 
-#[derive(Debug, Serialize)]
-struct DiagnosticForm {
-    #[serde(flatten)]
-    diagnostic: Json,
-    /// It was not there before the change.
-    new: bool,
-}
-
 impl<'a> ReportForm<'a> {
     pub(crate) fn of(report: &'a PlanReport<'_>, reasons: &'a Reasons) -> ReportForm<'a> {
         let is_held = |key: &Key| report.held.iter().any(|held| held.key == *key && !held.goes_on);
@@ -78,9 +70,11 @@ impl<'a> ReportForm<'a> {
             (form.held, form.reasons) = (Some(is_held(key)), Some(reasons.of_placement(key)));
         }
         let clusters = report.causes.of_fleet(report.fleet);
-        let diagnostics = diagnostics_json(report.diagnostics)["diagnostics"].take();
-        let Json::Array(diagnostics) = diagnostics else { unreachable!("it is a list") };
-        let diagnostics = diagnostics.into_iter().zip(report.diagnostics.iter());
+        let diagnostic = |one| {
+            let mut form = DiagnosticForm::of(one);
+            form.new = Some(!report.is_standing(one));
+            form
+        };
         ReportForm {
             plan,
             now: report.now.map(|now| now.counts()),
@@ -89,15 +83,13 @@ impl<'a> ReportForm<'a> {
             causes: report.causes.inputs.iter().enumerate().map(CauseForm::of).collect(),
             sections: report.folded.sections.iter().map(SectionForm::of).collect(),
             fleet: FleetForm { joined: clusters.gained, left: clusters.lost },
-            held: held_json(report.held),
+            held: report.held.iter().map(HeldForm::of).collect(),
             policy_tests: policy_json(report.policy),
             together: report.together.map(together_json),
             rollouts: rollouts_json(report.rollouts),
-            deadlines: deadlines_json(report.deadlines),
+            deadlines: report.deadlines.iter().map(DeadlineForm::of).collect(),
             refused: report.refused.iter().map(RefusalForm::of).collect(),
-            diagnostics: diagnostics
-                .map(|(form, one)| DiagnosticForm { diagnostic: form, new: !report.is_standing(one) })
-                .collect(),
+            diagnostics: report.diagnostics.iter().map(diagnostic).collect(),
         }
     }
 }
