@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::flags::fleet::FleetArgs;
 use crate::flags::repo::{self, RepoArg};
-use crate::output::plan_forms::policy::policy_json;
+use crate::output::plan_forms::policy::FindingForm;
 use crate::output::results::{DiagnosticForm, Format, ResultKind};
 use crate::output::ui::Ui;
 use crate::planning::faults::misspelt_fields;
@@ -72,8 +72,10 @@ pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
             ));
         }
         format => {
-            let mut form = json!({"diagnostics": DiagnosticForm::all(&built.diagnostics)});
-            form["policyTests"] = policy_json(&policy);
+            let form = json!({
+                "diagnostics": DiagnosticForm::all(&built.diagnostics),
+                "policyTests": FindingForm::all(&policy),
+            });
             format.write(ResultKind::Validation, form, ui);
         }
     }

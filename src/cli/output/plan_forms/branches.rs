@@ -1,9 +1,9 @@
 //! Effects that only several branches together have, under a heading of their own.
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use super::outline::{self, Line, Sign, line};
-use crate::output::changes::PlanForm;
+use crate::output::changes::{PlacementForm, PlanForm, WorkloadForm};
 use crate::output::results::DiagnosticForm;
 use berth_base::diag::Diagnostics;
 use berth_base::model::Key;
@@ -124,26 +124,68 @@ fn undone<'p>(plan: &'p Plan, clusters: &ClusterWords<'_>) -> Vec<(&'p Key, Stri
 }
 
 /// All of it for programs.
-pub(crate) fn together_json(together: &Together) -> Json {
-    let changes = |plan: &Plan| {
+#[derive(Debug, Serialize)]
+pub(crate) struct TogetherForm<'a> {
+    branches: Vec<BranchForm<'a>>,
+    conflicts: Vec<ConflictForm<'a>>,
+    only: ChangesForm<'a>,
+    held: Vec<String>,
+    refused: &'a [String],
+    diagnostics: Vec<DiagnosticForm<'a>>,
+    undone: Vec<UndoneForm<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct BranchForm<'a> {
+    revision: &'a str,
+    commit: String,
+}
+
+#[derive(Debug, Serialize)]
+struct ConflictForm<'a> {
+    between: &'a [String],
+    files: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct ChangesForm<'a> {
+    workloads: Vec<WorkloadForm<'a>>,
+    placements: Vec<PlacementForm<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct UndoneForm<'a> {
+    branch: &'a str,
+    #[serde(flatten)]
+    changes: ChangesForm<'a>,
+}
+
+impl<'a> ChangesForm<'a> {
+    fn of(plan: &'a Plan) -> ChangesForm<'a> {
         let PlanForm { workloads, placements, .. } = PlanForm::of(plan);
-        json!({"workloads": workloads, "placements": placements})
-    };
-    json!({
-        "branches": together.branches.iter().map(|(name, commit)| json!({
-            "revision": name, "commit": commit.to_string(),
-        })).collect::<Vec<_>>(),
-        "conflicts": together.conflicts.iter().map(|one| json!({
-            "between": one.between, "files": one.files,
-        })).collect::<Vec<_>>(),
-        "only": changes(&together.only),
-        "held": together.held.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "refused": together.refused,
-        "diagnostics": DiagnosticForm::all(&together.faults),
-        "undone": together.undone.iter().map(|(branch, plan)| {
-            let mut form = changes(plan);
-            form["branch"] = json!(branch);
-            form
-        }).collect::<Vec<_>>(),
-    })
+        ChangesForm { workloads, placements }
+    }
+}
+
+impl<'a> TogetherForm<'a> {
+    pub(crate) fn of(together: &'a Together) -> TogetherForm<'a> {
+        let branches = together.branches.iter();
+        let conflicts = together.conflicts.iter();
+        let undone = together.undone.iter();
+        TogetherForm {
+            branches: branches
+                .map(|(revision, commit)| BranchForm { revision, commit: commit.to_string() })
+                .collect(),
+            conflicts: conflicts
+                .map(|one| ConflictForm { between: &one.between, files: &one.files })
+                .collect(),
+            only: ChangesForm::of(&together.only),
+            held: together.held.iter().map(ToString::to_string).collect(),
+            refused: &together.refused,
+            diagnostics: DiagnosticForm::all(&together.faults),
+            undone: undone
+                .map(|(branch, plan)| UndoneForm { branch, changes: ChangesForm::of(plan) })
+                .collect(),
+        }
+    }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::Value as Json;
 
 use super::PlanReport;
 use crate::output::changes::{KeyForm, PlanForm};
@@ -19,10 +18,10 @@ use berth_engine::consequences::folded::{Consequence, Move, ObjectDetail, Replic
 use berth_engine::consequences::risks::Risk;
 use berth_engine::plan::Counts;
 
-use super::branches::together_json;
-use super::policy::policy_json;
+use super::branches::TogetherForm;
+use super::policy::FindingForm;
 use super::reasons::Reasons;
-use super::rollouts::rollouts_json;
+use super::rollouts::RolloutForm;
 
 /// The report of a plan.
 #[derive(Debug, Serialize)]
@@ -38,9 +37,9 @@ pub(crate) struct ReportForm<'a> {
     sections: Vec<SectionForm<'a>>,
     fleet: FleetForm,
     held: Vec<HeldForm<'a>>,
-    policy_tests: Json,
-    together: Option<Json>,
-    rollouts: Json,
+    policy_tests: Vec<FindingForm<'a>>,
+    together: Option<TogetherForm<'a>>,
+    rollouts: Vec<RolloutForm<'a>>,
     deadlines: Vec<DeadlineForm<'a>>,
     refused: Vec<RefusalForm<'a>>,
     diagnostics: Vec<DiagnosticForm<'a>>,
@@ -84,9 +83,9 @@ impl<'a> ReportForm<'a> {
             sections: report.folded.sections.iter().map(SectionForm::of).collect(),
             fleet: FleetForm { joined: clusters.gained, left: clusters.lost },
             held: report.held.iter().map(HeldForm::of).collect(),
-            policy_tests: policy_json(report.policy),
-            together: report.together.map(together_json),
-            rollouts: rollouts_json(report.rollouts),
+            policy_tests: FindingForm::all(report.policy),
+            together: report.together.map(TogetherForm::of),
+            rollouts: report.rollouts.iter().map(RolloutForm::of).collect(),
             deadlines: report.deadlines.iter().map(DeadlineForm::of).collect(),
             refused: report.refused.iter().map(RefusalForm::of).collect(),
             diagnostics: report.diagnostics.iter().map(diagnostic).collect(),

@@ -1,6 +1,6 @@
 //! Findings of policy tests, under a heading of their own.
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use super::outline::{Line, Sign};
 use berth_base::diag::harmless_line;
@@ -49,29 +49,50 @@ pub(super) fn lines(report: &PolicyReport) -> Vec<Line> {
     lines
 }
 
-/// The findings for programs.
-pub(crate) fn policy_json(report: &PolicyReport) -> Json {
-    let one = |finding: &PolicyFinding, counts: bool| {
+/// A finding of a policy test, for programs.
+#[derive(Debug, Serialize)]
+pub(crate) struct FindingForm<'a> {
+    test: &'a str,
+    severity: &'static str,
+    item: String,
+    kind: Option<&'a str>,
+    namespace: Option<&'a str>,
+    name: Option<&'a str>,
+    message: &'a str,
+    file: &'a str,
+    line: u32,
+    column: u32,
+    holds: bool,
+    /// The test is in force, and not only foreseen.
+    counts: bool,
+}
+
+impl<'a> FindingForm<'a> {
+    pub(crate) fn all(report: &'a PolicyReport) -> Vec<FindingForm<'a>> {
+        let counting = report.findings.iter().map(|finding| FindingForm::of(finding, true));
+        let foreseen = report.foreseen.iter().map(|finding| FindingForm::of(finding, false));
+        counting.chain(foreseen).collect()
+    }
+
+    fn of(finding: &'a PolicyFinding, counts: bool) -> FindingForm<'a> {
         let (kind, namespace, name) = match &finding.item {
             Item::Workload(key) => (Some(&*key.kind), Some(&*key.namespace), Some(&*key.name)),
             Item::Cluster(name) => (Some("Cluster"), None, Some(name.as_str())),
             Item::Fleet => (None, None, None),
         };
-        json!({
-            "test": finding.test,
-            "severity": finding.severity.word(),
-            "item": finding.item.to_string(),
-            "kind": kind,
-            "namespace": namespace,
-            "name": name,
-            "message": finding.message,
-            "file": finding.at.file.to_string(),
-            "line": finding.at.line,
-            "column": finding.at.column,
-            "holds": finding.holds,
-            "counts": counts,
-        })
-    };
-    let foreseen = report.foreseen.iter().map(|finding| one(finding, false));
-    report.findings.iter().map(|finding| one(finding, true)).chain(foreseen).collect()
+        FindingForm {
+            test: &finding.test,
+            severity: finding.severity.word(),
+            item: finding.item.to_string(),
+            kind,
+            namespace,
+            name,
+            message: &finding.message,
+            file: &finding.at.file,
+            line: finding.at.line,
+            column: finding.at.column,
+            holds: finding.holds,
+            counts,
+        }
+    }
 }

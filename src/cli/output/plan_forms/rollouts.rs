@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use super::outline::{Line, Sign, line};
+use crate::output::changes::KeyForm;
 use berth_base::model::rollout::Strategy;
 use berth_base::model::{Key, Timestamp, Workload};
 use berth_engine::causes::{Causes, InputKind};
 use berth_engine::pipeline::Built;
 use berth_engine::release::labels::ClusterLabels;
 use berth_engine::release::outlook::{Outlook, outlook};
-use berth_engine::release::policy::Orders;
+use berth_engine::release::policy::{Closed, Orders};
 use berth_engine::state::State;
 
 /// The headings of the lines.
@@ -97,19 +98,37 @@ fn told(rollout: &Rollout) -> Line {
     line(sign, 0, format!("{}: {}", rollout.key, outlook.words()))
 }
 
-/// The form for programs.
-pub(super) fn rollouts_json(rollouts: &[Rollout]) -> Json {
-    let one = |rollout: &Rollout| {
+/// The course of a rollout, for programs.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RolloutForm<'a> {
+    #[serde(flatten)]
+    workload: KeyForm<'a>,
+    release: Option<u64>,
+    words: String,
+    pace: &'a str,
+    waves: usize,
+    seconds: i64,
+    approvals: usize,
+    also: &'a [String],
+    held: Option<&'a Closed>,
+    empty_stages: &'a [String],
+}
+
+impl<'a> RolloutForm<'a> {
+    pub(super) fn of(rollout: &'a Rollout) -> RolloutForm<'a> {
         let Outlook { pace, waves, seconds, approvals, also, held, empty } = &rollout.outlook;
-        let Key { kind, namespace, name, .. } = &rollout.key;
-        let held = held.as_ref().map(
-            |closed| json!({"reason": closed.reason, "until": closed.until.map(|until| until.to_string())}),
-        );
-        json!({
-            "kind": kind, "namespace": namespace, "name": name, "release": rollout.release,
-            "words": rollout.outlook.words(), "pace": pace, "waves": waves, "seconds": seconds,
-            "approvals": approvals, "also": also, "held": held, "emptyStages": empty,
-        })
-    };
-    rollouts.iter().map(one).collect()
+        RolloutForm {
+            workload: KeyForm::of(&rollout.key),
+            release: rollout.release,
+            words: rollout.outlook.words(),
+            pace,
+            waves: *waves,
+            seconds: *seconds,
+            approvals: *approvals,
+            also,
+            held: held.as_ref(),
+            empty_stages: empty,
+        }
+    }
 }

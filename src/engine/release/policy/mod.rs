@@ -6,6 +6,8 @@ mod tests;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 use berth_base::model::rollout::{Rolling, Rollout, Strategy};
 use berth_base::model::rollout_policy::{
     Abort, Freeze, OnFailure, Pin, PolicyName, PolicyStrategy, RolloutPolicy, WorkloadPattern,
@@ -32,7 +34,7 @@ pub struct Orders<'f> {
 }
 
 /// The reason why no cluster is told anything new.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Closed {
     pub reason: String,
     /// `None` until somebody edits something.
