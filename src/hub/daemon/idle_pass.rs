@@ -68,6 +68,8 @@ fn digest(repo: &Repo, settings: &Settings, seen: &RefSnapshot, note: &IdlePass)
         [&settings.refs.processed, &settings.refs.report].map(|name| repo.read_ref(name));
     let written = [processed?, report?].map(|id| id.map(|id| id.to_string()));
     let IdlePass { digest: _, made, next_change, diagnostics } = note;
-    let all = json!([BUILD, settings.inputs(), seen.inputs(), written, made, next_change, diagnostics]);
-    Ok(hex(&Sha256::digest(all.to_string())))
+    let all = json!([BUILD, settings.inputs(), written, made, next_change, diagnostics]);
+    let mut digest = Sha256::new_with_prefix(all.to_string());
+    seen.add_to(&mut digest);
+    Ok(hex(&digest.finalize()))
 }

@@ -1,6 +1,6 @@
 //! The refs that a pass depends on, as they are at a moment: whether another pass has anything to do.
 
-use serde_json::{Value as Json, json};
+use sha2::{Digest as _, Sha256};
 
 use super::error::PassError;
 use super::settings::Settings;
@@ -57,15 +57,21 @@ impl RefSnapshot {
         self.source.1
     }
 
-    /// Returns the refs with their commits.
-    pub(super) fn inputs(&self) -> Json {
-        let RefSnapshot { source: (name, source), statuses, own: OwnRefs { rendered, clusters, branches } } =
-            self;
-        let refs = |refs: &Map<String, CommitId>| -> serde_json::Map<String, Json> {
-            refs.iter().map(|(name, id)| (name.clone(), id.to_string().into())).collect()
+    /// Adds the refs with their commits to a digest.
+    pub(super) fn add_to(&self, digest: &mut Sha256) {
+        let RefSnapshot { source, statuses, own: OwnRefs { rendered, clusters, branches } } = self;
+        // No name of a ref has a line break.
+        let mut add = |name: &str, CommitId(id): &CommitId| {
+            digest.update(name);
+            digest.update("\n");
+            digest.update(id);
         };
-        let others = [statuses, clusters, branches].map(refs);
-        json!([name, source.to_string(), rendered.map(|id| id.to_string()), others])
+        add(&source.0, &source.1);
+        rendered.iter().for_each(|id| add("rendered", id));
+        for (list, refs) in [("statuses", statuses), ("clusters", clusters), ("branches", branches)] {
+            add(list, &source.1);
+            refs.iter().for_each(|(name, id)| add(name, id));
+        }
     }
 }
 
