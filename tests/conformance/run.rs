@@ -7,7 +7,7 @@ use berth_engine::decide::Decided;
 use berth_engine::load::{self, History, Loaded};
 use berth_engine::pipeline::{self, Inputs};
 use berth_engine::render::MemoryContents;
-use berth_engine::state::{self, State};
+use berth_engine::state::{self, DecisionList, State};
 use serde_json::Value as Json;
 
 use crate::archive::Archive;
@@ -18,7 +18,10 @@ const NOW: &str = "2026-01-01T00:00:00Z";
 /// The decisions, in the form of `berth decide -o json`, upon those in force.
 pub fn decide(case: &Archive, previous: Option<&str>) -> (Json, Diagnostics) {
     let (_, decided, diagnostics) = decide_fleet(case, previous);
-    (state::decisions_json(decided.decisions.values()), diagnostics)
+    (
+        serde_json::to_value(DecisionList::of(decided.decisions.values())).expect("texts and numbers"),
+        diagnostics,
+    )
 }
 
 /// The fleet and its decisions, upon those in force.

@@ -7,7 +7,7 @@ use crate::output::ui::{Tone, Ui};
 use crate::process::exit::{Outcome, exit_for};
 use berth_base::model::{Decision, Key, Map};
 use berth_base::text::some_of;
-use berth_engine::state;
+use berth_engine::state::DecisionList;
 
 /// Decide which clusters get what
 #[derive(Debug, clap::Args)]
@@ -28,7 +28,7 @@ pub(crate) fn cmd_decide(args: &DecideArgs, ui: &Ui) -> Outcome {
     match args.output {
         Format::Text => ui.out(&decisions_table(&decided.decisions, ui)),
         format => {
-            format.write(ResultKind::DecisionList, state::decisions_json(decided.decisions.values()), ui);
+            format.write(ResultKind::DecisionList, &DecisionList::of(decided.decisions.values()), ui);
         }
     }
     Ok(exit_for(&diagnostics))

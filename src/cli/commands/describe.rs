@@ -1,18 +1,20 @@
 //! `berth describe PLACEMENT`: a placement with its status, in its own system's words.
 
 use clap_complete::engine::ArgValueCandidates;
-use serde_json::{Value as Json, json};
+use serde::Serialize;
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
 
-use super::status::{FleetStatus, Selection, gather};
+use super::status::{FleetStatus, Selection, ShownCluster, gather};
 use crate::flags::names::find;
 use crate::flags::record::{Located, RecordArgs};
 use crate::flags::{names, record};
 use crate::output::results::{Format, ResultKind};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
-use berth_base::diag::harmless_lines;
+use berth_base::diag::{Pos, harmless_lines};
 use berth_base::model::staged::{Run, RunProgress};
-use berth_base::model::{Fleet, Key, Observed, Shared, Timestamp};
+use berth_base::model::{Fleet, Key, Observed, Shared, Taint, Timestamp};
 use berth_engine::dialects::{DIALECTS, cluster_kinds};
 use berth_engine::release::labels::ClusterLabels;
 use berth_engine::release::runs::standing;
@@ -38,6 +40,38 @@ pub(crate) struct DescribeArgs {
     placement: String,
     #[command(flatten)]
     record: RecordArgs,
+}
+
+/// Descriptions, for programs.
+#[derive(Serialize)]
+struct DescriptionList {
+    /// Each in the form of its own system.
+    items: Vec<Json>,
+}
+
+/// A cluster, as an object with a status.
+#[derive(Serialize)]
+struct ClusterForm<'a> {
+    kind: &'static str,
+    metadata: MetadataForm<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
+    status: StatusForm<'a>,
+}
+
+#[derive(Serialize)]
+struct MetadataForm<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    labels: Option<&'a BTreeMap<String, String>>,
+}
+
+#[derive(Serialize)]
+struct StatusForm<'a> {
+    #[serde(flatten)]
+    shown: Option<&'a ShownCluster>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    taints: Option<Vec<String>>,
 }
 
 pub(crate) fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
@@ -67,7 +101,7 @@ pub(crate) fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
             let texts: Vec<String> = described.iter().map(text).collect();
             ui.out(&texts.join("\n"));
         }
-        format => format.write(ResultKind::DescriptionList, json!({"items": described}), ui),
+        format => format.write(ResultKind::DescriptionList, &DescriptionList { items: described }, ui),
     }
     Ok(Exit::Done)
 }
@@ -214,18 +248,22 @@ fn describe_cluster(
     let names = [name.to_owned()];
     let selection = Selection::of(&names, None, repo, &located.state, &gathered)?;
     let status = FleetStatus::of(repo, &located.state, gathered, &selection)?;
-    let mut object = json!({"kind": "Cluster", "metadata": {"name": name}});
-    object["status"] = json!(status.fleet.clusters.first());
     // Without the source, only the published state is known.
     let fleet = record::publication_inputs(repo, current, current).map(|inputs| inputs.fleet());
-    let Some(cluster) = fleet.as_ref().and_then(|fleet| fleet.clusters.get(name)) else { return Ok(object) };
-    let files = cluster.origins.iter().map(|at| format!("{}:{}", at.file, at.line));
-    object["source"] = json!(files.collect::<Vec<_>>().join(", "));
-    object["metadata"]["labels"] = json!(cluster.labels);
-    let taints = cluster.taints.iter().map(|taint| match taint.value.as_str() {
+    let cluster = fleet.as_ref().and_then(|fleet| fleet.clusters.get(name));
+    let place = |at: &Pos| format!("{}:{}", at.file, at.line);
+    let taint = |taint: &Taint| match taint.value.as_str() {
         "" => format!("{}:{}", taint.key, taint.effect_word),
         value => format!("{}={value}:{}", taint.key, taint.effect_word),
-    });
-    object["status"]["taints"] = json!(taints.collect::<Vec<_>>());
-    Ok(object)
+    };
+    let form = ClusterForm {
+        kind: "Cluster",
+        metadata: MetadataForm { name, labels: cluster.map(|cluster| &cluster.labels) },
+        source: cluster.map(|cluster| cluster.origins.iter().map(place).collect::<Vec<_>>().join(", ")),
+        status: StatusForm {
+            shown: status.fleet.clusters.first(),
+            taints: cluster.map(|cluster| cluster.taints.iter().map(taint).collect()),
+        },
+    };
+    Ok(serde_json::to_value(form).expect("texts and numbers"))
 }

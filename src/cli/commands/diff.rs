@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap_complete::engine::ArgValueCandidates;
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use crate::flags::repo::RepoArg;
 use crate::flags::state::StateArgs;
@@ -93,9 +93,12 @@ pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
         together: None,
     };
     let form = || {
-        let form =
-            json!({"from": end_json(before), "to": end_json(after), "commits": commits_json(&commits)});
-        ResultKind::StateDifference.of_report(&ReportForm::of(&report, &reasons), form)
+        ResultKind::StateDifference.of(&StateDifference {
+            report: ReportForm::of(&report, &reasons),
+            from: PublicationForm::of(before),
+            to: PublicationForm::of(after),
+            commits: commits.iter().map(CommitForm::of).collect(),
+        })
     };
     match args.output {
         DiffFormat::Text => {
@@ -250,9 +253,45 @@ fn commits_text(commits: &[(CommitInfo, bool)]) -> String {
     text
 }
 
-fn commits_json(commits: &[(CommitInfo, bool)]) -> Json {
-    let one = |(commit, is_gone): &(CommitInfo, bool)| json!({"commit": commit.id.to_string(), "subject": commit.subject(), "takenBack": is_gone});
-    commits.iter().map(one).collect()
+/// A comparison of two publications, for programs.
+#[derive(Serialize)]
+struct StateDifference<'a> {
+    #[serde(flatten)]
+    report: ReportForm<'a>,
+    from: PublicationForm,
+    to: PublicationForm,
+    commits: Vec<CommitForm<'a>>,
+}
+
+#[derive(Serialize)]
+struct PublicationForm {
+    commit: String,
+    sequence: u64,
+    source: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CommitForm<'a> {
+    commit: String,
+    subject: &'a str,
+    taken_back: bool,
+}
+
+impl PublicationForm {
+    fn of(one: &CurrentState) -> PublicationForm {
+        PublicationForm {
+            commit: one.commit.to_string(),
+            sequence: one.trailers.seq,
+            source: one.trailers.source.map(|source| source.to_string()),
+        }
+    }
+}
+
+impl<'a> CommitForm<'a> {
+    fn of((commit, taken_back): &'a (CommitInfo, bool)) -> CommitForm<'a> {
+        CommitForm { commit: commit.id.to_string(), subject: commit.subject(), taken_back: *taken_back }
+    }
 }
 
 /// `number 12 (1a2b3c4, source 5d6e7f8: a subject)`.
@@ -266,12 +305,4 @@ fn words_of(repo: &Repo, one: &CurrentState) -> Result<String, CommandError> {
     };
     let words = format!("number {} ({}{source})", one.trailers.seq, one.commit.short());
     Ok(harmless_line(&words).into_owned())
-}
-
-fn end_json(one: &CurrentState) -> Json {
-    json!({
-        "commit": one.commit.to_string(),
-        "sequence": one.trailers.seq,
-        "source": one.trailers.source.map(|source| source.to_string()),
-    })
 }

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use super::enable::{one_called, propagation};
 use crate::editing::working_tree::{Edit, WorkingTree, would_be_faulty};
 use crate::flags::repo::RepoArg;
 use crate::output::changes::{PlanForm, plan_text};
-use crate::output::results::{Format, ResultKind};
+use crate::output::results::{EditForm, Format, NameForm, ResultKind};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::edit::{Found, keys};
@@ -57,7 +57,7 @@ pub(crate) fn cmd_disable(args: &DisableArgs, ui: &Ui) -> Outcome {
     }
     match args.output {
         Format::Text => ui.out(&disabled.text(args.delete, ui)),
-        format => format.write(ResultKind::DisableResult, disabled.json(args), ui),
+        format => format.write(ResultKind::DisableResult, &disabled.form(args), ui),
     }
     if !args.yes && !disabled.edits.is_empty() {
         ui.status("nothing was written; use --yes to edit the files");
@@ -108,24 +108,24 @@ impl<'t> Disabled<'t> {
         Ok(Disabled { name, is_shipped, of_type, edits, plan })
     }
 
-    fn json(&self, args: &DisableArgs) -> Json {
-        json!({
-            "type": self.name,
-            "propagation": match (args.delete, self.is_shipped) {
-                (true, true) => "Enabled".into(),
-                (true, false) => Json::Null,
-                (false, _) => Json::from("Disabled"),
+    fn form(&self, args: &DisableArgs) -> DisableResult<'_> {
+        let object = |(file, found): &'_ (&Arc<str>, &Found)| ObjectForm {
+            name: NameForm::found(found),
+            file: file.to_string(),
+            line: found.at.line,
+        };
+        DisableResult {
+            name: self.name.to_string(),
+            propagation: match (args.delete, self.is_shipped) {
+                (true, true) => Some("Enabled"),
+                (true, false) => None,
+                (false, _) => Some("Disabled"),
             },
-            "files": self.edits.iter().map(|edit| json!({
-                "file": edit.path, "deleted": edit.text.is_none(),
-            })).collect::<Vec<Json>>(),
-            "objects": self.of_type.iter().map(|(file, found)| json!({
-                "kind": found.kind, "namespace": found.namespace, "name": found.name,
-                "file": &***file, "line": found.at.line,
-            })).collect::<Vec<Json>>(),
-            "plan": PlanForm::of(&self.plan),
-            "written": args.yes && !self.edits.is_empty(),
-        })
+            files: self.edits.iter().map(EditForm::of).collect(),
+            objects: self.of_type.iter().map(object).collect(),
+            plan: PlanForm::of(&self.plan),
+            written: args.yes && !self.edits.is_empty(),
+        }
     }
 
     fn text(&self, deletes: bool, ui: &Ui) -> String {
@@ -213,4 +213,24 @@ fn deletion(
         )
     };
     Err(CommandError::usage(message).hint(format!("{hint}\n{places}")))
+}
+
+/// A type that is no longer propagated, for programs.
+#[derive(Serialize)]
+struct DisableResult<'a> {
+    #[serde(rename = "type")]
+    name: String,
+    propagation: Option<&'static str>,
+    files: Vec<EditForm<'a>>,
+    objects: Vec<ObjectForm>,
+    plan: PlanForm<'a>,
+    written: bool,
+}
+
+#[derive(Serialize)]
+struct ObjectForm {
+    #[serde(flatten)]
+    name: NameForm,
+    file: String,
+    line: u32,
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use crate::editing::working_tree::{Edit, WorkingTree, refused, would_be_faulty};
 use crate::flags::repo::RepoArg;
-use crate::output::results::{Format, ResultKind};
+use crate::output::results::{Format, NameForm, ResultKind};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::did_you_mean;
@@ -87,13 +87,6 @@ pub(crate) fn cmd_orphan(args: &OrphanArgs, ui: &Ui) -> Outcome {
         tree.write(&edits)?;
     }
     let now = wanted.unwrap_or(is_on);
-    let form = || -> Json {
-        let object = json!({"kind": found.kind, "namespace": found.namespace, "name": found.name});
-        json!({
-            "object": object, "file": &**file, "line": found.at.line, "orphan": now,
-            "changed": !is_as_wanted,
-        })
-    };
     match object.output {
         Format::Text => {
             let name = match found.namespace.as_str() {
@@ -109,9 +102,28 @@ pub(crate) fn cmd_orphan(args: &OrphanArgs, ui: &Ui) -> Outcome {
                 found.at.line, found.kind
             ));
         }
-        format => format.write(ResultKind::OrphanResult, form(), ui),
+        format => {
+            let result = OrphanResult {
+                object: NameForm::found(found),
+                file,
+                line: found.at.line,
+                orphan: now,
+                changed: !is_as_wanted,
+            };
+            format.write(ResultKind::OrphanResult, &result, ui);
+        }
     }
     Ok(Exit::Done)
+}
+
+/// The setting of one object, for programs.
+#[derive(Serialize)]
+struct OrphanResult<'a> {
+    object: NameForm,
+    file: &'a str,
+    line: u32,
+    orphan: bool,
+    changed: bool,
 }
 
 /// The one Federated object that is meant.

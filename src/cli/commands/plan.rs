@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
+use serde_json::Value as Json;
 
 use crate::flags::repo::RepoArg;
 use crate::output::changes::{conflicts_json, object_diff};
@@ -12,10 +13,10 @@ use crate::output::plan_forms::json::ReportForm;
 use crate::output::results::ResultKind;
 use crate::output::ui::Ui;
 use crate::planning::planned::{Asked, FailOn, Planned, Revisions, StepArgs};
-use crate::planning::rehearsal::{Change as MergedChange, Revision};
+use crate::planning::rehearsal::Revision;
 use crate::planning::together::combine;
 use crate::process::exit::{CommandError, Exit, Outcome};
-use berth_base::model::ContentId;
+use berth_base::model::{ContentId, Timestamp};
 use berth_base::text::counted;
 use berth_engine::gate::Deadline;
 use berth_engine::plan::ObjectChange;
@@ -184,40 +185,76 @@ fn removals_by_deadlines(planned: &Planned, repo: &Repo, ui: &Ui) -> Result<Stri
 }
 
 /// The plan for programs.
+#[derive(Serialize)]
+struct PlanResult<'a> {
+    #[serde(flatten)]
+    report: ReportForm<'a>,
+    state: Option<StateForm<'a>>,
+    base: Option<RevisionForm<'a>>,
+    head: HeadForm<'a>,
+    moment: Timestamp,
+}
+
+/// The state that a plan begins at, for programs.
+#[derive(Serialize)]
+struct StateForm<'a> {
+    #[serde(rename = "ref")]
+    name: &'a str,
+    commit: String,
+    sequence: u64,
+    source: Option<String>,
+}
+
+#[derive(Serialize)]
+struct RevisionForm<'a> {
+    revision: &'a str,
+    commit: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct HeadForm<'a> {
+    #[serde(flatten)]
+    head: RevisionForm<'a>,
+    subject: &'a str,
+    merged_into: Option<RevisionForm<'a>>,
+    behind: usize,
+}
+
 fn plan_json(planned: &Planned, asked: &Asked, report: &PlanReport<'_>) -> Json {
-    let mut form = ReportForm::of(report, &planned.reasons);
-    let forms = form.plan.workloads.iter_mut().flat_map(|workload| &mut workload.changes);
+    let mut report = ReportForm::of(report, &planned.reasons);
+    let forms = report.plan.workloads.iter_mut().flat_map(|workload| &mut workload.changes);
     for (form, change) in forms.zip(planned.wanted.workloads.values().flatten()) {
         form.later = Some(planned.is_later(change));
     }
-    let own = json!({
-        "state": current_json(&asked.located),
-        "base": asked.base.as_ref().map_or(Json::Null, revision_json),
-        "head": change_json(&asked.change, &asked.subject),
-        "moment": planned.step.inputs.now.to_string(),
-    });
-    ResultKind::Plan.of_report(&form, own)
-}
-
-/// The state that a plan goes on from, for programs.
-fn current_json(located: &LocatedState) -> Json {
-    let Some(current) = &located.current else { return Json::Null };
-    json!({
-        "ref": located.refs.rendered,
-        "commit": current.commit.to_string(),
-        "sequence": current.trailers.seq,
-        "source": current.trailers.source.map(|source| source.to_string()),
+    ResultKind::Plan.of(&PlanResult {
+        report,
+        state: StateForm::of(&asked.located),
+        base: asked.base.as_ref().map(RevisionForm::of),
+        head: HeadForm {
+            head: RevisionForm::of(&asked.change.head),
+            subject: &asked.subject,
+            merged_into: asked.change.into.as_ref().map(RevisionForm::of),
+            behind: asked.change.behind,
+        },
+        moment: planned.step.inputs.now,
     })
 }
 
-fn revision_json(revision: &Revision) -> Json {
-    json!({"revision": revision.name, "commit": revision.commit.to_string()})
+impl<'a> StateForm<'a> {
+    fn of(located: &'a LocatedState) -> Option<StateForm<'a>> {
+        let current = located.current.as_ref()?;
+        Some(StateForm {
+            name: &located.refs.rendered,
+            commit: current.commit.to_string(),
+            sequence: current.trailers.seq,
+            source: current.trailers.source.map(|source| source.to_string()),
+        })
+    }
 }
 
-fn change_json(change: &MergedChange, subject: &str) -> Json {
-    let mut form = revision_json(&change.head);
-    form["subject"] = json!(subject);
-    form["mergedInto"] = change.into.as_ref().map_or(Json::Null, revision_json);
-    form["behind"] = json!(change.behind);
-    form
+impl<'a> RevisionForm<'a> {
+    fn of(revision: &'a Revision) -> RevisionForm<'a> {
+        RevisionForm { revision: &revision.name, commit: revision.commit.to_string() }
+    }
 }

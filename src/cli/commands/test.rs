@@ -3,7 +3,7 @@
 use berth_base::model::Map;
 use std::path::PathBuf;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use crate::flags::repo;
 use crate::output::results::{DiagnosticForm, Format, ResultKind};
@@ -56,7 +56,7 @@ pub(crate) fn cmd_test(args: &TestArgs, ui: &Ui) -> Outcome {
                 ui.out(&format!("no policy test under {}", policy_tests::FOLDER));
             }
         }
-        format => format.write(ResultKind::PolicyTestResult, json(&ran, &found), ui),
+        format => format.write(ResultKind::PolicyTestResult, &PolicyTestResult::of(&ran, &found), ui),
     }
     Ok(if found.has_errors() { Exit::Faulty } else { Exit::Done })
 }
@@ -129,21 +129,45 @@ fn given(tree: &SourceTree, folder: &str) -> Result<GivenFleet, Diagnostics> {
     Ok(GivenFleet { fleet: (*loaded.fleet).clone(), decisions: decided.decisions })
 }
 
-fn json(ran: &[Ran<'_>], found: &Diagnostics) -> Json {
-    let tests = ran.iter().map(|one| {
-        let examples = one.verdicts.iter().map(|verdict| {
-            let (example, mismatches) = (&verdict.example, &verdict.mismatches);
-            json!({
-                "name": example.name,
-                "file": example.at.file.to_string(),
-                "line": example.at.line,
-                "passes": mismatches.is_empty(),
-                "mismatches": mismatches.iter().map(|one| &one.message).collect::<Vec<_>>(),
-            })
-        });
-        json!({"name": one.test.name, "examples": examples.collect::<Vec<_>>()})
-    });
-    let mut form = json!({"diagnostics": DiagnosticForm::all(found)});
-    form["policyTests"] = tests.collect();
-    form
+/// The results of the examples, for programs.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PolicyTestResult<'a> {
+    diagnostics: Vec<DiagnosticForm<'a>>,
+    policy_tests: Vec<TestForm<'a>>,
+}
+
+#[derive(Serialize)]
+struct TestForm<'a> {
+    name: &'a str,
+    examples: Vec<ExampleForm<'a>>,
+}
+
+#[derive(Serialize)]
+struct ExampleForm<'a> {
+    name: &'a str,
+    file: &'a str,
+    line: u32,
+    passes: bool,
+    mismatches: Vec<&'a str>,
+}
+
+impl<'a> PolicyTestResult<'a> {
+    fn of(ran: &'a [Ran<'_>], found: &'a Diagnostics) -> PolicyTestResult<'a> {
+        let example = |verdict: &'a policy_tests::Verdict<'_>| ExampleForm {
+            name: &verdict.example.name,
+            file: &verdict.example.at.file,
+            line: verdict.example.at.line,
+            passes: verdict.mismatches.is_empty(),
+            mismatches: verdict.mismatches.iter().map(|one| one.message.as_str()).collect(),
+        };
+        let test = |one: &'a Ran<'_>| TestForm {
+            name: &one.test.name,
+            examples: one.verdicts.iter().map(example).collect(),
+        };
+        PolicyTestResult {
+            diagnostics: DiagnosticForm::all(found),
+            policy_tests: ran.iter().map(test).collect(),
+        }
+    }
 }

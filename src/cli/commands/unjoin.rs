@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use clap_complete::engine::ArgValueCandidates;
 
@@ -11,7 +11,7 @@ use crate::editing::working_tree::{Edit, WorkingTree, would_be_faulty};
 use crate::flags::names;
 use crate::flags::repo::RepoArg;
 use crate::output::changes::{PlanForm, plan_text};
-use crate::output::results::{Format, ResultKind, mentions_json, mentions_text};
+use crate::output::results::{EditForm, Format, MentionForm, ResultKind, mentions_text};
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::{Pos, did_you_mean};
@@ -51,7 +51,7 @@ pub(crate) fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
     }
     match args.output {
         Format::Text => ui.out(&leave.text(ui)),
-        format => format.write(ResultKind::UnjoinResult, leave.json(args.yes), ui),
+        format => format.write(ResultKind::UnjoinResult, &leave.form(args.yes), ui),
     }
     ui.status(if args.yes {
         "next: commit, and look at `berth plan`, which shows the removals to approve"
@@ -107,18 +107,39 @@ impl<'t> Leave<'t> {
         text
     }
 
-    fn json(&self, is_written: bool) -> Json {
-        let document = |(file, found): &(&Arc<str>, &Found)| json!({"kind": found.kind, "file": &***file, "line": found.at.line});
-        let file = |edit: &Edit| json!({"file": edit.path, "deleted": edit.text.is_none()});
-        json!({
-            "cluster": self.cluster,
-            "documents": self.documents.iter().map(document).collect::<Vec<Json>>(),
-            "files": self.edits.iter().map(file).collect::<Vec<Json>>(),
-            "plan": PlanForm::of(&self.plan),
-            "named": mentions_json(&self.after.fleet, self.cluster),
-            "written": is_written,
-        })
+    fn form(&self, is_written: bool) -> UnjoinResult<'_> {
+        let document = |(file, found): &'_ (&Arc<str>, &Found)| DocumentForm {
+            kind: found.kind.to_string(),
+            file: file.to_string(),
+            line: found.at.line,
+        };
+        UnjoinResult {
+            cluster: self.cluster,
+            documents: self.documents.iter().map(document).collect(),
+            files: self.edits.iter().map(EditForm::of).collect(),
+            plan: PlanForm::of(&self.plan),
+            named: MentionForm::all(&self.after.fleet, self.cluster),
+            written: is_written,
+        }
     }
+}
+
+/// The removal of a cluster, for programs.
+#[derive(Serialize)]
+struct UnjoinResult<'a> {
+    cluster: &'a str,
+    documents: Vec<DocumentForm>,
+    files: Vec<EditForm<'a>>,
+    plan: PlanForm<'a>,
+    named: Vec<MentionForm>,
+    written: bool,
+}
+
+#[derive(Serialize)]
+struct DocumentForm {
+    kind: String,
+    file: String,
+    line: u32,
 }
 
 /// The documents that describe a cluster of the fleet, each with its file.

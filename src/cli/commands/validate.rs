@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
+use serde::Serialize;
 
 use crate::flags::fleet::FleetArgs;
 use crate::flags::repo::{self, RepoArg};
@@ -40,6 +40,14 @@ pub(crate) struct ValidateArgs {
     output: Format,
 }
 
+/// The faults of a fleet, for programs.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Validation<'a> {
+    diagnostics: Vec<DiagnosticForm<'a>>,
+    policy_tests: Vec<FindingForm<'a>>,
+}
+
 pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
     let fleet = FleetArgs {
         repo: args.path.clone().map_or_else(|| args.fleet.repo.clone(), |path| RepoArg { path }),
@@ -72,11 +80,11 @@ pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
             ));
         }
         format => {
-            let form = json!({
-                "diagnostics": DiagnosticForm::all(&built.diagnostics),
-                "policyTests": FindingForm::all(&policy),
-            });
-            format.write(ResultKind::Validation, form, ui);
+            let validation = Validation {
+                diagnostics: DiagnosticForm::all(&built.diagnostics),
+                policy_tests: FindingForm::all(&policy),
+            };
+            format.write(ResultKind::Validation, &validation, ui);
         }
     }
     let has_warnings = built.diagnostics.iter().any(|one| one.severity == Severity::Warning);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use similar::TextDiff;
 
 use super::results::ResultKind;
@@ -69,7 +69,11 @@ fn change_line(change: &ObjectChange, ui: &Ui) -> String {
 
 /// A merge with conflicts, for programs.
 pub(crate) fn conflicts_json(files: &[String]) -> Json {
-    ResultKind::MergeConflict.of(json!({"conflicts": files}))
+    #[derive(Serialize)]
+    struct MergeConflict<'a> {
+        conflicts: &'a [String],
+    }
+    ResultKind::MergeConflict.of(&MergeConflict { conflicts: files })
 }
 
 /// A plan for programs.

@@ -1,12 +1,16 @@
 //! The results that programs read, and the formats that people choose from. Each result has a version and a kind, and
 //! a schema in `docs/schemas`.
 
-use serde::Serialize;
-use serde_json::{Value as Json, json};
+use std::fmt::Display;
+
+use serde::{Serialize, Serializer};
+use serde_json::Value as Json;
 
 use super::ui::Ui;
+use crate::editing::working_tree::Edit;
 use berth_base::diag::{Diagnostic, Diagnostics};
-use berth_base::model::{API_VERSION, Fleet};
+use berth_base::edit::Found;
+use berth_base::model::{API_VERSION, Fleet, Key};
 use berth_engine::plan::{Mention, mentions};
 
 /// The kind of a result.
@@ -38,19 +42,11 @@ pub(crate) enum ResultKind {
 }
 
 impl ResultKind {
-    /// Returns a report of this kind, with more fields.
-    pub fn of_report(self, report: &impl Serialize, more: Json) -> Json {
+    /// Returns a report with its version and kind.
+    pub fn of(self, report: &impl Serialize) -> Json {
         let mut form = serde_json::to_value(report).expect("its keys are texts");
-        if let (Some(form), Json::Object(more)) = (form.as_object_mut(), more) {
-            form.extend(more);
-        }
-        self.of(form)
-    }
-
-    /// Returns a form with its version and kind.
-    pub fn of(self, mut form: Json) -> Json {
-        form["apiVersion"] = json!(API_VERSION);
-        form["kind"] = json!(format!("{self:?}"));
+        form["apiVersion"] = API_VERSION.into();
+        form["kind"] = format!("{self:?}").into();
         form
     }
 }
@@ -67,7 +63,7 @@ pub enum Format {
 
 impl Format {
     /// Prints a result for programs.
-    pub fn write(self, kind: ResultKind, data: Json, ui: &Ui) {
+    pub fn write(self, kind: ResultKind, data: &impl Serialize, ui: &Ui) {
         let data = kind.of(data);
         if self == Format::Yaml { ui.yaml(&data) } else { ui.json(&data) }
     }
@@ -119,13 +115,73 @@ pub(crate) fn mentions_text(fleet: &Fleet, cluster: &str) -> String {
     lines.iter().map(|one| format!("  {}: {} ({})\n", one.at, one.by, one.how)).collect()
 }
 
-/// Returns the objects that name a cluster as JSON.
-pub(crate) fn mentions_json(fleet: &Fleet, cluster: &str) -> Json {
-    let one = |mention: Mention| {
-        json!({
-            "kind": &*mention.by.kind, "namespace": &*mention.by.namespace, "name": &*mention.by.name,
-            "in": mention.how, "file": &*mention.at.file, "line": mention.at.line,
-        })
-    };
-    mentions(fleet, cluster).into_iter().map(one).collect()
+/// An object that names a cluster, for programs.
+#[derive(Debug, Serialize)]
+pub(crate) struct MentionForm {
+    #[serde(flatten)]
+    by: NameForm,
+    #[serde(rename = "in")]
+    how: String,
+    file: String,
+    line: u32,
+}
+
+impl MentionForm {
+    /// Lists the objects that name a cluster.
+    pub(crate) fn all(fleet: &Fleet, cluster: &str) -> Vec<MentionForm> {
+        let one = |mention: Mention| MentionForm {
+            by: NameForm::of(&mention.by),
+            how: mention.how.to_string(),
+            file: mention.at.file.to_string(),
+            line: mention.at.line,
+        };
+        mentions(fleet, cluster).into_iter().map(one).collect()
+    }
+}
+
+/// The kind and the name of an object, for programs.
+#[derive(Debug, Serialize)]
+pub(crate) struct NameForm {
+    kind: String,
+    namespace: String,
+    name: String,
+}
+
+impl NameForm {
+    /// Returns the kind and the name of a document.
+    pub(crate) fn found(found: &Found) -> NameForm {
+        let Found { kind, namespace, name, .. } = found;
+        NameForm { kind: kind.to_string(), namespace: namespace.to_string(), name: name.to_string() }
+    }
+
+    pub(crate) fn of(key: &Key) -> NameForm {
+        let Key { kind, namespace, name, .. } = key;
+        NameForm { kind: kind.to_string(), namespace: namespace.to_string(), name: name.to_string() }
+    }
+}
+
+/// An edited file, for programs.
+#[derive(Debug, Serialize)]
+pub(crate) struct EditForm<'a> {
+    file: &'a str,
+    deleted: bool,
+}
+
+impl<'a> EditForm<'a> {
+    pub(crate) fn of(edit: &'a Edit) -> EditForm<'a> {
+        EditForm { file: &edit.path, deleted: edit.text.is_none() }
+    }
+}
+
+/// Serializes a value as people see it.
+pub(crate) fn as_text<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
+/// Serializes a value that may be missing as people see it.
+pub(crate) fn as_text_or_null<T: Display, S: Serializer>(
+    value: &Option<T>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    value.as_ref().map(ToString::to_string).serialize(serializer)
 }

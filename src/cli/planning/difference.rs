@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use crate::flags::state::StateArgs;
+use crate::output::results::as_text_or_null;
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::CommandError;
 use berth_base::model::cluster::Cluster;
@@ -40,14 +41,32 @@ pub struct Published {
 }
 
 /// The changes of one placement, with their reasons.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Difference {
-    /// The digest that approves the held removal.
+    /// The line that approves the held removal.
     pub held: Option<String>,
     /// The source commit that the published decision was made from, where it is known.
-    pub since: Option<CommitId>,
-    /// The clusters that gain or lose the placement, and what made the difference.
-    pub clusters: Vec<(String, bool, String)>,
+    #[serde(serialize_with = "as_text_or_null")]
+    pub published_source: Option<CommitId>,
+    /// The clusters that gain or lose the placement.
+    pub clusters: Vec<ClusterDifference>,
+}
+
+/// A cluster that gains or loses a placement.
+#[derive(Debug, Serialize)]
+pub struct ClusterDifference {
+    pub name: String,
+    pub change: GainOrLoss,
+    pub cause: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum GainOrLoss {
+    #[serde(rename = "removed")]
+    Loss,
+    #[serde(rename = "added")]
+    Gain,
 }
 
 impl Published {
@@ -92,8 +111,16 @@ impl Published {
             None => "the source of the published decision is not in this repository".to_owned(),
         };
         let clusters = before.symmetric_difference(&after);
-        let clusters = clusters.map(|name| (name.clone(), after.contains(name), why(name))).collect();
-        Ok(Some(Difference { held: held.map(|record| record.digest.to_string()), since, clusters }))
+        let difference = |name: &String| ClusterDifference {
+            name: name.clone(),
+            change: if after.contains(name) { GainOrLoss::Gain } else { GainOrLoss::Loss },
+            cause: why(name),
+        };
+        Ok(Some(Difference {
+            held: held.map(|record| format!("{ALLOW_DELETE}: {}", record.digest)),
+            published_source: since,
+            clusters: clusters.map(difference).collect(),
+        }))
     }
 
     /// The source commit that the published decision was made from, and its fleet where it is in this repository.
@@ -260,21 +287,24 @@ impl Difference {
     /// For people: what is held, and clusters with equal causes together.
     pub fn text(&self, ui: &Ui) -> String {
         let mut text = String::from("\n");
-        if let Some(digest) = &self.held {
-            let line = format!(
-                "held: the current decision stays until approved by `{ALLOW_DELETE}: \
-                                {digest}`"
-            );
+        if let Some(approval) = &self.held {
+            let line = format!("held: the current decision stays until approved by `{approval}`");
             let _ = writeln!(text, "{}", ui.tint(&line, Tone::Bad));
         }
-        let since = self.since.map(|commit| format!(" from source {}", commit.short())).unwrap_or_default();
+        let since = self
+            .published_source
+            .map(|commit| format!(" from source {}", commit.short()))
+            .unwrap_or_default();
         let _ = writeln!(text, "differs from the current decision{since}:");
-        let mut grouped: BTreeMap<(bool, &str), Vec<&str>> = BTreeMap::new();
-        for (cluster, added, why) in &self.clusters {
-            grouped.entry((*added, why)).or_default().push(cluster);
+        let mut grouped: BTreeMap<(GainOrLoss, &str), Vec<&str>> = BTreeMap::new();
+        for ClusterDifference { name, change, cause } in &self.clusters {
+            grouped.entry((*change, cause)).or_default().push(name);
         }
-        for ((added, why), clusters) in &grouped {
-            let sign = if *added { ui.tint("+", Tone::Good) } else { ui.tint("-", Tone::Bad) };
+        for ((change, why), clusters) in &grouped {
+            let sign = match change {
+                GainOrLoss::Gain => ui.tint("+", Tone::Good),
+                GainOrLoss::Loss => ui.tint("-", Tone::Bad),
+            };
             let more = clusters.len().saturating_sub(SHOWN);
             let mut names = clusters.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
             if more > 0 {
@@ -283,16 +313,5 @@ impl Difference {
             let _ = writeln!(text, "  {sign} {names}: {why}");
         }
         text
-    }
-
-    pub fn json(&self) -> Json {
-        let clusters = self.clusters.iter().map(|(name, added, why)| {
-            json!({"name": name, "change": if *added { "added" } else { "removed" }, "cause": why})
-        });
-        json!({
-            "held": self.held.as_ref().map(|digest| format!("{ALLOW_DELETE}: {digest}")),
-            "publishedSource": self.since.map(|commit| commit.to_string()),
-            "clusters": clusters.collect::<Vec<_>>(),
-        })
     }
 }

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
-use serde_json::{Value as Json, json};
+use serde::{Serialize, Serializer};
 
 use super::difference::{cause, template_edit};
 use crate::flags::record;
+use crate::output::results::as_text;
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::CommandError;
 use berth_base::diag::harmless_line;
@@ -206,24 +207,55 @@ impl Since {
         }
         text
     }
+}
 
-    pub fn json(&self) -> Json {
-        let one = |one: &ClusterChange| {
-            let (change, replicas) = match one.what {
-                What::Lost => ("removed", None),
-                What::Gained => ("added", None),
-                What::Replicas(before, after) => ("replicas", Some(json!({"then": before, "now": after}))),
-            };
-            json!({
-                "name": one.name, "change": change, "replicas": replicas,
-                "then": one.then, "now": one.now, "cause": one.cause,
-            })
+/// A placement's changes, for programs.
+#[derive(Serialize)]
+struct SinceForm<'a> {
+    #[serde(serialize_with = "as_text")]
+    commit: CommitId,
+    publication: Option<u64>,
+    picked: Option<usize>,
+    clusters: Vec<ClusterChangeForm<'a>>,
+}
+
+#[derive(Serialize)]
+struct ClusterChangeForm<'a> {
+    name: &'a str,
+    change: &'static str,
+    replicas: Option<ReplicasChange>,
+    then: &'a str,
+    now: &'a str,
+    cause: &'a str,
+}
+
+#[derive(Serialize)]
+struct ReplicasChange {
+    then: Option<i64>,
+    now: Option<i64>,
+}
+
+impl Serialize for Since {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Since { words: _, commit, sequence, picked, clusters } = self;
+        let form = SinceForm {
+            commit: *commit,
+            publication: *sequence,
+            picked: *picked,
+            clusters: clusters.iter().map(ClusterChangeForm::of).collect(),
         };
-        json!({
-            "commit": self.commit.to_string(),
-            "publication": self.sequence,
-            "picked": self.picked,
-            "clusters": self.clusters.iter().map(one).collect::<Vec<_>>(),
-        })
+        form.serialize(serializer)
+    }
+}
+
+impl<'a> ClusterChangeForm<'a> {
+    fn of(one: &'a ClusterChange) -> ClusterChangeForm<'a> {
+        let (change, replicas) = match one.what {
+            What::Lost => ("removed", None),
+            What::Gained => ("added", None),
+            What::Replicas(then, now) => ("replicas", Some(ReplicasChange { then, now })),
+        };
+        let ClusterChange { name, what: _, then, now, cause } = one;
+        ClusterChangeForm { name, change, replicas, then, now, cause }
     }
 }

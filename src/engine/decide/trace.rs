@@ -17,7 +17,7 @@ pub struct Trace {
     pub key: Key,
     pub origin: Pos,
     /// The decision is sticky. The scores here are today's; the decision keeps those it was made with.
-    pub stood: bool,
+    pub sticky: bool,
     pub condition: Option<Condition>,
     /// The division of replicas among the clusters, if the policy divides any.
     pub division: Option<DivisionTrace>,
@@ -271,7 +271,7 @@ pub(super) fn candidate_steps<'a>(
 pub(super) fn finish(
     decision: &Decision,
     origin: Pos,
-    stood: bool,
+    sticky: bool,
     table: &Table<'_>,
     cluster: impl Fn(Row) -> ClusterTrace,
 ) -> Trace {
@@ -298,7 +298,7 @@ pub(super) fn finish(
     Trace {
         key: decision.key.clone(),
         origin,
-        stood,
+        sticky,
         condition: decision.condition.clone(),
         division: None,
         clusters: clusters.into_values().collect(),

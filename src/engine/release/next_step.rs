@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value as Json, json};
+use serde::{Serialize, Serializer};
 
 use super::policy::{Closed, Orders};
 use super::strategies;
@@ -56,39 +56,51 @@ impl<'a> Step<'a> {
     }
 }
 
-impl NextStep<'_> {
-    /// The answer for programs.
-    pub fn to_json(&self) -> Json {
+impl Serialize for NextStep<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (key, step) = (&self.workload.key, &self.step);
-        let those = |is_meant: &dyn Fn(&Turn<'_>) -> bool| {
+        let clusters = |is_meant: &dyn Fn(&Turn<'_>) -> bool| {
             let clusters = self.turns.iter().filter(|turn| turn.picked && is_meant(turn));
-            clusters.map(|turn| turn.cluster).collect::<Vec<_>>()
+            clusters.map(|turn| turn.cluster).collect()
         };
-        let mut form = serde_json::Map::new();
-        let mut put = |name: &str, value: Json| form.insert(name.to_owned(), value);
-        put("kind", json!(&*key.kind));
-        put("namespace", json!(&*key.namespace));
-        put("name", json!(&*key.name));
-        put("give", json!(step.give));
-        put("has", json!(those(&|turn| turn.has == Version::New)));
-        put("wait", json!(those(&|turn| turn.wants() && !step.give.contains(turn.cluster))));
-        match *self.strategy {
-            Strategy::Progressive(_) => {
-                put("timedOut", json!(step.timed_out));
-                put("halted", json!(step.halted.is_some()));
-            }
-            Strategy::Rolling(_) => drop(put("remove", json!(step.remove))),
-            Strategy::AtOnce | Strategy::Stages(_) | Strategy::Runs => {}
-        }
-        let reasons: BTreeMap<&str, &str> =
-            step.waits.iter().map(|(cluster, why)| (*cluster, &**why)).collect();
-        put("reasons", json!(reasons));
-        if let Some(halted) = &step.halted {
-            put("failures", json!(halted.words()));
-        }
-        if let Some(next) = step.next {
-            put("next", json!(next.to_string()));
-        }
-        form.into()
+        let is_progressive = matches!(*self.strategy, Strategy::Progressive(_));
+        let form = NextStepForm {
+            kind: &key.kind,
+            namespace: &key.namespace,
+            name: &key.name,
+            give: &step.give,
+            has: clusters(&|turn| turn.has == Version::New),
+            wait: clusters(&|turn| turn.wants() && !step.give.contains(turn.cluster)),
+            timed_out: is_progressive.then_some(&step.timed_out),
+            halted: is_progressive.then_some(step.halted.is_some()),
+            remove: matches!(*self.strategy, Strategy::Rolling(_)).then_some(&step.remove),
+            reasons: step.waits.iter().map(|(cluster, why)| (*cluster, &**why)).collect(),
+            failures: step.halted.as_ref().map(|halted| halted.words()),
+            next: step.next,
+        };
+        form.serialize(serializer)
     }
+}
+
+/// The step of a workload, for programs.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NextStepForm<'a> {
+    kind: &'a str,
+    namespace: &'a str,
+    name: &'a str,
+    give: &'a BTreeSet<&'a str>,
+    has: Vec<&'a str>,
+    wait: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timed_out: Option<&'a BTreeSet<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    halted: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remove: Option<&'a BTreeSet<&'a str>>,
+    reasons: BTreeMap<&'a str, &'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failures: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<Timestamp>,
 }

@@ -2,9 +2,10 @@
 //!
 //! A printed placement names no API group; [`adopt`] finds it again from the fleet.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
+use serde_json::Value as Json;
 
 use super::decision::{read_status_word, sorted, status_word};
 use berth_base::model::{Condition, Decision, Digest, Group, Key, Map, Pick, PickDetails, Refused};
@@ -16,76 +17,112 @@ const NOT_SCORES: [&str; 6] = ["name", "reason", "replicas", "group", "groupName
 /// The state of a pick that is decided and not rolled out yet, in KubeFleet's word.
 const PENDING: &str = "Scheduled";
 
-/// Returns all decisions as JSON, in the order of their keys.
-pub fn decisions_json<'a>(decisions: impl IntoIterator<Item = &'a Decision>) -> Json {
-    json!({ "placements": decisions.into_iter().map(placement).collect::<Vec<_>>() })
+/// Decisions, for programs.
+#[derive(Debug, Serialize)]
+pub struct DecisionList<'a> {
+    /// In the order of their keys.
+    placements: Vec<PlacementForm<'a>>,
 }
 
-fn placement(decision: &Decision) -> Json {
-    let key = &decision.key;
-    let mut out = serde_json::Map::new();
-    let mut put = |name: &str, value: Json| out.insert(name.to_owned(), value);
-    put("kind", json!(&*key.kind));
-    put("namespace", json!(&*key.namespace));
-    put("name", json!(&*key.name));
-    put("clusters", decision.picked().map(cluster).collect());
-    let leaving: Vec<Json> = decision.picks.iter().filter(|pick| pick.leaving).map(cluster).collect();
-    if !leaving.is_empty() {
-        put("leaving", leaving.into());
-    }
-    if let Some(condition) = &decision.condition {
-        put(
-            "condition",
-            json!({
-                "type": condition.kind,
-                "status": status_word(condition.status),
-                "reason": condition.reason,
-                "message": condition.message,
-            }),
-        );
-    }
-    if !decision.refused.is_empty() {
-        let refused = decision.refused.iter();
-        put(
-            "refused",
-            refused
-                .map(|refused| json!({ "reason": refused.reason, "clusters": refused.clusters }))
-                .collect(),
-        );
-    }
-    if let Some(digest) = decision.digest {
-        put("digest", json!(digest.to_string()));
-    }
-    if let Some(policy) = &decision.policy {
-        put("policy", policy.to_json());
-    }
-    put("source", json!(decision.source));
-    Json::Object(out)
+#[derive(Debug, Serialize)]
+struct PlacementForm<'a> {
+    kind: &'a str,
+    namespace: &'a str,
+    name: &'a str,
+    clusters: Vec<ClusterForm<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    leaving: Vec<ClusterForm<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    condition: Option<ConditionForm<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    refused: Vec<RefusedForm<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<Json>,
+    source: &'a str,
 }
 
-fn cluster(pick: &Pick) -> Json {
-    let mut out = serde_json::Map::new();
-    for (name, score) in &pick.scores {
-        out.insert(name.clone(), json!(score));
+#[derive(Debug, Serialize)]
+struct ConditionForm<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    status: &'static str,
+    reason: &'a str,
+    message: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct RefusedForm<'a> {
+    reason: &'a str,
+    clusters: usize,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ClusterForm<'a> {
+    #[serde(flatten)]
+    scores: BTreeMap<&'a str, i64>,
+    name: &'a str,
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replicas: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group_name: Option<&'a str>,
+}
+
+impl<'a> DecisionList<'a> {
+    pub fn of(decisions: impl IntoIterator<Item = &'a Decision>) -> DecisionList<'a> {
+        DecisionList { placements: decisions.into_iter().map(PlacementForm::of).collect() }
     }
-    out.insert("name".to_owned(), json!(pick.cluster));
-    out.insert("reason".to_owned(), json!(pick.reason));
-    if let Some(replicas) = pick.replicas {
-        out.insert("replicas".to_owned(), json!(replicas));
-    }
-    if pick.pending {
-        out.insert("state".to_owned(), json!(PENDING));
-    }
-    if let Some(group) = &pick.group {
-        out.insert("group".to_owned(), json!(group.index));
-        if !group.name.is_empty() {
-            out.insert("groupName".to_owned(), json!(group.name));
+}
+
+impl<'a> PlacementForm<'a> {
+    fn of(decision: &'a Decision) -> PlacementForm<'a> {
+        let key = &decision.key;
+        let leaving = decision.picks.iter().filter(|pick| pick.leaving);
+        let condition = decision.condition.as_ref().map(|condition| ConditionForm {
+            kind: &condition.kind,
+            status: status_word(condition.status),
+            reason: &condition.reason,
+            message: &condition.message,
+        });
+        let refused = |one: &'a Refused| RefusedForm { reason: &one.reason, clusters: one.clusters };
+        PlacementForm {
+            kind: &key.kind,
+            namespace: &key.namespace,
+            name: &key.name,
+            clusters: decision.picked().map(ClusterForm::of).collect(),
+            leaving: leaving.map(ClusterForm::of).collect(),
+            condition,
+            refused: decision.refused.iter().map(refused).collect(),
+            digest: decision.digest,
+            policy: decision.policy.as_ref().map(Packed::to_json),
+            source: &decision.source,
         }
     }
-    Json::Object(out)
 }
 
-/// Reads the output of [`decisions_json`], or less: only kind, name and clusters are required.
+impl<'a> ClusterForm<'a> {
+    fn of(pick: &'a Pick) -> ClusterForm<'a> {
+        let group = pick.group.as_ref();
+        ClusterForm {
+            scores: pick.scores.iter().map(|(name, score)| (name.as_str(), *score)).collect(),
+            name: &pick.cluster,
+            reason: &pick.reason,
+            replicas: pick.replicas,
+            state: pick.pending.then_some(PENDING),
+            group: group.map(|group| group.index),
+            group_name: group.map(|group| group.name.as_str()).filter(|name| !name.is_empty()),
+        }
+    }
+}
+
+/// Reads the output of a [`DecisionList`], or less: only kind, name and clusters are required.
 pub fn decisions_from_json(value: &Json) -> Result<Map<Key, Decision>, String> {
     let Some(list) = value.get("placements").and_then(Json::as_array) else {
         return Err("`placements` must be a list".to_owned());

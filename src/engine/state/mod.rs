@@ -25,7 +25,7 @@ use berth_base::model::release::Releases;
 use berth_base::model::{ClusterStatus, ContentId, Decision, Folder, Folders, Key, Map, Shared};
 
 pub use comparison::{Claim, Comparison, FileDifference, Owner, PlaceOwners};
-pub use decisions_json::{adopt, decisions_from_json, decisions_json};
+pub use decisions_json::{DecisionList, adopt, decisions_from_json};
 pub use ledger::Ledger;
 pub use object_index::ObjectIndex;
 

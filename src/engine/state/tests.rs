@@ -117,7 +117,7 @@ proptest! {
 
     #[test]
     fn printed_decisions_are_read_back_and_adopted(decision in decisions()) {
-        let printed = decisions_json([&decision]);
+        let printed = serde_json::to_value(DecisionList::of([&decision])).unwrap();
         let read = adopt(decisions_from_json(&printed).unwrap(), [&decision.key]);
         let read = &read[&decision.key];
         prop_assert_eq!(&read.picks, &decision.picks);

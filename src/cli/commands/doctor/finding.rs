@@ -1,7 +1,6 @@
 //! The results of checks.
 
 use serde::Serialize;
-use serde_json::{Value as Json, json};
 
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::Exit;
@@ -50,10 +49,13 @@ pub(super) struct Finding {
 }
 
 /// The results so far.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Findings {
+    #[serde(rename = "findings")]
     list: Vec<Finding>,
+    #[serde(skip)]
     check: &'static str,
+    #[serde(skip)]
     is_unreachable: bool,
 }
 
@@ -101,10 +103,6 @@ impl Findings {
             true => Exit::Faulty,
             false => Exit::Done,
         }
-    }
-
-    pub fn json(&self) -> Json {
-        json!({ "findings": self.list })
     }
 
     pub fn text(&self, ui: &Ui) -> String {

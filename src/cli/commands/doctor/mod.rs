@@ -118,7 +118,7 @@ pub(crate) fn cmd_doctor(args: &DoctorArgs, ui: &Ui) -> Outcome {
     ui.watching("checking the setup", || args.check(&mut findings))?;
     match args.output {
         Format::Text => ui.out(&findings.text(ui)),
-        format => format.write(ResultKind::Diagnosis, findings.json(), ui),
+        format => format.write(ResultKind::Diagnosis, &findings, ui),
     }
     Ok(findings.exit())
 }

@@ -1,9 +1,12 @@
 //! The division of replicas, for `explain`: each number with its parts.
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
+use crate::output::results::as_text;
 use crate::output::table::table;
 use crate::output::ui::Ui;
+use berth_base::diag::Pos;
+use berth_base::model::Key;
 use berth_engine::decide::{ClusterTrace, DivisionTrace, ReplicaTrace, Trace};
 
 /// Describes a division, with a row for every cluster that takes part. Empty where nothing is divided.
@@ -78,32 +81,69 @@ fn reasons(cluster: &ClusterTrace, replicas: &ReplicaTrace) -> String {
 }
 
 /// The division as a whole, for programs.
-pub(crate) fn json(division: &DivisionTrace) -> Json {
-    json!({
-        "by": division.by.to_string(),
-        "source": division.origin.to_string(),
-        "total": division.total,
-        "rebalance": division.rebalance,
-    })
+#[derive(Debug, Serialize)]
+pub(crate) struct DivisionForm<'a> {
+    #[serde(serialize_with = "as_text")]
+    by: &'a Key,
+    #[serde(serialize_with = "as_text")]
+    source: &'a Pos,
+    total: i32,
+    rebalance: bool,
 }
 
-/// Returns one cluster's number as JSON.
-pub(crate) fn replicas_json(replicas: &ReplicaTrace) -> Json {
-    let portion = &replicas.portion;
-    json!({
-        "replicas": portion.replicas(),
-        "floor": portion.floor,
-        "kept": portion.kept,
-        "shared": portion.shared,
-        "overflow": portion.overflow,
-        "atCeiling": portion.at_ceiling,
-        "atCapacity": portion.at_capacity,
-        "place": portion.place,
-        "hash": portion.hash,
-        "current": replicas.current,
-        "capacity": replicas.capacity,
-        "asked": replicas.share.map(|share| json!({
-            "minReplicas": share.floor, "maxReplicas": share.ceiling, "weight": share.weight,
-        })),
-    })
+impl<'a> DivisionForm<'a> {
+    pub(crate) fn of(division: &'a DivisionTrace) -> DivisionForm<'a> {
+        let DivisionTrace { by, origin, total, rebalance, .. } = division;
+        DivisionForm { by, source: origin, total: *total, rebalance: *rebalance }
+    }
+}
+
+/// One cluster's number of replicas, for programs.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ReplicasForm {
+    replicas: i64,
+    floor: i64,
+    kept: i64,
+    shared: i64,
+    overflow: i64,
+    at_ceiling: bool,
+    at_capacity: bool,
+    place: usize,
+    hash: u32,
+    current: Option<i64>,
+    capacity: Option<i64>,
+    preference: Option<PreferenceForm>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PreferenceForm {
+    min_replicas: i64,
+    max_replicas: Option<i64>,
+    weight: i64,
+}
+
+impl ReplicasForm {
+    pub(crate) fn of(replicas: &ReplicaTrace) -> ReplicasForm {
+        let portion = &replicas.portion;
+        ReplicasForm {
+            replicas: portion.replicas(),
+            floor: portion.floor,
+            kept: portion.kept,
+            shared: portion.shared,
+            overflow: portion.overflow,
+            at_ceiling: portion.at_ceiling,
+            at_capacity: portion.at_capacity,
+            place: portion.place,
+            hash: portion.hash,
+            current: replicas.current,
+            capacity: replicas.capacity,
+            preference: replicas.share.map(|share| PreferenceForm {
+                min_replicas: share.floor,
+                max_replicas: share.ceiling,
+                weight: share.weight,
+            }),
+        }
+    }
 }

@@ -6,14 +6,14 @@ mod remedies;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use clap_complete::engine::ArgValueCandidates;
 
 use crate::flags::fleet::FleetArgs;
 use crate::flags::names;
 use crate::flags::names::find;
-use crate::output::results::{Format, ResultKind};
+use crate::output::results::{Format, NameForm, ResultKind};
 use crate::output::table::table;
 use crate::output::ui::{Tone, Ui};
 use crate::planning::difference::{Difference, Published};
@@ -23,9 +23,10 @@ use berth_base::diag::{Diagnostics, Pos, Severity, did_you_mean};
 use berth_base::model::fleet::Doubt;
 use berth_base::model::{Decision, Key, Pick};
 use berth_base::text::counted;
-use berth_engine::decide::{self, ClusterTrace, Trace};
+use berth_engine::decide::{self, ClusterTrace, ScorePart, Step, Trace};
 use berth_engine::pipeline;
-use remedies::Remedies;
+use division::{DivisionForm, ReplicasForm};
+use remedies::{Remedies, Remedy};
 
 /// Explain why each cluster was picked or not
 ///
@@ -105,7 +106,7 @@ pub(crate) fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
                 ui.out(&explained_text(one, args.cluster.is_some(), ui));
             }
         }
-        format => format.write(ResultKind::ExplanationList, explained_json(&explained), ui),
+        format => format.write(ResultKind::ExplanationList, &ExplanationList::of(&explained), ui),
     }
     Ok(exit_for(&diagnostics))
 }
@@ -136,7 +137,7 @@ fn published_trace(decision: &Decision) -> Trace {
     Trace {
         key: decision.key.clone(),
         origin: Pos::file(decision.source.as_str()),
-        stood: false,
+        sticky: false,
         condition: decision.condition.clone(),
         division: None,
         clusters: decision.picks.iter().map(cluster).collect(),
@@ -189,7 +190,7 @@ fn explained_text(one: &Explained, every_step: bool, ui: &Ui) -> String {
         Some(why) => {
             let _ = writeln!(text, "{}", ui.tint(why, Tone::Warn));
         }
-        None if trace.stood => text.push_str(
+        None if trace.sticky => text.push_str(
             "unchanged: its inputs are equal to those of the current \
                 decision\n",
         ),
@@ -258,51 +259,123 @@ fn steps_text(cluster: &ClusterTrace, ui: &Ui) -> String {
     text
 }
 
-/// Returns the explanations as JSON.
-fn explained_json(explained: &[Explained]) -> Json {
-    json!({"placements": explained.iter().map(one_json).collect::<Vec<_>>()})
+/// The explanations for programs.
+#[derive(Serialize)]
+struct ExplanationList<'a> {
+    placements: Vec<Explanation<'a>>,
 }
 
-fn one_json(one: &Explained) -> Json {
-    let trace = &one.trace;
-    let cluster = |cluster: &ClusterTrace| {
-        json!({
-            "name": cluster.cluster,
-            "picked": cluster.picked,
-            "replicas": cluster.replicas.as_ref().map(division::replicas_json),
-            "reason": cluster.reason,
-            "rank": cluster.rank,
-            "group": cluster.group.as_ref().map(|group| json!({"index": group.index, "name": group.name})),
-            "steps": cluster.steps.iter().map(|step| json!({
-                "stage": step.stage.word(),
-                "rule": step.rule,
-                "by": step.by.as_ref().map(ToString::to_string),
-                "passed": step.passed,
-                "why": step.why,
-            })).collect::<Vec<_>>(),
-            "wouldBePickedBy": one.remedies.as_ref().map(Remedies::json),
-            "scores": cluster.scores.iter().map(|part| json!({
-                "name": part.name, "weight": part.weight, "score": part.score,
-            })).collect::<Vec<_>>(),
-        })
-    };
-    json!({
-        "kind": &*trace.key.kind,
-        "namespace": &*trace.key.namespace,
-        "name": &*trace.key.name,
-        "source": trace.origin.to_string(),
-        "stood": trace.stood && one.unreadable.is_none(),
-        "unreadable": one.unreadable,
-        "inSource": !one.is_gone,
-        "difference": one.difference.as_ref().map(Difference::json),
-        "since": one.since.as_ref().map(Since::json),
-        "division": trace.division.as_ref().map(division::json),
-        "condition": trace.condition.as_ref().map(|condition| json!({
-            "type": condition.kind,
-            "status": if condition.status { "True" } else { "False" },
-            "reason": condition.reason,
-            "message": condition.message,
-        })),
-        "clusters": trace.clusters.iter().map(cluster).collect::<Vec<_>>(),
-    })
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Explanation<'a> {
+    #[serde(flatten)]
+    name: NameForm,
+    source: String,
+    sticky: bool,
+    unreadable: Option<&'a str>,
+    in_source: bool,
+    difference: Option<&'a Difference>,
+    since: Option<&'a Since>,
+    division: Option<DivisionForm<'a>>,
+    condition: Option<ConditionForm<'a>>,
+    clusters: Vec<ClusterForm<'a>>,
+}
+
+#[derive(Serialize)]
+struct ConditionForm<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    status: &'static str,
+    reason: &'a str,
+    message: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ClusterForm<'a> {
+    name: &'a str,
+    picked: bool,
+    replicas: Option<ReplicasForm>,
+    reason: &'a str,
+    rank: Option<usize>,
+    group: Option<GroupForm<'a>>,
+    steps: Vec<StepForm<'a>>,
+    would_be_picked_by: Option<&'a [Remedy]>,
+    scores: Vec<ScoreForm<'a>>,
+}
+
+#[derive(Serialize)]
+struct GroupForm<'a> {
+    index: usize,
+    name: &'a str,
+}
+
+#[derive(Serialize)]
+struct StepForm<'a> {
+    stage: &'static str,
+    rule: &'a str,
+    by: Option<String>,
+    passed: bool,
+    why: &'a str,
+}
+
+#[derive(Serialize)]
+struct ScoreForm<'a> {
+    name: &'a str,
+    weight: i64,
+    score: i64,
+}
+
+impl<'a> ExplanationList<'a> {
+    fn of(explained: &'a [Explained]) -> ExplanationList<'a> {
+        ExplanationList { placements: explained.iter().map(Explanation::of).collect() }
+    }
+}
+
+impl<'a> Explanation<'a> {
+    fn of(one: &'a Explained) -> Explanation<'a> {
+        let trace = &one.trace;
+        Explanation {
+            name: NameForm::of(&trace.key),
+            source: trace.origin.to_string(),
+            sticky: trace.sticky && one.unreadable.is_none(),
+            unreadable: one.unreadable.as_deref(),
+            in_source: !one.is_gone,
+            difference: one.difference.as_ref(),
+            since: one.since.as_ref(),
+            division: trace.division.as_ref().map(DivisionForm::of),
+            condition: trace.condition.as_ref().map(|condition| ConditionForm {
+                kind: &condition.kind,
+                status: if condition.status { "True" } else { "False" },
+                reason: &condition.reason,
+                message: &condition.message,
+            }),
+            clusters: trace.clusters.iter().map(|cluster| ClusterForm::of(cluster, one)).collect(),
+        }
+    }
+}
+
+impl<'a> ClusterForm<'a> {
+    fn of(cluster: &'a ClusterTrace, one: &'a Explained) -> ClusterForm<'a> {
+        let step = |step: &'a Step| StepForm {
+            stage: step.stage.word(),
+            rule: &step.rule,
+            by: step.by.as_ref().map(ToString::to_string),
+            passed: step.passed,
+            why: &step.why,
+        };
+        let score =
+            |part: &'a ScorePart| ScoreForm { name: &part.name, weight: part.weight, score: part.score };
+        ClusterForm {
+            name: &cluster.cluster,
+            picked: cluster.picked,
+            replicas: cluster.replicas.as_ref().map(ReplicasForm::of),
+            reason: &cluster.reason,
+            rank: cluster.rank,
+            group: cluster.group.as_ref().map(|group| GroupForm { index: group.index, name: &group.name }),
+            steps: cluster.steps.iter().map(step).collect(),
+            would_be_picked_by: one.remedies.as_ref().map(|remedies| &*remedies.found),
+            scores: cluster.scores.iter().map(score).collect(),
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 mod from_cluster;
 
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use crate::editing::documents_in;
 use crate::editing::working_tree::WorkingTree;
 use crate::flags::host::HostArgs;
 use crate::flags::{names, repo};
-use crate::output::results::{DocumentFormat, ResultKind};
+use crate::output::results::{DocumentFormat, NameForm, ResultKind};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome, exit_for};
 use crate::process::files;
@@ -176,17 +177,27 @@ fn write(folder: &Path, documents: &[Made], found: &Diagnostics, output: Documen
         files::write_new(&folder.join(path), emit_documents([&made.document]))?;
     }
     if output == DocumentFormat::Json {
-        let file = |(path, made): (&String, &&Made)| {
-            json!({
-                "file": folder.join(path).display().to_string(),
-                "kind": &*made.key.kind, "namespace": &*made.key.namespace, "name": &*made.key.name,
-            })
+        let file = |(path, made): (&String, &&Made)| FileForm {
+            file: folder.join(path).display().to_string(),
+            name: NameForm::of(&made.key),
         };
-        let files: Vec<_> = named.iter().map(file).collect();
-        ui.json(&ResultKind::FileList.of(json!({"files": files})));
+        ui.json(&ResultKind::FileList.of(&FileList { files: named.iter().map(file).collect() }));
     }
     ui.status(&format!("wrote {} to {}", counted(named.len(), "file"), folder.display()));
     Ok(Exit::Done)
+}
+
+/// The written files, for programs.
+#[derive(Serialize)]
+struct FileList {
+    files: Vec<FileForm>,
+}
+
+#[derive(Serialize)]
+struct FileForm {
+    file: String,
+    #[serde(flatten)]
+    name: NameForm,
 }
 
 /// A path for each document: its namespace, then kind and name; with its group where two would meet.

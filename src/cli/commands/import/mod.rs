@@ -169,7 +169,7 @@ pub(crate) fn cmd_import(args: &ImportArgs, ui: &Ui) -> Outcome {
     let shown = Shown { server, out, gathered: &gathered, files: &files, wanted, begun: &begun };
     match into.output {
         Format::Text => ui.out(&shown.text(&refs)),
-        format => format.write(ResultKind::ImportResult, shown.json(), ui),
+        format => format.write(ResultKind::ImportResult, &shown.form(), ui),
     }
     let missing = if gathered.missing.is_empty() { Exit::Done } else { Exit::Unreachable };
     Ok(exit_for(&told).worst(missing))

@@ -1,13 +1,14 @@
 //! The summary of an import, as text and as JSON.
 
+use crate::output::results::NameForm;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use crate::import::Gathered;
-use crate::import::first::First;
+use crate::import::first::{First, Move};
 use berth_base::text::counted;
 use berth_git::CommitId;
 use berth_git::protocol::Refs;
@@ -69,32 +70,72 @@ impl Shown<'_> {
         text
     }
 
-    pub fn json(&self) -> Json {
-        let moves = self.begun.iter().flat_map(|(_, first)| &first.moves).map(|one| {
-            let names = |all: &[(String, String)]| {
-                all.iter()
-                    .map(|(cluster, word)| json!({"cluster": cluster, "status": word}))
-                    .collect::<Vec<_>>()
-            };
-            let replicas = one.replicas.iter();
-            let replicas = replicas.map(
-                |(cluster, before, after)| json!({"cluster": cluster, "before": before, "after": after}),
-            );
-            json!({
-                "kind": &*one.key.kind, "namespace": &*one.key.namespace, "name": &*one.key.name,
-                "file": one.file, "loses": names(&one.loses), "gains": names(&one.gains),
-                "replicas": replicas.collect::<Vec<_>>(),
-            })
-        });
-        json!({
-            "server": self.server,
-            "out": self.out.display().to_string(),
-            "objects": self.gathered.counts(),
-            "files": self.files.keys().collect::<Vec<_>>(),
-            "secrets": self.gathered.secrets,
-            "missing": self.gathered.missing.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "commit": self.begun.as_ref().map(|(commit, _)| commit.to_string()),
-            "moves": moves.collect::<Vec<_>>(),
-        })
+    pub fn form(&self) -> ImportResult<'_> {
+        ImportResult {
+            server: self.server,
+            out: self.out.display().to_string(),
+            objects: self.gathered.counts(),
+            files: self.files.keys().map(String::as_str).collect(),
+            secrets: self.gathered.secrets,
+            missing: self.gathered.missing.iter().map(ToString::to_string).collect(),
+            commit: self.begun.as_ref().map(|(commit, _)| commit.to_string()),
+            moves: self.begun.iter().flat_map(|(_, first)| &first.moves).map(MoveForm::of).collect(),
+        }
+    }
+}
+
+/// The import of a hub, for programs.
+#[derive(Serialize)]
+pub(super) struct ImportResult<'a> {
+    server: &'a str,
+    out: String,
+    objects: BTreeMap<String, usize>,
+    files: Vec<&'a str>,
+    secrets: usize,
+    missing: Vec<String>,
+    commit: Option<String>,
+    moves: Vec<MoveForm<'a>>,
+}
+
+#[derive(Serialize)]
+struct MoveForm<'a> {
+    #[serde(flatten)]
+    name: NameForm,
+    file: &'a str,
+    loses: Vec<StatusForm<'a>>,
+    gains: Vec<StatusForm<'a>>,
+    replicas: Vec<ReplicasForm<'a>>,
+}
+
+#[derive(Serialize)]
+struct StatusForm<'a> {
+    cluster: &'a str,
+    status: &'a str,
+}
+
+#[derive(Serialize)]
+struct ReplicasForm<'a> {
+    cluster: &'a str,
+    before: Option<i64>,
+    after: Option<i64>,
+}
+
+impl<'a> MoveForm<'a> {
+    fn of(one: &'a Move) -> MoveForm<'a> {
+        let statuses = |all: &'a [(String, String)]| {
+            all.iter().map(|(cluster, status)| StatusForm { cluster, status }).collect()
+        };
+        let replicas = |(cluster, before, after): &'a (String, Option<i64>, Option<i64>)| ReplicasForm {
+            cluster,
+            before: *before,
+            after: *after,
+        };
+        MoveForm {
+            name: NameForm::of(&one.key),
+            file: &one.file,
+            loses: statuses(&one.loses),
+            gains: statuses(&one.gains),
+            replicas: one.replicas.iter().map(replicas).collect(),
+        }
     }
 }

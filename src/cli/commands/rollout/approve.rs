@@ -75,21 +75,21 @@ pub(crate) fn cmd_approve(args: &ApproveArgs, ui: &Ui) -> Outcome {
         (chosen, _) => chosen?,
     };
     let mut order = Order {
-        said: format!("approved {} the stage `{}`", gate.side.word(), gate.stage),
+        effect: format!("approved {} the stage `{}`", gate.side.word(), gate.stage),
         subject: format!("Approve {} {} of {}", gate.side.word(), gate.stage, steered.key),
         body: args.reason.clone(),
         ..Order::default()
     };
     let edit = match run {
         Some(run) => {
-            order.said = format!("{} of {}", order.said, run.key);
+            order.effect = format!("{} of {}", order.effect, run.key);
             let given = approval(run, &gate, &args.reason, args.now);
             runs::approve(&steered, &args.order, &given)?
         }
         None => {
             let meant = released(&steered, &args.order, args.release)?;
             let release = meant.release;
-            order.said = format!("{} for release {release}", order.said);
+            order.effect = format!("{} for release {release}", order.effect);
             let is_new = !Orders::of(fleet, &steered.key).approved(release).contains(&gate);
             let more = json!({"stage": gate.stage, "task": gate.side.word()});
             is_new.then(|| append(&steered, &args.order, "approved", (&meant, more))).transpose()?

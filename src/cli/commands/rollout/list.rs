@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::standing::{ClusterLine, WorkloadLine, or_dash};
+use super::standing::{ClusterLine, WorkloadForm, WorkloadLine, or_dash};
 use crate::flags::names;
 use crate::flags::names::find;
 use crate::flags::record::{Record, RecordArgs};
@@ -42,6 +42,12 @@ pub(crate) struct ShowArgs {
     record: RecordArgs,
 }
 
+/// The rollouts for programs.
+#[derive(Serialize)]
+struct RolloutList<'a> {
+    workloads: Vec<WorkloadForm<'a>>,
+}
+
 pub(crate) fn cmd_list(args: &ListArgs, ui: &Ui) -> Outcome {
     let record = Record::read(&args.record, ui)?;
     let (released, decided) = (record.current.releases.keys(), record.current.decisions.keys());
@@ -55,8 +61,8 @@ pub(crate) fn cmd_list(args: &ListArgs, ui: &Ui) -> Outcome {
             ui.out(table(&headings, &rows, ui).trim_end());
         }
         format => {
-            let workloads: Vec<Json> = lines.iter().map(WorkloadLine::json).collect();
-            format.write(ResultKind::RolloutList, json!({"workloads": workloads}), ui);
+            let list = RolloutList { workloads: lines.iter().map(WorkloadForm::of).collect() };
+            format.write(ResultKind::RolloutList, &list, ui);
         }
     }
     Ok(Exit::Done)
@@ -76,8 +82,8 @@ pub(crate) fn cmd_show(args: &ShowArgs, ui: &Ui) -> Outcome {
             ui.out(texts.join("\n\n").trim_end());
         }
         format => {
-            let shown: Vec<Json> = lines.iter().map(WorkloadLine::json_in_full).collect();
-            format.write(ResultKind::RolloutList, json!({"workloads": shown}), ui);
+            let list = RolloutList { workloads: lines.iter().map(WorkloadForm::with_details).collect() };
+            format.write(ResultKind::RolloutList, &list, ui);
         }
     }
     Ok(Exit::Done)

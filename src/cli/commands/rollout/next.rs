@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use crate::flags::fleet::FleetArgs;
 use crate::output::results::{Format, ResultKind};
@@ -40,6 +40,12 @@ pub(crate) struct NextArgs {
     output: Format,
 }
 
+/// The next steps, for programs.
+#[derive(Serialize)]
+struct RolloutForecast<'a> {
+    workloads: &'a [NextStep<'a>],
+}
+
 pub(crate) fn cmd_next(args: &NextArgs, ui: &Ui) -> Outcome {
     let file = args.works.display().to_string();
     let bytes =
@@ -58,8 +64,7 @@ pub(crate) fn cmd_next(args: &NextArgs, ui: &Ui) -> Outcome {
     match args.output {
         Format::Text => ui.out(&text(&steps, ui)),
         format => {
-            let workloads: Vec<Json> = steps.iter().map(NextStep::to_json).collect();
-            format.write(ResultKind::RolloutForecast, json!({ "workloads": workloads }), ui);
+            format.write(ResultKind::RolloutForecast, &RolloutForecast { workloads: &steps }, ui);
         }
     }
     Ok(exit_for(&diagnostics))

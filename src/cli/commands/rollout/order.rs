@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use clap_complete::engine::ArgValueCandidates;
+use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use crate::editing::working_tree::{Edit, WorkingTree, refused, would_be_faulty};
@@ -13,7 +14,7 @@ use crate::flags::names;
 use crate::flags::names::find;
 use crate::flags::repo::RepoArg;
 use crate::output::changes::coloured;
-use crate::output::results::{Format, ResultKind};
+use crate::output::results::{Format, NameForm, ResultKind};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::harmless_lines;
@@ -43,6 +44,24 @@ pub(crate) struct OrderArgs {
     pub output: Format,
 }
 
+/// The edit of a rollout, for programs.
+#[derive(Serialize)]
+struct RolloutOrder<'a> {
+    workload: WorkloadForm<'a>,
+    effect: &'a str,
+    files: &'a [&'a str],
+    notes: &'a [String],
+    written: bool,
+    commit: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct WorkloadForm<'a> {
+    group: &'a str,
+    #[serde(flatten)]
+    name: NameForm,
+}
+
 /// A workload of a working tree.
 #[derive(Debug)]
 pub(super) struct Steered {
@@ -58,8 +77,8 @@ pub(super) type Document<'t> = (&'t Arc<str>, &'t Found);
 pub(super) struct Order {
     /// Empty where there is nothing to change.
     pub edits: Vec<Edit>,
-    /// The effect, such as `paused`.
-    pub said: String,
+    /// Such as `paused`.
+    pub effect: String,
     /// The commit's subject, and what follows it.
     pub subject: String,
     pub body: String,
@@ -190,16 +209,18 @@ impl Order {
             }
             Format::Text => {
                 let files = if paths.is_empty() { String::new() } else { format!(" ({})", paths.join(", ")) };
-                ui.out(&format!("{}: {}{files}", steered.key, self.said));
+                ui.out(&format!("{}: {}{files}", steered.key, self.effect));
             }
             format => {
-                let Key { group, kind, namespace, name } = &steered.key;
-                let workload = json!({"group": group, "kind": kind, "namespace": namespace, "name": name});
-                let data = json!({
-                    "workload": workload, "said": self.said, "files": paths, "notes": self.notes,
-                    "written": !args.dry_run && !self.edits.is_empty(), "commit": id,
-                });
-                format.write(ResultKind::RolloutOrder, data, ui);
+                let result = RolloutOrder {
+                    workload: WorkloadForm { group: &steered.key.group, name: NameForm::of(&steered.key) },
+                    effect: &self.effect,
+                    files: &paths,
+                    notes: &self.notes,
+                    written: !args.dry_run && !self.edits.is_empty(),
+                    commit: id.as_deref(),
+                };
+                format.write(ResultKind::RolloutOrder, &result, ui);
             }
         }
         self.notes.iter().for_each(|note| ui.status(note));

@@ -53,9 +53,10 @@ pub(crate) fn cmd_pause(args: &PauseArgs, ui: &Ui) -> Outcome {
         (None, Some((policy, _))) if is_paused(policy) => Vec::new(),
         _ => vec![steered.set(&args.order, &keys(["spec", "paused", "reason"]), &json!(reason))?],
     };
-    let said = if edits.is_empty() { "is paused already" } else { "paused" };
+    let effect = if edits.is_empty() { "is paused already" } else { "paused" };
     let subject = format!("Pause the rollout of {}", steered.key);
-    let order = Order { edits, said: said.to_owned(), subject, body: reason.to_owned(), ..Order::default() };
+    let order =
+        Order { edits, effect: effect.to_owned(), subject, body: reason.to_owned(), ..Order::default() };
     order.carry_out(&steered, &args.order, ui)
 }
 
@@ -87,11 +88,11 @@ pub(crate) fn cmd_resume(args: &ResumeArgs, ui: &Ui) -> Outcome {
     };
     let still = stopped.filter(|_| is_paused_here);
     let still = still.map(|run| format!("{} stays stopped: run the command again", run.key));
-    let said = if is_paused { "resumed" } else { "was not paused" };
+    let effect = if is_paused { "resumed" } else { "was not paused" };
     let paused_by = others.iter().map(|other| format!("{} stays paused by {other}", steered.key));
     let notes = paused_by.chain(still).collect();
     let subject = format!("Resume the rollout of {}", steered.key);
-    let order = Order { edits, said: said.to_owned(), subject, notes, ..Order::default() };
+    let order = Order { edits, effect: effect.to_owned(), subject, notes, ..Order::default() };
     order.carry_out(&steered, &args.order, ui)
 }
 

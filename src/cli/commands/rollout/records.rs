@@ -61,7 +61,7 @@ pub(crate) fn cmd_abort(args: &AbortArgs, ui: &Ui) -> Outcome {
     let edit = is_new.then(|| append(&steered, &args.order, "aborted", (&meant, more))).transpose()?;
     let order = Order {
         edits: edit.into_iter().collect(),
-        said: format!("release {release} {}", if is_new { "aborted" } else { "is aborted already" }),
+        effect: format!("release {release} {}", if is_new { "aborted" } else { "is aborted already" }),
         subject: format!("Abort release {release} of {}", steered.key),
         body: reason.to_owned(),
         ..Order::default()
@@ -91,7 +91,7 @@ pub(crate) fn cmd_restart(args: &RestartArgs, ui: &Ui) -> Outcome {
     };
     let order = Order {
         edits: vec![edit],
-        said: format!("release {release} counts anew"),
+        effect: format!("release {release} counts anew"),
         subject: format!("Restart release {release} of {}", steered.key),
         ..Order::default()
     };

@@ -1,6 +1,6 @@
 //! `berth rollout stages`: the stages of a staged run, with the clusters of each in order.
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use crate::flags::fleet::FleetArgs;
 use crate::output::results::{Format, ResultKind};
@@ -58,7 +58,7 @@ pub(super) fn cmd_stages(args: &StagesArgs, ui: &Ui) -> Outcome {
     ui.diagnostics(&diagnostics);
     match args.output {
         Format::Text => ui.out(&text(run, &stages, ui)),
-        format => format.write(ResultKind::StageList, json(run, &stages), ui),
+        format => format.write(ResultKind::StageList, &StageList::of(run, &stages), ui),
     }
     Ok(exit_for(&diagnostics))
 }
@@ -86,30 +86,48 @@ fn find<'f>(fleet: &'f Fleet, wanted: Option<&str>) -> Result<&'f Run, CommandEr
     }
 }
 
-fn json(run: &Run, stages: &[StageProgress]) -> Json {
-    let tasks = |tasks: &[StageTask]| {
-        let word = |task: &StageTask| match task {
-            StageTask::Approval => "Approval",
-            StageTask::Wait(_) => "TimedWait",
+/// The stages of a run, for programs.
+#[derive(Serialize)]
+struct StageList<'a> {
+    run: String,
+    placement: String,
+    strategy: String,
+    stages: Vec<StageForm<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StageForm<'a> {
+    name: &'a str,
+    clusters: Vec<&'a str>,
+    max_concurrency: usize,
+    before_stage_tasks: Vec<&'static str>,
+    after_stage_tasks: Vec<&'static str>,
+}
+
+impl<'a> StageList<'a> {
+    fn of(run: &Run, stages: &'a [StageProgress]) -> StageList<'a> {
+        let tasks = |tasks: &[StageTask]| {
+            let word = |task: &StageTask| match task {
+                StageTask::Approval => "Approval",
+                StageTask::Wait(_) => "TimedWait",
+            };
+            tasks.iter().map(word).collect()
         };
-        tasks.iter().map(word).collect::<Vec<_>>()
-    };
-    let stage = |stage: &StageProgress| {
-        let clusters: Vec<&str> = stage.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
-        json!({
-            "name": stage.name,
-            "clusters": clusters,
-            "maxConcurrency": stage.most_at_a_time(),
-            "beforeStageTasks": tasks(&stage.before),
-            "afterStageTasks": tasks(&stage.after),
-        })
-    };
-    json!({
-        "run": run.key.full_name(),
-        "placement": run.workload.full_name(),
-        "strategy": run.strategy.full_name(),
-        "stages": stages.iter().map(stage).collect::<Vec<_>>(),
-    })
+        let stage = |stage: &'a StageProgress| StageForm {
+            name: &stage.name,
+            clusters: stage.clusters.iter().map(|cluster| cluster.name.as_str()).collect(),
+            max_concurrency: stage.most_at_a_time(),
+            before_stage_tasks: tasks(&stage.before),
+            after_stage_tasks: tasks(&stage.after),
+        };
+        StageList {
+            run: run.key.full_name(),
+            placement: run.workload.full_name(),
+            strategy: run.strategy.full_name(),
+            stages: stages.iter().map(stage).collect(),
+        }
+    }
 }
 
 fn text(run: &Run, stages: &[StageProgress], ui: &Ui) -> String {

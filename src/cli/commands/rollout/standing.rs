@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
+use crate::output::results::NameForm;
 use berth_base::model::release::{CopyReport, Releases};
 use berth_base::model::rollout::Strategy;
-use berth_base::model::staged::StageProgress;
+use berth_base::model::staged::{StageCluster, StageProgress};
 use berth_base::model::{Decision, Key, Pick, Timestamp};
 use berth_engine::dialects::RolloutView;
 use berth_engine::pipeline::Built;
@@ -126,38 +127,6 @@ impl WorkloadLine {
             self.reason.clone(),
         ]
     }
-
-    pub fn json(&self) -> Json {
-        let (reached, all) = self.reached();
-        let Key { group, kind, namespace, name } = &self.key;
-        json!({
-            "group": group, "kind": kind, "namespace": namespace, "name": name,
-            "strategy": self.strategy, "release": self.release, "begun": self.begun.map(|begun| begun.to_string()),
-            "lastGood": self.good, "state": self.state.word(), "reason": self.reason,
-            "reached": reached, "picked": all, "next": self.next.map(|next| next.to_string()),
-        })
-    }
-
-    pub fn json_in_full(&self) -> Json {
-        let moment = |at: Option<Timestamp>| at.map(|at| at.to_string());
-        let stage = |stage: &StageProgress| {
-            let clusters = stage.clusters.iter().map(|cluster| {
-                json!({
-                    "cluster": cluster.name, "started": moment(cluster.started),
-                    "succeeded": moment(cluster.succeeded),
-                })
-            });
-            json!({
-                "name": stage.name, "started": moment(stage.started), "updated": moment(stage.updated),
-                "finished": moment(stage.finished), "clusters": clusters.collect::<Vec<_>>(),
-            })
-        };
-        let mut all = self.json();
-        all["notes"] = json!(self.notes);
-        all["stages"] = self.stages.iter().map(stage).collect();
-        all["clusters"] = self.clusters.iter().map(ClusterLine::json).collect();
-        all
-    }
 }
 
 impl ClusterLine {
@@ -191,14 +160,118 @@ impl ClusterLine {
             self.words(),
         ]
     }
+}
 
-    fn json(&self) -> Json {
-        let message = self.report.as_ref().map(|report| report.message.as_str());
-        json!({
-            "cluster": self.cluster, "release": self.release, "health": self.health(),
-            "since": self.since().map(|since| since.to_string()), "message": message.unwrap_or_default(),
-            "leaving": self.leaving, "waits": self.waits,
-        })
+/// A workload's rollout, for programs.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WorkloadForm<'a> {
+    group: &'a str,
+    #[serde(flatten)]
+    name: NameForm,
+    strategy: &'static str,
+    release: Option<u64>,
+    begun: Option<Timestamp>,
+    last_good: Option<u64>,
+    state: &'static str,
+    reason: &'a str,
+    reached: usize,
+    picked: usize,
+    next: Option<Timestamp>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    details: Option<DetailsForm<'a>>,
+}
+
+/// The parts of a rollout, for programs.
+#[derive(Debug, Serialize)]
+struct DetailsForm<'a> {
+    notes: &'a BTreeSet<String>,
+    stages: Vec<StageForm<'a>>,
+    clusters: Vec<ClusterForm<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct StageForm<'a> {
+    name: &'a str,
+    started: Option<Timestamp>,
+    updated: Option<Timestamp>,
+    finished: Option<Timestamp>,
+    clusters: Vec<StageClusterForm<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct StageClusterForm<'a> {
+    cluster: &'a str,
+    started: Option<Timestamp>,
+    succeeded: Option<Timestamp>,
+}
+
+#[derive(Debug, Serialize)]
+struct ClusterForm<'a> {
+    cluster: &'a str,
+    release: Option<u64>,
+    health: &'static str,
+    since: Option<Timestamp>,
+    message: &'a str,
+    leaving: bool,
+    waits: Option<&'a str>,
+}
+
+impl<'a> WorkloadForm<'a> {
+    pub fn of(line: &'a WorkloadLine) -> WorkloadForm<'a> {
+        let (reached, picked) = line.reached();
+        WorkloadForm {
+            group: &line.key.group,
+            name: NameForm::of(&line.key),
+            strategy: line.strategy,
+            release: line.release,
+            begun: line.begun,
+            last_good: line.good,
+            state: line.state.word(),
+            reason: &line.reason,
+            reached,
+            picked,
+            next: line.next,
+            details: None,
+        }
+    }
+
+    /// Returns the form with the rollout's stages and clusters.
+    pub fn with_details(line: &'a WorkloadLine) -> WorkloadForm<'a> {
+        let stage = |stage: &'a StageProgress| StageForm {
+            name: &stage.name,
+            started: stage.started,
+            updated: stage.updated,
+            finished: stage.finished,
+            clusters: stage.clusters.iter().map(StageClusterForm::of).collect(),
+        };
+        let details = DetailsForm {
+            notes: &line.notes,
+            stages: line.stages.iter().map(stage).collect(),
+            clusters: line.clusters.iter().map(ClusterForm::of).collect(),
+        };
+        WorkloadForm { details: Some(details), ..WorkloadForm::of(line) }
+    }
+}
+
+impl<'a> StageClusterForm<'a> {
+    fn of(cluster: &'a StageCluster) -> StageClusterForm<'a> {
+        let StageCluster { name, started, succeeded, .. } = cluster;
+        StageClusterForm { cluster: name, started: *started, succeeded: *succeeded }
+    }
+}
+
+impl<'a> ClusterForm<'a> {
+    fn of(line: &'a ClusterLine) -> ClusterForm<'a> {
+        ClusterForm {
+            cluster: &line.cluster,
+            release: line.release,
+            health: line.health(),
+            since: line.since(),
+            message: line.report.as_ref().map(|report| report.message.as_str()).unwrap_or_default(),
+            leaving: line.leaving,
+            waits: line.waits.as_deref(),
+        }
     }
 }
 

@@ -8,7 +8,6 @@ mod text;
 use std::time::{Duration, Instant};
 
 use clap_complete::engine::ArgValueCandidates;
-use serde_json::json;
 
 use crate::flags::names;
 use crate::flags::repo::RepoArg;
@@ -22,7 +21,7 @@ use berth_base::model::Map;
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::LocatedState;
 
-pub(super) use fleet_status::{FleetStatus, Selection, gather};
+pub(super) use fleet_status::{FleetStatus, Selection, ShownCluster, gather};
 
 /// Show what is published and where members stand
 ///
@@ -143,7 +142,7 @@ fn show(args: &StatusArgs, opened: &StateRepo, located: &LocatedState, ui: &Ui) 
     status.name_errors(&opened.path, repo);
     match args.output {
         Format::Text => ui.out(&status.text(ui)),
-        format => format.write(ResultKind::FleetStatus, json!(status), ui),
+        format => format.write(ResultKind::FleetStatus, &status, ui),
     }
     Ok(Exit::Done)
 }

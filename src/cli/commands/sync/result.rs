@@ -40,7 +40,7 @@ impl OnceResult {
                     ui.out(&previews_text(previews, ui));
                 }
             }
-            format => format.write(ResultKind::SyncPlan, plan.to_json(), ui),
+            format => format.write(ResultKind::SyncPlan, &plan.to_json(), ui),
         }
         for said in notes.iter().chain(&applied.differences).chain(&applied.problems) {
             ui.status(&format!("{}: {}", said.object, said.message));

@@ -66,7 +66,7 @@ pub(crate) fn end_member(
     };
     let found = teardown.look(backend)?;
     if about.json {
-        ui.json(&ResultKind::SyncPlan.of(found.plan.to_json()));
+        ui.json(&ResultKind::SyncPlan.of(&found.plan.to_json()));
     } else {
         ui.out(&plan_text(&found.plan, true, usize::MAX, ui));
     }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use super::super::public_key;
 use super::{VerifyArgs, details, exit_of, proof_text};
@@ -58,7 +58,7 @@ pub(super) fn prove(args: &VerifyArgs, reference: &str, branch: RenderedBranch<'
     let proven = ProvenArtifact::of(&args.artifact, &ArtifactReference::parse(reference)?, branch, ui)?;
     match args.output {
         Format::Text => ui.out(&proven.text(args.most, ui)),
-        format => format.write(ResultKind::ArtifactProof, proven.json(), ui),
+        format => format.write(ResultKind::ArtifactProof, &proven.form(), ui),
     }
     Ok(proven.exit())
 }
@@ -128,23 +128,38 @@ impl ProvenArtifact {
         text
     }
 
-    fn json(&self) -> Json {
+    fn form(&self) -> ArtifactProofForm<'_> {
         let ProvenArtifact { name, proof, is_behind, .. } = self;
         let mut details = findings(proof);
         let commit = proof.commit.as_ref();
         details.extend(commit.map(|proof| self::details(&proof.verdict)).unwrap_or_default());
-        json!({
-            "artifact": name,
-            "folder": proof.folder,
-            "commit": commit.map(|proof| proof.commit.to_string()),
-            "sequence": commit.and_then(|proof| proof.seq),
-            "source": commit.and_then(|proof| proof.source).map(|source| source.to_string()),
-            "verdict": proof.word(),
-            "failed": proof.is_failed(),
-            "newerOnBranch": is_behind,
-            "details": details,
-        })
+        ArtifactProofForm {
+            artifact: name,
+            folder: proof.folder.as_deref(),
+            commit: commit.map(|proof| proof.commit.to_string()),
+            sequence: commit.and_then(|proof| proof.seq),
+            source: commit.and_then(|proof| proof.source).map(|source| source.to_string()),
+            verdict: proof.word(),
+            failed: proof.is_failed(),
+            newer_on_branch: *is_behind,
+            details,
+        }
     }
+}
+
+/// The proof of an artifact, for programs.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ArtifactProofForm<'a> {
+    artifact: &'a str,
+    folder: Option<&'a str>,
+    commit: Option<String>,
+    sequence: Option<u64>,
+    source: Option<String>,
+    verdict: &'static str,
+    failed: bool,
+    newer_on_branch: bool,
+    details: Vec<String>,
 }
 
 /// The digest that a reference names, or that its tag stands for in the registry.

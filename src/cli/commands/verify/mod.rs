@@ -7,7 +7,7 @@ use berth_base::text::counted;
 use berth_git::protocol::Refs;
 use std::fmt::Write as _;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use crate::flags::repo::RepoArg;
 use crate::flags::state::StateArgs;
@@ -131,7 +131,10 @@ pub(crate) fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
     let proofs = prove(&verifier, select(&repo, &wanted, branch)?, args, ui)?;
     match args.output {
         Format::Text => {}
-        format => format.write(ResultKind::ProofList, proofs_json(&proofs), ui),
+        format => {
+            let list = ProofList { commits: proofs.iter().map(ProofForm::of).collect() };
+            format.write(ResultKind::ProofList, &list, ui);
+        }
     }
     show_totals(&proofs, &repo, ui);
     Ok(proofs.iter().map(exit_of).fold(Exit::Done, Exit::worst))
@@ -271,20 +274,37 @@ fn details(verdict: &Verdict) -> Vec<String> {
     }
 }
 
-fn proofs_json(proofs: &[Proof]) -> Json {
-    let one = |proof: &Proof| {
-        json!({
-            "commit": proof.commit.to_string(),
-            "sequence": proof.seq,
-            "source": proof.source.map(|source| source.to_string()),
-            "subject": proof.subject,
-            "verdict": proof.verdict.word(),
-            "failed": proof.verdict.is_failed(),
-            "details": details(&proof.verdict),
-            "notes": proof.notes,
-        })
-    };
-    json!({ "commits": proofs.iter().map(one).collect::<Vec<_>>() })
+/// The proofs of commits, for programs.
+#[derive(Serialize)]
+struct ProofList<'a> {
+    commits: Vec<ProofForm<'a>>,
+}
+
+#[derive(Serialize)]
+struct ProofForm<'a> {
+    commit: String,
+    sequence: Option<u64>,
+    source: Option<String>,
+    subject: &'a str,
+    verdict: &'static str,
+    failed: bool,
+    details: Vec<String>,
+    notes: &'a [String],
+}
+
+impl<'a> ProofForm<'a> {
+    fn of(proof: &'a Proof) -> ProofForm<'a> {
+        ProofForm {
+            commit: proof.commit.to_string(),
+            sequence: proof.seq,
+            source: proof.source.map(|source| source.to_string()),
+            subject: &proof.subject,
+            verdict: proof.verdict.word(),
+            failed: proof.verdict.is_failed(),
+            details: details(&proof.verdict),
+            notes: &proof.notes,
+        }
+    }
 }
 
 impl From<VerifyError> for CommandError {

@@ -12,7 +12,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use super::working_tree::{Edit, WorkingTree, refused, would_be_faulty};
 use crate::flags::repo::RepoArg;
@@ -120,7 +120,7 @@ pub fn mark(
                 outcome.said.iter().for_each(|said| ui.out(&format!("{}: {said} ({file})", cluster.name)));
             }
         }
-        format => format.write(ResultKind::MarkResult, to_json(&done, counts, !args.dry_run), ui),
+        format => format.write(ResultKind::MarkResult, &MarkResult::of(&done, counts, !args.dry_run), ui),
     }
     for (cluster, _, outcome) in &done {
         outcome.notes.iter().for_each(|note| ui.status(&format!("{}: {note}", cluster.name)));
@@ -206,18 +206,50 @@ fn described_twice(name: &str, documents: &[Described<'_>]) -> Option<String> {
     documents.iter().enumerate().find_map(same)
 }
 
-fn to_json(done: &[(&Chosen<'_>, Described<'_>, Outcome)], counts: Counts, written: bool) -> Json {
-    let one = |(cluster, document, outcome): &(&Chosen<'_>, Described<'_>, Outcome)| {
-        json!({
-            "cluster": cluster.name, "kind": document.kind.kind, "file": &**document.file,
-            "line": document.found.at.line, "changes": outcome.said, "notes": outcome.notes,
-        })
-    };
-    json!({
-        "clusters": done.iter().map(one).collect::<Vec<Json>>(),
-        "plan": {"removed": counts.removed, "changed": counts.changed, "added": counts.added, "clusters": counts.clusters},
-        "written": written,
-    })
+/// The edited clusters, for programs.
+#[derive(Serialize)]
+struct MarkResult<'a> {
+    clusters: Vec<MarkedForm<'a>>,
+    plan: CountsForm,
+    written: bool,
+}
+
+#[derive(Serialize)]
+struct MarkedForm<'a> {
+    cluster: &'a str,
+    kind: &'a str,
+    file: &'a str,
+    line: u32,
+    changes: &'a [String],
+    notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct CountsForm {
+    removed: usize,
+    changed: usize,
+    added: usize,
+    clusters: usize,
+}
+
+impl<'a> MarkResult<'a> {
+    fn of(
+        done: &'a [(&Chosen<'_>, Described<'_>, Outcome)],
+        counts: Counts,
+        written: bool,
+    ) -> MarkResult<'a> {
+        let one = |(cluster, document, outcome): &'a (&Chosen<'_>, Described<'_>, Outcome)| MarkedForm {
+            cluster: &cluster.name,
+            kind: document.kind.kind,
+            file: document.file,
+            line: document.found.at.line,
+            changes: &outcome.said,
+            notes: &outcome.notes,
+        };
+        let Counts { removed, changed, added, clusters, .. } = counts;
+        let plan = CountsForm { removed, changed, added, clusters };
+        MarkResult { clusters: done.iter().map(one).collect(), plan, written }
+    }
 }
 
 fn next(edits: &[Edit], counts: Counts, dry_run: bool) -> String {

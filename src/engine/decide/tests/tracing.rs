@@ -46,7 +46,7 @@ fn every_cluster_has_its_steps_scores_and_precise_reason() {
     assert_eq!(trace.clusters[4].scores[0].score, 3);
     let steps: Vec<_> = trace.clusters[2].steps.iter().map(|step| (step.stage, step.passed)).collect();
     assert_eq!(steps, [(Stage::Candidate, true), (Stage::Filter, true), (Stage::Filter, false)]);
-    assert!(!trace.stood);
+    assert!(!trace.sticky);
 }
 
 #[test]

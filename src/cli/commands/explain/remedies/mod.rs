@@ -10,7 +10,7 @@ mod search;
 
 use std::fmt::Write as _;
 
-use serde_json::{Value as Json, json};
+use serde::{Serialize, Serializer};
 
 pub(crate) use search::find;
 
@@ -77,21 +77,40 @@ impl Remedies {
         }
         text
     }
+}
 
-    pub fn json(&self) -> Json {
-        let shown = |edit: &Shown| {
-            let line = (edit.at.line > 0).then_some(edit.at.line);
-            json!({"file": &*edit.at.file, "line": line, "words": edit.words})
+impl Serialize for Remedy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let form = RemedyForm {
+            edits: self.edits.iter().map(EditForm::of).collect(),
+            gained: &self.gained,
+            lost: &self.lost,
+            other_placements: self.others.iter().map(ToString::to_string).collect(),
         };
-        let one = |remedy: &Remedy| {
-            json!({
-                "edits": remedy.edits.iter().map(shown).collect::<Vec<_>>(),
-                "gained": remedy.gained,
-                "lost": remedy.lost,
-                "otherPlacements": remedy.others.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            })
-        };
-        self.found.iter().map(one).collect()
+        form.serialize(serializer)
+    }
+}
+
+/// A remedy, for programs.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RemedyForm<'a> {
+    edits: Vec<EditForm<'a>>,
+    gained: &'a [String],
+    lost: &'a [String],
+    other_placements: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct EditForm<'a> {
+    file: &'a str,
+    line: Option<u32>,
+    words: &'a str,
+}
+
+impl<'a> EditForm<'a> {
+    fn of(Shown { at, words }: &'a Shown) -> EditForm<'a> {
+        EditForm { file: &at.file, line: (at.line > 0).then_some(at.line), words }
     }
 }
 
