@@ -43,7 +43,7 @@ fn applied(tree: &str, more: &str) -> String {
 
 fn statuses(repo: &Repo) -> Map<String, Shared<ClusterStatus>> {
     let inputs = PassInputs::revision(repo.path(), "HEAD", None, None, &Search::default()).expect("inputs");
-    inputs.statuses
+    inputs.reports.statuses
 }
 
 fn verdict(repo: &Repo, cluster: &str) -> Option<CopyReport> {
@@ -184,7 +184,7 @@ fn verdicts_of_another_reporter_stay_and_none_is_from_the_future() {
     assert_eq!(own.since, Some("2026-01-01T00:00:00Z".parse::<Timestamp>().expect("a moment")));
     report(&repo, "a", 1, &copies("2126-01-01T00:00:00Z"));
     let inputs = PassInputs::revision(repo.path(), "HEAD", None, None, &Search::default()).expect("inputs");
-    let since = inputs.statuses["a"].copies.values().next().expect("a verdict").since;
+    let since = inputs.reports.statuses["a"].copies.values().next().expect("a verdict").since;
     assert!(since.is_some_and(|since| since <= inputs.now), "{since:?}");
 }
 

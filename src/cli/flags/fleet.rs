@@ -91,11 +91,10 @@ impl FleetArgs {
                 .map_err(|error| error.to_string())
                 .and_then(|value| state::decisions_from_json(&value))
                 .map_err(|error| CommandError::usage(format!("{}: {error}", path.display())))?;
-            inputs.take_current(decisions);
-            inputs.upon = Some(path.display().to_string());
+            inputs.take_current(decisions, path);
         }
-        let upon = inputs.upon.as_ref().map_or_else(String::new, |upon| format!(", upon {upon}"));
-        ui.status(&format!("reading {}", harmless_line(&format!("{}{upon}", inputs.label))));
+        let upon = inputs.compared_with().map_or_else(String::new, |words| format!(", upon {words}"));
+        ui.status(&format!("reading {}", harmless_line(&format!("{}{upon}", inputs.label()))));
         if let Some(root) = self.rev.is_none().then(|| Repo::root_above(&self.repo.path)).flatten() {
             ui.status(&format!(
                 "note: this folder is inside the repository {}; berth reads only the folder, not that \

@@ -70,7 +70,7 @@ impl Located {
         let inputs = ui.watching("reading the fleet", || {
             PassInputs::revision(&self.opened.path, &source, Some(now), None, &self.search)
         })?;
-        ui.diagnostics(&inputs.odd_reports);
+        ui.diagnostics(&inputs.reports.odd);
         // Copies are compared with the published ones, so that they need Git's ids.
         Ok(inputs.build(&mut GitContents::remembering(self.repo())?)?)
     }

@@ -106,7 +106,7 @@ impl StandingFaults {
         let workloads = workloads.filter_map(|key| built.fleet.workloads.get(key));
         let slips = misspelt_fields(workloads.map(|workload| &**workload), inputs.tree());
         let mut standing = StandingFaults::default();
-        for one in built.diagnostics.iter().chain(inputs.odd_reports.iter()).chain(slips.iter()) {
+        for one in built.diagnostics.iter().chain(inputs.reports.odd.iter()).chain(slips.iter()) {
             *standing.0.entry(standing_key(one)).or_default() += 1;
         }
         Ok(standing)

@@ -101,7 +101,7 @@ impl Then {
     pub fn compared(&self, key: &Key, trace: &Trace, now: Option<&Decision>, fleet: &Fleet) -> Since {
         let then = self.decisions.get(key);
         let inputs = &self.inputs;
-        let statuses = pipeline::with_first_seen(&inputs.current, &inputs.statuses);
+        let statuses = pipeline::with_first_seen(&inputs.current, &inputs.reports.statuses);
         let traced = decide::explain(&self.fleet, &inputs.current.decisions, &statuses, inputs.now, key);
         let names = |decision: Option<&Decision>| -> BTreeSet<String> {
             decision.into_iter().flat_map(Decision::picked).map(|pick| pick.cluster.to_string()).collect()

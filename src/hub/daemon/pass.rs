@@ -281,7 +281,7 @@ impl Attempt<'_> {
         let Attempt { repo, settings, .. } = *self;
         let PointedStep { rendered: Some(rendered), inputs, .. } = step else { return Ok(()) };
         let folders = cache.cluster_refs.folders(repo, &own.clusters)?;
-        let (statuses, published) = (inputs.statuses.clone(), folders.clone());
+        let (statuses, published) = (inputs.reports.statuses.clone(), folders.clone());
         let differing = publish::differing(repo, &statuses, &published, &mut cache.differing);
         cache.summary.update(SummaryInputs {
             statuses,
@@ -317,7 +317,7 @@ impl Attempt<'_> {
         let lacks_objects = cache.statuses.lacks_objects() || step.inputs.lacks_objects();
         let has_nothing_to_say = step.held.is_empty() && noted.is_empty();
         let is_unchanged = step.outcome == PassOutcome::Unchanged;
-        if step.inputs.silences.outage.is_some() {
+        if step.inputs.reports.silences.outage.is_some() {
             cache.forgive(clock);
         }
         let standing = FleetStanding::of(rendered, &step.inputs, &step.built, cache, clock);
@@ -325,11 +325,11 @@ impl Attempt<'_> {
             sequence: rendered.map(|rendered| rendered.trailers.seq).unwrap_or_default(),
             decisions: rendered.map(|rendered| rendered.state.decisions.clone()).unwrap_or_default(),
             clusters: step.built.fleet.clusters.clone(),
-            statuses: step.inputs.statuses.clone(),
+            statuses: step.inputs.reports.statuses.clone(),
         };
         let next_beat = settings.beat(clock).map(|(_, next)| next);
         let next_change =
-            [step.built.next_change, step.inputs.silences.next, next_beat].into_iter().flatten();
+            [step.built.next_change, step.inputs.reports.silences.next, next_beat].into_iter().flatten();
         let mut diagnostics = step.diagnostics;
         diagnostics.extend(noted);
         cache.keep(step.inputs.into_cache(), step.rendered);

@@ -58,7 +58,7 @@ impl FleetStanding {
             clusters: cache.summary.totals().values().sum(),
             in_sync: cache.summary.totals().get("in sync").copied().unwrap_or_default(),
             waiting: built.rollouts.values().map(|trace| trace.waits.len()).sum(),
-            members: inputs.statuses.iter().filter(of_fleet).filter_map(member).collect(),
+            members: inputs.reports.statuses.iter().filter(of_fleet).filter_map(member).collect(),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::error::InputError;
 use super::last_good::GoodForms;
+use super::read_source::ReadSource;
 use super::{PassInputs, last_good};
 use berth_base::diag::{Pos, harmless_line};
 use berth_base::model::{ClusterStatus, Key, Map, Pick, Shared, Timestamp};
@@ -33,17 +34,18 @@ impl PassInputs {
         next: &State,
         shown: fn(&Built) -> State,
     ) -> Result<Causes, InputError> {
-        if self.published.is_none() && !self.current.decisions.is_empty() {
+        if self.publication.source.is_none() && !self.current.decisions.is_empty() {
             let effects = Effects::between(&self.current, next);
             let blames = vec![Blame { changes: Vec::new(), how: How::Imported }; effects.len()];
             return Ok(Causes { by_effect: effects.each_with(blames), ..Causes::default() });
         }
-        let Some(source) = self.published.filter(|source| repo.has_commit(*source)) else {
+        let Some(source) = self.publication.source.filter(|source| repo.has_commit(*source)) else {
             return Ok(Causes::default());
         };
-        let then = self.then.unwrap_or(self.now);
+        let then = self.publication.moment.unwrap_or(self.now);
         let before = self.published_tree(repo, source)?;
-        let edits = Edits::between(&before, &self.tree, |path| self.loaded.config.excludes(path));
+        let ReadSource { tree, loaded, .. } = &self.source;
+        let edits = Edits::between(&before, tree, |path| loaded.config.excludes(path));
         let effects = Effects::between(&self.current, next);
         let (parsed, built) = (mem::take(&mut self.cache.parsed), self.cache.built.clone());
         let mut step = Step {
@@ -162,7 +164,7 @@ impl Step<'_> {
     }
 
     fn build_without(&mut self, taken_back: &BTreeSet<usize>) -> Result<Built, InputError> {
-        let PassInputs { tree, current, now, loaded, history, .. } = self.inputs;
+        let PassInputs { source: ReadSource { tree, forms, loaded, .. }, current, now, .. } = self.inputs;
         let statuses = self.statuses_without(taken_back);
         let now = match self.time {
             Some((number, then)) if taken_back.contains(&number) => then.min(*now),
@@ -170,7 +172,7 @@ impl Step<'_> {
         };
         let (edited, before) = (self.edits.without(tree, taken_back), &self.before);
         let parsed = &mut self.parsed;
-        let (built, _) = with_before(history, before, |history| {
+        let (built, _) = with_before(forms, before, |history| {
             let again = load::load_with_cache(&edited, history, parsed);
             parsed.forget_unused();
             // Decisions under other doubts are other ones.
@@ -183,7 +185,7 @@ impl Step<'_> {
     }
 
     fn statuses_without(&self, taken_back: &BTreeSet<usize>) -> Map<String, Shared<ClusterStatus>> {
-        let mut statuses = self.inputs.statuses.clone();
+        let mut statuses = self.inputs.reports.statuses.clone();
         for (_, (cluster, [was, is])) in self.reports.iter().filter(|(number, _)| taken_back.contains(number))
         {
             let status = statuses.or_default(cluster);

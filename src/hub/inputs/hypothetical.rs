@@ -16,7 +16,7 @@ impl PassInputs {
         until: Timestamp,
     ) -> Vec<LaterDecisions> {
         self.inputs(|inputs| {
-            hypothetical::ahead(&self.loaded, Inputs { now, ..inputs }, facts, first_seen, until)
+            hypothetical::ahead(&self.source.loaded, Inputs { now, ..inputs }, facts, first_seen, until)
         })
     }
 
@@ -26,6 +26,6 @@ impl PassInputs {
         facts: &Map<String, Shared<ClusterStatus>>,
         then: Option<Timestamp>,
     ) -> Vec<Map<Key, Decision>> {
-        self.inputs(|inputs| hypothetical::edit_alone(&self.loaded, inputs, facts, then))
+        self.inputs(|inputs| hypothetical::edit_alone(&self.source.loaded, inputs, facts, then))
     }
 }

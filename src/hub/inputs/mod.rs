@@ -18,10 +18,10 @@ mod last_good;
 pub(crate) mod moment;
 mod past_states;
 mod policy_tests;
+mod read_source;
 mod silence;
 mod unpublished_contents;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::publish::CurrentState;
@@ -33,13 +33,14 @@ use berth_base::source;
 use berth_base::source::{RulesFrom, SourceTree};
 use berth_base::yaml::Limits;
 use berth_engine::decide::Decided;
-use berth_engine::load::{History, Loaded};
+use berth_engine::load::Loaded;
 use berth_engine::pipeline::{Built, Inputs};
 use berth_engine::state::{ObjectIndex, State};
-use berth_engine::{load, pipeline, state};
+use berth_engine::{pipeline, state};
 use berth_git as git;
 use berth_git::{CommitId, Repo, read_source};
-use last_good::{FormSearch, GoodForms};
+use last_good::GoodForms;
+use read_source::{ReadSource, TreePlace};
 use silence::Silences;
 
 pub use build_cache::BuildCache;
@@ -59,32 +60,47 @@ pub struct SourceCommit<'a> {
     pub current: Option<&'a CurrentState>,
 }
 
-/// All inputs of one pass.
+/// All inputs of one pass, in the order in which they are gathered: the files, the current state, the members' reports.
 #[derive(Debug)]
 pub struct PassInputs {
-    /// A short name of the source that was read.
-    pub label: String,
-    /// The current state that the source is compared with, in a few words.
-    pub upon: Option<String>,
-    tree: SourceTree,
+    source: ReadSource,
     pub current: State,
-    pub statuses: Map<String, Shared<ClusterStatus>>,
+    publication: Publication,
+    pub reports: TakenReports,
     pub now: Timestamp,
-    /// Faults of the rendered branch.
-    pub diagnostics: Diagnostics,
-    /// Faults of the reports. They are shown but not published: nobody could repeat them later.
-    pub odd_reports: Diagnostics,
-    /// The verdict on members that are overdue, where somebody listens to them.
-    pub(crate) silences: Silences,
-    history: GoodForms,
-    /// The source commit of the current state.
-    pub(crate) published: Option<CommitId>,
-    /// The moment that the current state was made for.
-    then: Option<Timestamp>,
     /// The path of the repository, if any.
     repo: Option<PathBuf>,
     cache: BuildCache,
-    loaded: Loaded,
+}
+
+/// The publication that has the current state. Empty before the first one.
+#[derive(Debug, Default)]
+struct Publication {
+    /// The state's ref and number, for people.
+    words: Option<String>,
+    /// Its source commit.
+    source: Option<CommitId>,
+    /// The moment that it was made for.
+    moment: Option<Timestamp>,
+    /// The faults of the rendered branch.
+    foreign: Diagnostics,
+}
+
+/// The reports of the members, as far as they count at this moment.
+#[derive(Debug, Default)]
+pub struct TakenReports {
+    pub statuses: Map<String, Shared<ClusterStatus>>,
+    /// Faults of the reports. They are shown but not published: nobody could repeat them later.
+    pub odd: Diagnostics,
+    /// The verdict on members that are overdue, where somebody listens to them.
+    pub(crate) silences: Silences,
+}
+
+impl Publication {
+    fn of(current: &CurrentState) -> Publication {
+        let CurrentState { trailers, foreign, .. } = current;
+        Publication { words: None, source: trailers.source, moment: trailers.now, foreign: foreign.clone() }
+    }
 }
 
 fn labels_of(rendered: Option<&CurrentState>) -> LabelKeys {
@@ -92,7 +108,7 @@ fn labels_of(rendered: Option<&CurrentState>) -> LabelKeys {
 }
 
 impl PassInputs {
-    /// A folder as it stands, committed or not. The rendered branch counts if the folder is a repository's root.
+    /// A folder as it is, committed or not. The rendered branch counts if the folder is a repository's root.
     /// Access rules are those of the last commit, or of where the change from the revision `against` began.
     pub fn folder(
         path: &Path,
@@ -103,7 +119,7 @@ impl PassInputs {
         let mut tree = source::read_dir(path, &Limits::default())?;
         let label = label_of(path);
         let repo = if path.join(".git").exists() { Some(Repo::open(path)?) } else { None };
-        let Some(repo) = repo else { return Ok(PassInputs::without_state(tree, label, now)) };
+        let Some(repo) = repo else { return Ok(PassInputs::without_state(label, tree, now)) };
         let located = LocatedState::find(&repo, search)?;
         let current = located.current.as_ref();
         let head = repo.resolve("HEAD")?;
@@ -113,11 +129,13 @@ impl PassInputs {
         };
         let kept = |ruling| access_rules::kept_of(&repo, current, ruling);
         tree.rules_from = access_rules::of(&repo, ruling, kept, &tree, &mut git::SourceCache::default())?;
-        let mut inputs = PassInputs::with(&repo, current, tree, (None, head), BuildCache::default())?;
-        inputs.label = label;
+        let place = TreePlace { repo: &repo, current, commit: None, older: head };
+        let mut cache = BuildCache::default();
+        let source = ReadSource::with_history(label, tree, place, &mut cache)?;
+        let mut inputs = PassInputs::of(source, place, cache);
         inputs.now = now;
         inputs.take_reports(&repo, current, located.reports(&repo, &labels_of(current))?, now);
-        inputs.upon = Some(located.words());
+        inputs.publication.words = Some(located.words());
         Ok(inputs)
     }
 
@@ -140,10 +158,8 @@ impl PassInputs {
         let reports = located.reports(&repo, &labels_of(current))?;
         let source = SourceCommit { repo: &repo, commit, rules, current };
         let mut inputs = PassInputs::commit(source, reports, Timestamp::now(), BuildCache::default())?;
-        inputs.upon = Some(located.words());
-        if let Some(now) = now {
-            inputs.now = now;
-        }
+        inputs.publication.words = Some(located.words());
+        inputs.now = now.unwrap_or(inputs.now);
         Ok(inputs)
     }
 
@@ -157,8 +173,8 @@ impl PassInputs {
         cache: BuildCache,
     ) -> Result<PassInputs, InputError> {
         moment::check_date(source.repo, source.commit, clock)?;
-        let mut inputs = PassInputs::source(source, cache)?;
-        inputs.odd_reports.extend(moment::ahead_of(clock, inputs.now));
+        let mut inputs = PassInputs::without_reports(source, cache)?;
+        inputs.reports.odd.extend(moment::ahead_of(clock, inputs.now));
         let dated = Timestamp::from_second(source.repo.commit(source.commit)?.seconds).ok();
         let reported = reports.statuses.values().filter_map(|status| status.reported);
         let dates = reported.filter(|date| *date <= clock).chain(dated.map(|date| date.min(clock)));
@@ -174,27 +190,70 @@ impl PassInputs {
         facts: Map<String, Shared<ClusterStatus>>,
         now: Timestamp,
     ) -> Result<PassInputs, InputError> {
-        let inputs = PassInputs::source(source, BuildCache::default())?;
-        Ok(PassInputs { statuses: facts, now: inputs.now.max(now), ..inputs })
+        let mut inputs = PassInputs::without_reports(source, BuildCache::default())?;
+        inputs.reports.statuses = facts;
+        inputs.now = inputs.now.max(now);
+        Ok(inputs)
     }
 
-    /// Reports whether the source of the current state is needed but missing.
-    pub(crate) fn lacks_history(&self) -> bool {
-        matches!(self.history, GoodForms::Unavailable)
+    /// A folder, or a revision of the repository there, without its current state. Nothing is compared with the
+    /// access rules and policy tests in force, and broken files have no last good form.
+    pub fn files_alone(
+        path: &Path,
+        revision: Option<&str>,
+        now: Timestamp,
+    ) -> Result<PassInputs, InputError> {
+        let (tree, label) = match revision {
+            Some(revision) => {
+                let repo = Repo::open(path)?;
+                let commit = repo.require(revision)?;
+                (read_source(&repo, commit)?, format!("commit {commit}"))
+            }
+            None => (source::read_dir(path, &Limits::default())?, label_of(path)),
+        };
+        Ok(PassInputs::without_state(label, SourceTree { rules_from: RulesFrom::Nowhere, ..tree }, now))
     }
 
-    /// A commit with its history, without any report.
-    fn source(source: SourceCommit<'_>, mut cache: BuildCache) -> Result<PassInputs, InputError> {
+    /// A tree without a repository.
+    fn without_state(label: String, tree: SourceTree, now: Timestamp) -> PassInputs {
+        let mut cache = BuildCache::default();
+        PassInputs {
+            source: ReadSource::alone(label, tree, &mut cache),
+            current: State::default(),
+            publication: Publication::default(),
+            reports: TakenReports::default(),
+            now,
+            repo: None,
+            cache,
+        }
+    }
+
+    /// A commit with its history, for the moment of the current state.
+    fn without_reports(source: SourceCommit<'_>, mut cache: BuildCache) -> Result<PassInputs, InputError> {
         let SourceCommit { repo, commit, rules, current } = source;
         let info = repo.commit(commit)?;
         let mut tree = git::read_source_with_cache(repo, commit, &mut cache.source)?;
         let kept = |ruling| access_rules::kept_of(repo, current, ruling);
         tree.rules_from = access_rules::of(repo, rules, kept, &tree, &mut cache.source)?;
-        let line = (Some(commit), info.parents.first().copied());
-        let mut inputs = PassInputs::with(repo, current, tree, line, cache)?;
-        inputs.label = format!("commit {commit} ({})", info.subject());
-        inputs.now = inputs.then.unwrap_or(Timestamp::UNIX_EPOCH);
-        Ok(inputs)
+        let label = format!("commit {commit} ({})", info.subject());
+        let place = TreePlace { repo, current, commit: Some(commit), older: info.parents.first().copied() };
+        let source = ReadSource::with_history(label, tree, place, &mut cache)?;
+        Ok(PassInputs::of(source, place, cache))
+    }
+
+    /// A source and the current state of its repository, for the moment of that state.
+    fn of(source: ReadSource, place: TreePlace<'_>, cache: BuildCache) -> PassInputs {
+        let TreePlace { repo, current, .. } = place;
+        let publication = current.map(Publication::of).unwrap_or_default();
+        PassInputs {
+            source,
+            current: current.map(|current| current.state.clone()).unwrap_or_default(),
+            now: publication.moment.unwrap_or(Timestamp::UNIX_EPOCH),
+            publication,
+            reports: TakenReports::default(),
+            repo: Some(repo.path().to_owned()),
+            cache,
+        }
     }
 
     /// Takes the reports over, for the moment that is set or the last at which a member fell silent.
@@ -205,82 +264,62 @@ impl PassInputs {
         reports: Reports,
         clock: Timestamp,
     ) {
-        self.statuses = reports.statuses;
-        self.odd_reports.extend(reports.odd);
+        let fleet = &self.source.loaded.fleet;
+        let taken = &mut self.reports;
+        taken.statuses = reports.statuses;
+        taken.odd.extend(reports.odd);
         if let Some(hearing) = &reports.hearing {
-            let (fleet, statuses) = (&self.loaded.fleet, &mut self.statuses);
-            self.silences = Silences::judge(hearing, fleet, statuses, self.then, clock);
-            self.odd_reports.extend(self.silences.warning());
-            self.now = self.silences.last.map_or(self.now, |last| last.max(self.now));
+            let then = self.publication.moment;
+            taken.silences = Silences::judge(hearing, fleet, &mut taken.statuses, then, clock);
+            taken.odd.extend(taken.silences.warning());
+            self.now = taken.silences.last.map_or(self.now, |last| last.max(self.now));
         }
         if let Some(current) = current {
-            let fleet = &self.loaded.fleet;
-            self.cache.copies.add_verdicts(repo, fleet, current, &mut self.statuses, self.now);
+            self.cache.copies.add_verdicts(repo, fleet, current, &mut taken.statuses, self.now);
         }
     }
 
-    /// A tree with the last good forms of its files; `commit` is its own, if any, and `older` the one before it.
-    fn with(
-        repo: &Repo,
-        current: Option<&CurrentState>,
-        mut tree: SourceTree,
-        (commit, older): (Option<CommitId>, Option<CommitId>),
-        mut cache: BuildCache,
-    ) -> Result<PassInputs, InputError> {
-        let parsed = &mut cache.parsed;
-        let (history, loaded) = match (load::again(&tree, parsed), current) {
-            (Some(loaded), Some(_)) => (GoodForms::Found(BTreeMap::new()), loaded),
-            (Some(loaded), None) => (GoodForms::None, loaded),
-            (None, _) => {
-                let first = load::first(&tree, parsed);
-                let history = match current {
-                    Some(current) => {
-                        FormSearch { repo, current, commit, older }.find(&mut tree, &first, parsed)?
-                    }
-                    None => GoodForms::None,
-                };
-                let loaded = history.with(|history| load::finish(&tree, first, history, parsed));
-                (history, loaded)
-            }
-        };
-        Ok(PassInputs {
-            label: String::new(),
-            upon: None,
-            tree,
-            current: current.map(|current| current.state.clone()).unwrap_or_default(),
-            statuses: Map::new(),
-            now: Timestamp::UNIX_EPOCH,
-            diagnostics: current.map(|current| current.foreign.clone()).unwrap_or_default(),
-            odd_reports: Diagnostics::new(),
-            silences: Silences::default(),
-            history,
-            published: current.and_then(|current| current.trailers.source),
-            then: current.and_then(|current| current.trailers.now),
-            repo: Some(repo.path().to_owned()),
-            cache,
-            loaded,
-        })
+    /// A short name of the source.
+    pub fn label(&self) -> &str {
+        &self.source.label
+    }
+
+    /// The current state that the source is compared with, in a few words.
+    pub fn compared_with(&self) -> Option<&str> {
+        self.publication.words.as_deref()
+    }
+
+    /// The faults of the rendered branch.
+    pub fn foreign(&self) -> &Diagnostics {
+        &self.publication.foreign
+    }
+
+    /// Takes a commit for the source of the current state, where the state names none.
+    pub(crate) fn assume_published_source(&mut self, commit: Option<CommitId>) {
+        self.publication.source = self.publication.source.or(commit);
+    }
+
+    /// Reports whether the source of the current state is needed but missing.
+    pub(crate) fn lacks_history(&self) -> bool {
+        matches!(self.source.forms, GoodForms::Unavailable)
     }
 
     /// The fleet that the files describe.
     pub fn fleet(&self) -> Shared<Fleet> {
-        self.loaded.fleet.clone()
+        self.source.loaded.fleet.clone()
     }
 
     /// The files that were read.
     pub fn tree(&self) -> &SourceTree {
-        &self.tree
+        &self.source.tree
     }
 
     /// Reads other files in their place, against the same state.
     pub fn edit_tree(&mut self, edit: impl FnOnce(&mut SourceTree)) {
-        edit(&mut self.tree);
-        let parsed = &mut self.cache.parsed;
-        self.loaded = self.history.with(|history| load::load_with_cache(&self.tree, history, parsed));
+        self.source.edit_tree(edit, &mut self.cache);
     }
 
-    /// Forgets the files as they were parsed, for whoever builds once and reads nothing again. Another thread takes them
-    /// apart.
+    /// Frees the parsed files on another thread. Only for inputs that read nothing again.
     pub fn forget_files(&mut self) {
         let files = std::mem::take(&mut self.cache.parsed);
         std::thread::spawn(move || drop(files));
@@ -302,15 +341,16 @@ impl PassInputs {
         self.cache
     }
 
-    /// Takes printed decisions for the current ones, in place of the rendered branch.
-    pub fn take_current(&mut self, printed: Map<Key, Decision>) {
-        let decisions = state::adopt(printed, self.loaded.fleet.placements.keys());
+    /// Takes printed decisions from a file for the current ones, in place of the rendered branch.
+    pub fn take_current(&mut self, printed: Map<Key, Decision>, file: &Path) {
+        let decisions = state::adopt(printed, self.source.loaded.fleet.placements.keys());
         self.current = State { decisions, ..State::default() };
+        self.publication.words = Some(file.display().to_string());
     }
 
     /// Decides without rendering.
     pub fn decide(&self) -> (Loaded, Decided, Diagnostics) {
-        self.inputs(|inputs| pipeline::decide_loaded(self.loaded.clone(), inputs))
+        self.inputs(|inputs| pipeline::decide_loaded(self.source.loaded.clone(), inputs))
     }
 
     /// Builds for the moment that is set.
@@ -330,56 +370,13 @@ impl PassInputs {
         contents: &mut dyn Contents,
     ) -> Result<(Built, pipeline::PipelineCache), ContentError> {
         let before = self.cache.built.as_ref();
-        self.inputs(|inputs| pipeline::build_loaded(self.loaded.clone(), inputs, before, contents))
+        self.inputs(|inputs| pipeline::build_loaded(self.source.loaded.clone(), inputs, before, contents))
     }
 
     fn inputs<T>(&self, run: impl FnOnce(Inputs<'_>) -> T) -> T {
-        let PassInputs { tree, current, statuses, .. } = self;
-        let PassInputs { now, .. } = *self;
-        self.history.with(|history| run(Inputs { tree, history, current, statuses, now }))
-    }
-}
-
-impl PassInputs {
-    /// Reads a folder, or a revision of the repository there, without its current state. Nothing is compared with the
-    /// access rules and policy tests in force, and broken files have no last good form.
-    pub fn files_alone(
-        path: &Path,
-        revision: Option<&str>,
-        now: Timestamp,
-    ) -> Result<PassInputs, InputError> {
-        let (tree, label) = match revision {
-            Some(revision) => {
-                let repo = Repo::open(path)?;
-                let commit = repo.require(revision)?;
-                (read_source(&repo, commit)?, format!("commit {commit}"))
-            }
-            None => (source::read_dir(path, &Limits::default())?, label_of(path)),
-        };
-        Ok(PassInputs::without_state(SourceTree { rules_from: RulesFrom::Nowhere, ..tree }, label, now))
-    }
-
-    /// The inputs that a tree gives by itself.
-    fn without_state(tree: SourceTree, label: String, now: Timestamp) -> PassInputs {
-        let mut cache = BuildCache::default();
-        let loaded = load::load_with_cache(&tree, History::None, &mut cache.parsed);
-        PassInputs {
-            label,
-            upon: None,
-            tree,
-            current: State::default(),
-            statuses: Map::new(),
-            now,
-            diagnostics: Diagnostics::new(),
-            odd_reports: Diagnostics::new(),
-            silences: Silences::default(),
-            history: GoodForms::None,
-            published: None,
-            then: None,
-            repo: None,
-            cache,
-            loaded,
-        }
+        let PassInputs { source: ReadSource { tree, forms, .. }, current, now, .. } = self;
+        let statuses = &self.reports.statuses;
+        forms.with(|history| run(Inputs { tree, history, current, statuses, now: *now }))
     }
 }
 

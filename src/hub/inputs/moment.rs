@@ -42,7 +42,7 @@ pub(super) fn ahead_of(clock: Timestamp, then: Timestamp) -> Option<Diagnostic> 
 impl PassInputs {
     /// Reports whether a date that was read is from after a moment, and counts once that has come, though no ref moves.
     pub(crate) fn is_ahead_of(&self, clock: Timestamp) -> bool {
-        let mut reported = self.statuses.values().filter_map(|status| status.reported);
+        let mut reported = self.reports.statuses.values().filter_map(|status| status.reported);
         self.now > clock || reported.any(|date| date > clock)
     }
 
@@ -84,6 +84,6 @@ impl PassInputs {
     /// Records the clusters and taints first seen at an earlier moment of this pass, so that a later moment does not
     /// see them first again.
     fn remember_first_seen(&mut self, built: &Built) {
-        self.statuses = pipeline::with_first_seen(&built.state, &self.statuses).into_owned();
+        self.reports.statuses = pipeline::with_first_seen(&built.state, &self.reports.statuses).into_owned();
     }
 }

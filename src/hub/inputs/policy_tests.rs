@@ -31,13 +31,13 @@ const LONGEST_LIST: usize = 5;
 impl PassInputs {
     /// Runs the tests that hold what makes them fail. `edited` says that the source is not the one processed last.
     pub(crate) fn holding_findings(&self, built: &Built, edited: bool) -> Vec<PolicyFinding> {
-        let tests = self.loaded.tests.counting.iter().filter(|test| test.holds);
+        let tests = self.source.loaded.tests.counting.iter().filter(|test| test.holds);
         self.findings_of(&tests.collect::<Vec<_>>(), built, edited)
     }
 
     /// Runs all tests, and those that the change brings itself.
     pub fn policy_report(&self, built: &Built, edited: bool) -> PolicyReport {
-        let tests = &self.loaded.tests;
+        let tests = &self.source.loaded.tests;
         let (new, removed) = policy_tests::changes(&tests.counting, &tests.own);
         let findings = self.findings_of(&tests.counting.iter().collect::<Vec<_>>(), built, edited);
         let mut foreseen = self.findings_of(&new, built, edited);
@@ -63,7 +63,7 @@ impl PassInputs {
         if tests.is_empty() {
             return Vec::new();
         }
-        let before = match &self.tree.rules_from {
+        let before = match &self.source.tree.rules_from {
             RulesFrom::Earlier(base) if edited && self.needs_earlier(tests, built) => {
                 Cow::Owned(fleet_of(base))
             }

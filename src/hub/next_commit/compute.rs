@@ -164,7 +164,7 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
     (end.releases, end.ledger) = (state.releases.clone(), state.ledger.clone());
     objects.update(&state.decisions);
     let plan = plan_of(&Comparison::of(&inputs.current, &state), &objects);
-    let mut told = inputs.diagnostics.clone();
+    let mut told = inputs.foreign().clone();
     told.extend(built.diagnostics.iter().cloned());
     told.extend(gated.diagnostics);
     told.sort();
@@ -181,7 +181,7 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
         summary.with_rollouts(&rollout_steps).with_members(&inputs.current, &state).with_problems(&told);
     let drafted = publish::draft(repo, given.current, &state, &stamp, &summary)?;
     let mut diagnostics = told;
-    diagnostics.extend(inputs.odd_reports.iter().cloned());
+    diagnostics.extend(inputs.reports.odd.iter().cloned());
     diagnostics.sort();
     let policy = PolicyReport::default();
     inputs.keep_object_index(objects);
@@ -277,7 +277,7 @@ fn read_and_build(
             let rules = given.current.and_then(|_| basis.rules_for(given.source));
             let mut inputs = PassInputs::commit(source(rules), reports, *clock, cache)?;
             // An imported state names no source. The commit processed last gave the same.
-            inputs.published = inputs.published.or(given.current.and(basis.since));
+            inputs.assume_published_source(given.current.and(basis.since));
             progress.begin("rendering objects");
             let built = match (at, first_seen) {
                 (Some(at), _) => {

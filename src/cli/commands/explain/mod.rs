@@ -58,7 +58,7 @@ pub(crate) fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
     ui.diagnostics(&diagnostics);
     let (fleet, in_force) = (&loaded.fleet, &inputs.current.decisions.clone());
     let published = Published::of(&inputs, &args.fleet.repo.path, &args.fleet.state)?;
-    let statuses = pipeline::with_first_seen(&inputs.current, &inputs.statuses);
+    let statuses = pipeline::with_first_seen(&inputs.current, &inputs.reports.statuses);
     let all = fleet.placements.keys().chain(in_force.keys()).chain(fleet.replaced.keys());
     let all: BTreeSet<&Key> = all.collect();
     let then = args.since.as_ref().map(|revision| {

@@ -20,7 +20,7 @@ impl Reasons {
     /// Looks the reasons up in the trace of each decision that changed.
     pub fn of(plan: &Plan, step: &NextCommit) -> Reasons {
         let inputs = &step.inputs;
-        Reasons::traced(plan, &step.built.fleet, &inputs.current, &inputs.statuses, inputs.now)
+        Reasons::traced(plan, &step.built.fleet, &inputs.current, &inputs.reports.statuses, inputs.now)
     }
 
     /// Traces the decisions that follow a state.
