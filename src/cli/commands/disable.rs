@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::enable::{one_called, propagation};
-use crate::editing::working_tree::{Edit, WorkingTree, would_be_faulty};
+use crate::editing::working_tree::{Edit, EditForm, WorkingTree, would_be_faulty};
 use crate::flags::repo::RepoArg;
 use crate::output::changes::{PlanForm, plan_text};
-use crate::output::results::{EditForm, Format, NameForm, ResultKind};
+use crate::output::results::{Format, NameForm, ResultKind};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::edit::{Found, keys};

@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use clap_complete::engine::ArgValueCandidates;
 
-use crate::editing::working_tree::{Edit, WorkingTree, would_be_faulty};
+use crate::editing::working_tree::{Edit, EditForm, WorkingTree, would_be_faulty};
 use crate::flags::names;
 use crate::flags::repo::RepoArg;
 use crate::output::changes::{PlanForm, plan_text};
-use crate::output::results::{EditForm, Format, MentionForm, ResultKind, mentions_text};
+use crate::output::results::{Format, MentionForm, ResultKind, mentions_text};
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::{Pos, did_you_mean};

@@ -1,6 +1,7 @@
 //! The common part of the editing commands: reads the files of a working tree, finds the documents in them, and
 //! checks edits by loading the whole fleet again before it writes anything.
 
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,6 +40,19 @@ pub(crate) struct WorkingTree {
 pub struct Edit {
     pub path: String,
     pub text: Option<String>,
+}
+
+/// An edited file, for programs.
+#[derive(Debug, Serialize)]
+pub(crate) struct EditForm<'a> {
+    file: &'a str,
+    deleted: bool,
+}
+
+impl<'a> EditForm<'a> {
+    pub(crate) fn of(edit: &'a Edit) -> EditForm<'a> {
+        EditForm { file: &edit.path, deleted: edit.text.is_none() }
+    }
 }
 
 impl WorkingTree {

@@ -7,7 +7,6 @@ use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
 
 use super::ui::Ui;
-use crate::editing::working_tree::Edit;
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::edit::Found;
 use berth_base::model::{API_VERSION, Fleet, Key};
@@ -157,19 +156,6 @@ impl NameForm {
     pub(crate) fn of(key: &Key) -> NameForm {
         let Key { kind, namespace, name, .. } = key;
         NameForm { kind: kind.to_string(), namespace: namespace.to_string(), name: name.to_string() }
-    }
-}
-
-/// An edited file, for programs.
-#[derive(Debug, Serialize)]
-pub(crate) struct EditForm<'a> {
-    file: &'a str,
-    deleted: bool,
-}
-
-impl<'a> EditForm<'a> {
-    pub(crate) fn of(edit: &'a Edit) -> EditForm<'a> {
-        EditForm { file: &edit.path, deleted: edit.text.is_none() }
     }
 }
 
