@@ -21,7 +21,7 @@ use crate::model::{Operation, Verb};
 use limits::Budget;
 use pointer::Fault;
 
-pub use operations::{Style, operations};
+pub use operations::{PatchRules, operations};
 pub use variables::Target;
 
 /// A patched object.

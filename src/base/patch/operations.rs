@@ -8,32 +8,44 @@ use crate::model::{Operation, Pointer, Verb};
 use crate::yaml::Node;
 use crate::yaml::fields::{Fields, Scope};
 
-/// In which system's manner the operations are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
-    /// RFC 6902 as it stands.
-    Plain,
-    /// `op` may be left out and is then `replace`; `replace` may add.
-    KubeFed,
-    /// Only `add`, `remove` and `replace`, no empty path part, negative list indexes, variables in values.
-    KubeFleet,
+/// The rules by which a system reads patches.
+#[derive(Clone, Copy, Debug)]
+pub struct PatchRules {
+    /// The operations that it knows.
+    pub verbs: &'static [&'static str],
+    /// The operation of an entry without `op`.
+    pub default_verb: Option<Verb>,
+    /// `replace` sets a missing key, with a warning.
+    pub replace_may_add: bool,
+    /// A negative list index counts from the end.
+    pub from_the_end: bool,
+    /// A path may be empty, and have empty parts.
+    pub allows_empty_parts: bool,
+    /// `remove` may have a value, which has no effect.
+    pub remove_may_have_value: bool,
+    /// `${...}` in a value stands for the cluster's name or labels.
+    pub variables: bool,
 }
 
-impl Style {
-    fn verbs(self) -> &'static [&'static str] {
-        match self {
-            Style::Plain | Style::KubeFed => &["add", "remove", "replace", "move", "copy", "test"],
-            Style::KubeFleet => &["add", "remove", "replace"],
-        }
-    }
+impl PatchRules {
+    /// The rules of RFC 6902.
+    pub const RFC_6902: PatchRules = PatchRules {
+        verbs: &["add", "remove", "replace", "move", "copy", "test"],
+        default_verb: None,
+        replace_may_add: false,
+        from_the_end: false,
+        allows_empty_parts: true,
+        remove_may_have_value: true,
+        variables: false,
+    };
 }
 
 /// Reads all operations of a list; `path` names the list in messages. Faulty ones are reported and left
 /// out: a patch with a fault must not be applied, which the caller sees from the scope's errors.
-pub fn operations(scope: &Scope, list: &[Node], path: &str, style: Style) -> Vec<Operation> {
+pub fn operations(scope: &Scope, list: &[Node], path: &str, rules: &PatchRules) -> Vec<Operation> {
     let read = |(index, node): (usize, &Node)| {
         let mut fields = scope.fields(node, &format!("{path}[{index}]"))?;
-        let operation = operation(&mut fields, style);
+        let operation = operation(&mut fields, rules);
         fields.finish();
         operation
     };
@@ -42,18 +54,18 @@ pub fn operations(scope: &Scope, list: &[Node], path: &str, style: Style) -> Vec
     operations
 }
 
-fn operation(fields: &mut Fields<'_>, style: Style) -> Option<Operation> {
+fn operation(fields: &mut Fields<'_>, rules: &PatchRules) -> Option<Operation> {
     fields.accept(&["from"]);
-    let verb = verb(fields, style);
-    let path = pointer_in(fields, "path", style);
+    let verb = verb(fields, rules);
+    let path = pointer_in(fields, "path", rules);
     let value = fields.node_or_null("value").map(Node::to_json);
     let verb = verb?;
     let from = match verb {
-        Verb::Move | Verb::Copy => Some(pointer_in(fields, "from", style)),
+        Verb::Move | Verb::Copy => Some(pointer_in(fields, "from", rules)),
         _ => None,
     };
-    check_value(fields, verb, value.as_ref(), style)?;
-    if style == Style::KubeFleet {
+    check_value(fields, verb, value.as_ref(), rules)?;
+    if rules.variables {
         warn_of_lookalike(fields, value.as_ref());
     }
     let from = match from {
@@ -65,26 +77,26 @@ fn operation(fields: &mut Fields<'_>, style: Style) -> Option<Operation> {
         path: path?,
         from,
         value,
-        replace_may_add: style == Style::KubeFed && verb == Verb::Replace,
-        from_the_end: style == Style::KubeFleet,
-        variables: style == Style::KubeFleet,
+        replace_may_add: rules.replace_may_add && verb == Verb::Replace,
+        from_the_end: rules.from_the_end,
+        variables: rules.variables,
         at: fields.scope().pos(fields.at()),
     })
 }
 
-fn verb(fields: &mut Fields<'_>, style: Style) -> Option<Verb> {
+fn verb(fields: &mut Fields<'_>, rules: &PatchRules) -> Option<Verb> {
     let absent = fields.node("op").is_none_or(|node| node.as_str() == Some(""));
-    if absent && style == Style::KubeFed {
-        return Some(Verb::Replace);
+    if let Some(verb) = rules.default_verb.filter(|_| absent) {
+        return Some(verb);
     }
     if !fields.require("op") {
         return None;
     }
-    let word = fields.choice("op", style.verbs())?;
+    let word = fields.choice("op", rules.verbs)?;
     Verb::ALL.iter().find(|(known, _)| *known == word).map(|(_, verb)| *verb)
 }
 
-fn pointer_in(fields: &mut Fields<'_>, key: &'static str, style: Style) -> Option<Pointer> {
+fn pointer_in(fields: &mut Fields<'_>, key: &'static str, rules: &PatchRules) -> Option<Pointer> {
     if !fields.require(key) {
         return None;
     }
@@ -98,7 +110,7 @@ fn pointer_in(fields: &mut Fields<'_>, key: &'static str, style: Style) -> Optio
         }
     };
     let parts = path.parts();
-    if style == Style::KubeFleet && (parts.is_empty() || parts.iter().any(String::is_empty)) {
+    if !rules.allows_empty_parts && (parts.is_empty() || parts.iter().any(String::is_empty)) {
         fields.error_at(key, format!("{}: `{path}` has an empty part", fields.path_of(key)));
         return None;
     }
@@ -114,7 +126,7 @@ fn warn_of_lookalike(fields: &Fields<'_>, value: Option<&Json>) {
     fields.scope().report(Diagnostic::warning(at, message).hint(format!("did you mean `{meant}`?")));
 }
 
-fn check_value(fields: &Fields<'_>, verb: Verb, value: Option<&Json>, style: Style) -> Option<()> {
+fn check_value(fields: &Fields<'_>, verb: Verb, value: Option<&Json>, rules: &PatchRules) -> Option<()> {
     let word = verb.word();
     match (verb, value) {
         (Verb::Add | Verb::Replace | Verb::Test, None) => {
@@ -124,7 +136,7 @@ fn check_value(fields: &Fields<'_>, verb: Verb, value: Option<&Json>, style: Sty
             fields.scope().report(Diagnostic::error(at, message).hint(hint));
             None
         }
-        (Verb::Remove, Some(_)) if style == Style::KubeFleet => {
+        (Verb::Remove, Some(_)) if !rules.remove_may_have_value => {
             fields.error_at("value", format!("{} must not be given for `{word}`", fields.path_of("value")));
             None
         }

@@ -10,26 +10,40 @@ use crate::model::Pointer;
 use crate::model::selector::Labels;
 use crate::yaml::{Scope, Value};
 
-fn read(list: &Json, style: Style) -> (Vec<Operation>, Vec<String>) {
+/// A missing operation is `replace`, which may add.
+const LENIENT: PatchRules =
+    PatchRules { default_verb: Some(Verb::Replace), replace_may_add: true, ..PatchRules::RFC_6902 };
+
+/// Few operations, no empty part, and variables.
+const STRICT: PatchRules = PatchRules {
+    verbs: &["add", "remove", "replace"],
+    from_the_end: true,
+    allows_empty_parts: false,
+    remove_may_have_value: false,
+    variables: true,
+    ..PatchRules::RFC_6902
+};
+
+fn read(list: &Json, rules: &PatchRules) -> (Vec<Operation>, Vec<String>) {
     let scope = Scope::new("a.yaml".into(), Severity::Error);
     let root = node(list);
     let Value::List(items) = &root.value else { panic!("a list is needed") };
-    let read = operations(&scope, items, "patch", style);
+    let read = operations(&scope, items, "patch", rules);
     (read, scope.into_diagnostics().iter().map(ToString::to_string).collect())
 }
 
-fn patched(object: Json, patch: Json, style: Style) -> Result<Patched, PatchError> {
-    let (read, found) = read(&patch, style);
+fn patched(object: Json, patch: Json, rules: &PatchRules) -> Result<Patched, PatchError> {
+    let (read, found) = read(&patch, rules);
     assert!(found.is_empty(), "{found:?}");
     apply(&object, &read, Target { cluster: "oslo", labels: &Labels::new() })
 }
 
 fn object(object: Json, patch: Json) -> Json {
-    patched(object, patch, Style::Plain).expect("the patch applies").object
+    patched(object, patch, &PatchRules::RFC_6902).expect("the patch applies").object
 }
 
 fn fault(object: Json, patch: Json) -> String {
-    patched(object, patch, Style::Plain).expect_err("the patch fails").message
+    patched(object, patch, &PatchRules::RFC_6902).expect_err("the patch fails").message
 }
 
 #[test]
@@ -99,23 +113,20 @@ fn a_test_that_fails_shows_no_values() {
 #[test]
 fn replace_sets_an_absent_key_only_where_the_dialect_lets_it() {
     let patch = json!([{"path": "/spec/paused", "value": true}]);
-    let done = patched(json!({"spec": {}}), patch.clone(), Style::KubeFed).expect("it applies");
+    let done = patched(json!({"spec": {}}), patch.clone(), &LENIENT).expect("it applies");
     assert_eq!(done.object, json!({"spec": {"paused": true}}));
     assert_eq!(done.warnings[0].message, "`replace` of `/spec/paused` sets a key that was not there");
-    let fails = |object: Json, patch: Json, style| patched(object, patch, style).is_err();
-    assert!(fails(json!({}), patch.clone(), Style::KubeFed), "its parent is missing");
-    assert!(fails(json!({"spec": []}), patch, Style::KubeFed), "a list has no keys");
-    assert!(
-        fails(json!({"a": []}), json!([{"path": "/a/0", "value": 1}]), Style::KubeFed),
-        "an index is no key"
-    );
-    assert!(fails(json!({}), json!([{"op": "replace", "path": "/a", "value": 1}]), Style::Plain));
+    let fails = |object: Json, patch: Json, rules: &PatchRules| patched(object, patch, rules).is_err();
+    assert!(fails(json!({}), patch.clone(), &LENIENT), "its parent is missing");
+    assert!(fails(json!({"spec": []}), patch, &LENIENT), "a list has no keys");
+    assert!(fails(json!({"a": []}), json!([{"path": "/a/0", "value": 1}]), &LENIENT), "an index is no key");
+    assert!(fails(json!({}), json!([{"op": "replace", "path": "/a", "value": 1}]), &PatchRules::RFC_6902));
 }
 
 #[test]
 fn the_error_knows_which_operation_failed_and_where_it_stands() {
     let patch = json!([{"op": "add", "path": "/a", "value": 1}, {"op": "remove", "path": "/b"}]);
-    let error = patched(json!({}), patch, Style::Plain).expect_err("there is no b");
+    let error = patched(json!({}), patch, &PatchRules::RFC_6902).expect_err("there is no b");
     assert_eq!(error.index, 1);
     assert_eq!((error.at.file.as_ref(), error.at.line), ("a.yaml", 6));
 }
@@ -165,7 +176,7 @@ fn faulty_operations_are_all_reported() {
             {"path": "/a", "value": 1},
             "x",
         ]),
-        Style::Plain,
+        &PatchRules::RFC_6902,
     );
     assert_eq!(read.len(), 1, "{read:?}");
     for (fault, hint) in [
@@ -187,10 +198,10 @@ fn faulty_operations_are_all_reported() {
 }
 
 #[test]
-fn the_default_operation_and_null_are_read_as_kubefed_reads_them() {
+fn an_entry_without_an_operation_has_the_default_one_and_null_is_a_value() {
     let (read, found) = read(
         &json!([{"op": "", "path": "/a", "value": null}, {"op": null, "path": "", "value": 0}]),
-        Style::KubeFed,
+        &LENIENT,
     );
     assert!(found.is_empty(), "{found:?}");
     assert_eq!((read[0].verb, &read[0].value), (Verb::Replace, &Some(Json::Null)));
@@ -198,17 +209,14 @@ fn the_default_operation_and_null_are_read_as_kubefed_reads_them() {
 }
 
 #[test]
-fn kubefleet_knows_fewer_operations_and_fills_in_variables() {
+fn rules_may_know_fewer_operations_and_fill_in_variables() {
     let (_, found) = read(
         &json!([{"op": "move", "from": "/a", "path": "/b"}, {"op": "remove", "path": "/a//b"}, {"op": "remove", "path": "/a", "value": 1}]),
-        Style::KubeFleet,
+        &STRICT,
     );
     assert_eq!(found.len(), 3, "{found:?}");
-    let done = patched(
-        json!({}),
-        json!([{"op": "add", "path": "/n", "value": "${MEMBER-CLUSTER-NAME}"}]),
-        Style::KubeFleet,
-    );
+    let done =
+        patched(json!({}), json!([{"op": "add", "path": "/n", "value": "${MEMBER-CLUSTER-NAME}"}]), &STRICT);
     assert_eq!(done.expect("it applies").object, json!({"n": "oslo"}));
 }
 

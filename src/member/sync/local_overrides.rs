@@ -14,7 +14,7 @@ use berth_base::model::API_VERSION;
 use berth_base::model::selector::Labels;
 use berth_base::model::status::Problem;
 use berth_base::model::{IdParts, ObjectId, Operation, Selector, object};
-use berth_base::patch::{self, Style};
+use berth_base::patch::{self, PatchRules};
 use berth_base::yaml::{self, Fields, Limits, Node, Scope};
 
 /// The kind of the documents.
@@ -97,7 +97,7 @@ fn one(mut fields: Fields<'_>) -> Option<LocalOverride> {
         fields.error_at("patches", format!("{path} must not be empty"));
     }
     let list = fields.list("patches").unwrap_or_default();
-    let operations = patch::operations(scope, list, &path, Style::Plain);
+    let operations = patch::operations(scope, list, &path, &PatchRules::RFC_6902);
     fields.finish();
     let (kind, group, namespace, name, labels) = target?;
     Some(LocalOverride { at, sealed: false, kind, group, namespace, name, labels, operations })

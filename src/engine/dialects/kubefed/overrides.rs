@@ -9,10 +9,14 @@ use std::sync::Arc;
 use crate::dialects::Document;
 use berth_base::diag::Diagnostic;
 use berth_base::meta::label_selector;
-use berth_base::model::{Action, Applies, Override, Pointer, Term};
-use berth_base::patch::{self, Style};
+use berth_base::model::{Action, Applies, Override, Pointer, Term, Verb};
+use berth_base::patch::{self, PatchRules};
 use berth_base::text::shared_values::SharedValues;
 use berth_base::yaml::{Fields, Mark, Scope};
+
+/// An operation that is missing is `replace`, which may add.
+const PATCH_RULES: PatchRules =
+    PatchRules { default_verb: Some(Verb::Replace), replace_may_add: true, ..PatchRules::RFC_6902 };
 
 const FIXED: [&[&str]; 4] =
     [&["kind"], &["metadata", "generateName"], &["metadata", "name"], &["metadata", "namespace"]];
@@ -29,7 +33,7 @@ pub(super) fn read(fields: &mut Fields<'_>, document: &Document) -> Vec<Override
         let clusters = read_clusters(scope, &mut entry, &path_of_list, &mut named);
         let path = entry.path_of("clusterOverrides");
         let list = entry.list("clusterOverrides").unwrap_or_default();
-        let mut operations = patch::operations(scope, list, &path, Style::KubeFed);
+        let mut operations = patch::operations(scope, list, &path, &PATCH_RULES);
         let is_fixed = |path: &Pointer| FIXED.iter().any(|fixed| path.parts() == *fixed);
         for operation in operations.iter().filter(|operation| is_fixed(&operation.path)) {
             let message = format!("{path}: `{}` cannot be overridden", operation.path);

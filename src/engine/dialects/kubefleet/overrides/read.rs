@@ -8,9 +8,19 @@ use berth_base::diag::Pos;
 use berth_base::meta;
 use berth_base::model::object::ObjectId;
 use berth_base::model::{Action, Key, Term};
-use berth_base::patch::{Style, operations};
+use berth_base::patch::{PatchRules, operations};
 use berth_base::yaml::fields::{Fields, Scope};
 use berth_base::yaml::node::{Mark, Node};
+
+/// Only `add`, `remove` and `replace`, no empty part of a path, negative indexes, variables.
+const PATCH_RULES: PatchRules = PatchRules {
+    verbs: &["add", "remove", "replace"],
+    from_the_end: true,
+    allows_empty_parts: false,
+    remove_may_have_value: false,
+    variables: true,
+    ..PatchRules::RFC_6902
+};
 
 /// An override object as written.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,7 +147,7 @@ fn rule(mut fields: Fields<'_>) -> Option<Rule> {
     let path = fields.path_of("jsonPatchOverrides");
     let list = fields.list("jsonPatchOverrides");
     let count = list.map_or(0, <[_]>::len);
-    let patch = operations(scope, list.unwrap_or_default(), &path, Style::KubeFleet);
+    let patch = operations(scope, list.unwrap_or_default(), &path, &PATCH_RULES);
     for operation in &patch {
         if let Some(fault) = paths::fault(operation) {
             scope.report(berth_base::diag::Diagnostic::error(
