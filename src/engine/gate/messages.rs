@@ -11,10 +11,10 @@ use berth_base::text::some_of;
 /// The trailer of a source commit that approves a removal.
 pub const ALLOW_DELETE: &str = "Berth-Allow-Delete";
 
-/// The words for a workload of which only the removals are held.
+/// The message for a workload of which only the removals are held.
 const GOES_ON: &str = "its copies elsewhere do not wait for them";
 
-/// Says how much of held workloads stays as it is.
+/// Returns the message on how much of the held workloads stays unchanged.
 pub fn stays(held: &[Held]) -> &'static str {
     match held.iter().all(|one| one.goes_on) {
         true => "only removals wait",
@@ -36,7 +36,7 @@ impl Held {
         format!("{ALLOW_DELETE}: {}", self.all)
     }
 
-    /// In a log, a commit message and on a screen.
+    /// Returns the diagnostic for logs, commit messages and screens.
     pub fn diagnostic(&self) -> Diagnostic {
         let mut why: Vec<String> = self.why.iter().map(Why::words).collect();
         why.extend(self.failed_approvals());
@@ -59,13 +59,14 @@ impl Held {
         Diagnostic::warning(Pos::file(self.source.as_str()), message).hint(hint)
     }
 
-    /// Notes beside the reasons: that the workload goes on, and approvals that did not help.
+    /// Returns notes beside the reasons: the workload is published without its removals, or an approval did
+    /// not help.
     pub fn notes(&self) -> Vec<String> {
         let goes_on = self.goes_on.then(|| format!("only its removals are held; {GOES_ON}"));
         goes_on.into_iter().chain(self.failed_approvals()).collect()
     }
 
-    /// Approvals that were given and did not help.
+    /// Returns the approvals that were given and did not help, with the reason.
     pub fn failed_approvals(&self) -> Vec<String> {
         let spent = self.spent.iter().map(|digest| format!("the approval `{digest}` was used already"));
         spent.chain(self.expired.map(|expired| format!("its approval expired at {expired}"))).collect()
@@ -100,7 +101,7 @@ fn in_words(places: &Places) -> String {
     }
 }
 
-/// Returns the suffix for earlier removals that count too.
+/// Returns the suffix for earlier removals that also count.
 fn counting(lately: usize) -> String {
     if lately == 0 { String::new() } else { format!(", {lately} of them lately") }
 }

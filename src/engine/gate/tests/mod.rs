@@ -1,4 +1,4 @@
-//! Tests of the pure gate: what is held, what is published, and why.
+//! Tests of the pure gate: held workloads, published states, and the reasons.
 
 mod apart;
 mod deadlines;
@@ -59,7 +59,7 @@ struct Case {
     previous: State,
     /// The desired state.
     next: State,
-    /// The first step to it, where that is another state.
+    /// The first step towards it, if it is another state.
     step: Option<State>,
     limits: Limits,
     limits_stay: bool,
@@ -115,7 +115,7 @@ impl Case {
         judge(&question, self).unwrap_or_else(|never| match never {})
     }
 
-    /// Publishes what the gate gives. The next state stays what is desired.
+    /// Publishes the gate's result. The desired state does not change.
     fn publish(&mut self) -> Verdict {
         let verdict = self.judge();
         self.history.push(std::mem::replace(&mut self.previous, verdict.state.clone()));
