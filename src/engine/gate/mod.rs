@@ -13,7 +13,6 @@
 //!   together. [`apart`]: workloads that are published without their held removals.
 //! - [`verdict`]: the result. [`published_state`]: the state to publish. [`held_record`]: lines for trailers.
 //!   [`messages`]: the text for people.
-//!   trailers. [`messages`]: the text for people.
 
 mod apart;
 pub mod deadlines;
