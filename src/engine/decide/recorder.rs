@@ -1,4 +1,5 @@
-//! The findings of a decision's steps. A pass only counts them; see `trace` for the other recorder.
+//! The recorder of a decision's findings. A pass only counts them; [`trace`](super::trace) has the other
+//! recorder.
 
 use std::collections::BTreeMap;
 
@@ -30,10 +31,10 @@ pub(super) trait Recorder {
         rows.iter().for_each(|row| self.not_chosen(*row, reason));
     }
 
-    /// The cluster is or could be picked, and is one too many; each such cluster has its own reason.
+    /// The cluster is or could be picked, but is one too many; each such cluster has its own reason.
     fn dropped(&mut self, row: Row, reason: &str);
 
-    /// The filters, once all clusters have gone through them.
+    /// Records the filters, after all clusters have passed through them.
     fn checks(&mut self, checks: &[Checked<'_>]);
 
     /// Reports whether clusters that are not picked must be sorted too.
@@ -41,7 +42,7 @@ pub(super) trait Recorder {
         false
     }
 
-    /// The clusters that passed, a list of scores for each scorer, and their order, best first.
+    /// Records the clusters that passed, one list of scores per scorer, and their order, best first.
     fn ranked(&mut self, _passed: &[Row], _parts: &[Vec<i64>], _order: &[u32]) {}
 }
 
@@ -49,7 +50,7 @@ pub(super) trait Recorder {
 #[derive(Default)]
 pub(super) struct Counts {
     by_code: Vec<Vec<usize>>,
-    /// The reason shared by all clusters that the placement did not choose, and their number.
+    /// The reason and number of the clusters that were not chosen, if all share the reason.
     not_chosen: Option<(String, usize)>,
     by_reason: BTreeMap<String, usize>,
 }
@@ -92,14 +93,14 @@ impl Recorder for Counts {
 }
 
 impl Counts {
-    /// The most frequent reason first.
+    /// Returns the counts, the most frequent reason first.
     pub(super) fn finish(mut self) -> Vec<Refused> {
         if let Some((reason, clusters)) = self.not_chosen {
             *self.by_reason.entry(reason).or_default() += clusters;
         }
         let one = |(reason, clusters)| Refused { reason, clusters };
         let mut refused: Vec<_> = self.by_reason.into_iter().map(one).collect();
-        // Stable, so equal counts stay in the order of their reasons.
+        // The sort is stable, so equal counts stay in the order of their reasons.
         refused.sort_by_key(|one| std::cmp::Reverse(one.clusters));
         refused
     }

@@ -1,7 +1,7 @@
 //! Files and reports → the clusters as decisions see them, and the part of the reports that decisions read.
 //!
 //! For claims and properties, a member's newer report overrides the file. Labels of the file override
-//! reported ones, because people edit them in order to place. Only clusters with a status are copied.
+//! reported ones, because people edit labels to place workloads. Only clusters with a status are copied.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ fn says_nothing(status: &ClusterStatus) -> bool {
         && !status.heard
 }
 
-/// Notes which members have reported since the status in their file was written.
+/// Records which members have reported since the status in their file was written.
 pub(super) fn heard<'s>(
     fleet: &Fleet,
     statuses: &'s Map<String, Shared<ClusterStatus>>,
@@ -63,7 +63,7 @@ pub(super) fn heard<'s>(
     noted
 }
 
-/// Reports whether decisions read the same from both.
+/// Reports whether two statuses are equal for decisions.
 pub(super) fn speaks_alike(
     before: Option<&Shared<ClusterStatus>>,
     after: Option<&Shared<ClusterStatus>>,
@@ -72,7 +72,7 @@ pub(super) fn speaks_alike(
     before == after
 }
 
-/// The part of a status that a decision may read.
+/// Returns the part of a status that a decision may read.
 fn spoken(status: &ClusterStatus) -> ClusterStatus {
     ClusterStatus {
         labels: status.labels.clone(),

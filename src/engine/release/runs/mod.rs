@@ -43,7 +43,7 @@ const SHOWN: usize = 10;
 pub enum RunContent {
     /// The content of the files now, as a release of its own if it differs from the current one.
     Files,
-    /// The release with this number, whatever the files say.
+    /// The release with this number, whatever the files contain.
     Release(u64),
 }
 
