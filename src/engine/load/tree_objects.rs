@@ -183,7 +183,7 @@ fn twice(document: &Document, first: &Document) -> Diagnostic {
     Diagnostic::error(document.at.clone(), message).hint("remove one of the two")
 }
 
-/// Returns the files with a document that cannot count, each with the documents that do.
+/// Returns the files with a document that is not valid, each with its valid documents.
 pub(super) fn find_broken<'a>(
     tree: &'a SourceTree,
     found: &[&'a Diagnostic],

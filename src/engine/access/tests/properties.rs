@@ -1,4 +1,4 @@
-//! Over any few rules and files.
+//! Properties over random small rules and files.
 
 use proptest::prelude::*;
 
@@ -26,7 +26,7 @@ fn specs() -> impl Strategy<Value = String> {
     })
 }
 
-/// Any few files, of all sorts that rules look at.
+/// A few files of all sorts that rules read.
 fn files() -> impl Strategy<Value = Vec<(String, String)>> {
     let sets = || proptest::sample::select(vec!["blue", "red"]);
     let one = prop_oneof![
