@@ -1,6 +1,6 @@
 //! Decisions as `berth decide -o json` prints them, and as `--previous` reads them.
 //!
-//! A printed placement names no API group; [`adopt`] finds it again from the fleet.
+//! A printed placement names no API group; [`adopt`] finds the group in the fleet.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use super::decision::{read_status_word, sorted, status_word};
 use berth_base::model::{Condition, Decision, Digest, Group, Key, Map, Pick, PickDetails, Refused};
 use berth_base::packed::Packed;
 
-/// Fields of a printed cluster that are no scores.
+/// Fields of a printed cluster other than scores.
 const NOT_SCORES: [&str; 6] = ["name", "reason", "replicas", "group", "groupName", "state"];
 
-/// The state of a pick that is decided and not rolled out yet, in KubeFleet's word.
+/// The state of a pick that is not rolled out yet, in KubeFleet's word.
 const PENDING: &str = "Scheduled";
 
 /// Returns all decisions as JSON, in the order of their keys.
@@ -85,7 +85,7 @@ fn cluster(pick: &Pick) -> Json {
     Json::Object(out)
 }
 
-/// Reads the output of [`decisions_json`], or less: only kind, name and clusters are required.
+/// Reads the output of [`decisions_json`]. Only kind, name and clusters are required.
 pub fn decisions_from_json(value: &Json) -> Result<Map<Key, Decision>, String> {
     let Some(list) = value.get("placements").and_then(Json::as_array) else {
         return Err("`placements` must be a list".to_owned());
@@ -199,7 +199,7 @@ pub fn adopt<'k>(
 ) -> Map<Key, Decision> {
     let known: BTreeSet<&Key> = fleet_keys.into_iter().collect();
     let adopted = |(key, mut decision): (Key, Decision)| {
-        // Keys order by kind, namespace and name and only then by group: the empty group comes first.
+        // Keys order by kind, namespace and name before group, so the empty group comes first.
         let found = known.range::<&Key, _>(&key..).next().filter(|found| {
             key.group.is_empty()
                 && (&found.kind, &found.namespace, &found.name) == (&key.kind, &key.namespace, &key.name)

@@ -23,7 +23,7 @@ pub struct Edits {
     pub documents: Vec<Vec<usize>>,
     pub(in crate::causes) files: BTreeMap<Arc<str>, ChangedFile>,
     pub(in crate::causes) changed: Vec<ChangedDocument>,
-    /// The files that each input concerns.
+    /// The files that each input affects.
     pub(in crate::causes) concerned: Vec<BTreeSet<Arc<str>>>,
     /// The documents that only the old tree or only the new tree has.
     pub gone: Vec<Key>,
