@@ -12,7 +12,7 @@ pub const PICK_ALL: Wording = Named { name: "KubeFleet's PickAll", function: pic
 pub const PICK_N: Wording = Named { name: "KubeFleet's PickN", function: pick_n };
 pub const PICK_FIXED: Wording = Named { name: "KubeFleet's PickFixed", function: pick_fixed };
 
-/// Asks for nothing in particular, so it always has what it asked for.
+/// `PickAll` has no target number, so it is always fulfilled.
 fn pick_all(outcome: &Outcome) -> Option<Condition> {
     scheduled(true, FULFILLED, format!("found all clusters the policy allows: {}", outcome.picked))
 }
@@ -32,7 +32,7 @@ fn pick_fixed(outcome: &Outcome) -> Option<Condition> {
     scheduled(false, UNFULFILLED, message)
 }
 
-/// The selectors ask for what may not be placed; nothing moves until they are put right.
+/// The selectors name objects that may not be placed; nothing moves until they are corrected.
 pub fn invalid_selectors(message: String) -> Condition {
     condition(false, "InvalidResourceSelectors", message)
 }
