@@ -1,4 +1,4 @@
-//! Reads a list of patch operations as people wrote it, with every fault at its place.
+//! Reads a list of patch operations as written, and reports every fault at its place.
 
 use serde_json::Value as Json;
 
@@ -8,12 +8,12 @@ use crate::model::{Operation, Pointer, Verb};
 use crate::yaml::Node;
 use crate::yaml::fields::{Fields, Scope};
 
-/// In which system's manner the operations are written.
+/// The system whose rules apply to the operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// RFC 6902 as it stands.
+    /// RFC 6902 without changes.
     Plain,
-    /// `op` may be left out and is then `replace`; `replace` may add.
+    /// `op` is optional and defaults to `replace`; `replace` may add.
     KubeFed,
     /// Only `add`, `remove` and `replace`, no empty path part, negative list indexes, variables in values.
     KubeFleet,
@@ -28,8 +28,8 @@ impl Style {
     }
 }
 
-/// Reads all operations of a list; `path` names the list in messages. Faulty ones are reported and left
-/// out: a patch with a fault must not be applied, which the caller sees from the scope's errors.
+/// Reads all operations of a list; `path` names the list in messages. Faulty ones are reported and left out.
+/// A patch with a fault must not be applied: the caller sees the scope's errors.
 pub fn operations(scope: &Scope, list: &[Node], path: &str, style: Style) -> Vec<Operation> {
     let read = |(index, node): (usize, &Node)| {
         let mut fields = scope.fields(node, &format!("{path}[{index}]"))?;
@@ -105,7 +105,7 @@ fn pointer_in(fields: &mut Fields<'_>, key: &'static str, style: Style) -> Optio
     Some(path)
 }
 
-/// Warns of a value that members would get as it is written.
+/// Warns of a value that looks like a variable but reaches members unchanged.
 fn warn_of_lookalike(fields: &Fields<'_>, value: Option<&Json>) {
     let Some(Lookalike { written, meant }) = value.and_then(variables::lookalike) else { return };
     let at = fields.scope().pos(fields.place_of("value"));
