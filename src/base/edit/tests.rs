@@ -316,7 +316,7 @@ fn objects_of_typed_lists_are_found_and_edited_where_they_stand() {
     assert_eq!(after, format!("{text}    labels:\n      k: v\n"));
 }
 
-/// Small values of every shape.
+/// Generates small values of every shape.
 fn value() -> impl Strategy<Value = Json> {
     let text = prop_oneof!["[a-z]{0,3}", "[ a:#,'\"\n{}\\[\\]-]{0,6}"];
     let leaf = prop_oneof![

@@ -33,7 +33,7 @@ impl<'a> ClusterWords<'a> {
         words
     }
 
-    /// The number of clusters in the fleet.
+    /// Returns the number of clusters in the fleet.
     pub fn total(&self) -> usize {
         self.all.len()
     }

@@ -158,7 +158,7 @@ impl Counted<'_> {
         self.values_with.first_key_value().map_or(0, |(count, _)| *count)
     }
 
-    /// A missing value has no domain, so no pick can keep it even.
+    /// Reports whether a pick breaks the constraint. A missing value has no domain, so any pick breaks it.
     fn breaks(&self, value: u32, smallest: i64) -> bool {
         self.counts.get(&value).is_none_or(|count| count + 1 - smallest > self.constraint.max_skew)
     }

@@ -13,25 +13,26 @@ pub(super) trait Recorder {
     /// Records the division of replicas, before any cluster is picked.
     fn divided(&mut self, _divided: &Divided<'_>) {}
 
-    /// A filter, by its index, refused the cluster.
+    /// Records that a filter, given by its index, refused the cluster.
     fn refused(&mut self, row: Row, filter: usize, code: Code);
 
-    /// The cluster is a current pick and stays.
+    /// Records that the cluster is a current pick and stays.
     fn kept(&mut self, _row: Row) {}
 
-    /// The cluster passed but is not picked.
+    /// Records that the cluster passed but is not picked.
     fn not_chosen_with(&mut self, row: Row, reason: impl FnOnce() -> String);
 
     fn not_chosen(&mut self, row: Row, reason: &str) {
         self.not_chosen_with(row, || reason.to_owned());
     }
 
-    /// These clusters are not picked, all for one reason.
+    /// Records that these clusters are not picked, all for one reason.
     fn none_chosen(&mut self, rows: &[Row], reason: &str) {
         rows.iter().for_each(|row| self.not_chosen(*row, reason));
     }
 
-    /// The cluster is or could be picked, but is one too many; each such cluster has its own reason.
+    /// Records that the cluster is or could be picked, but is one too many; each such cluster has its own
+    /// reason.
     fn dropped(&mut self, row: Row, reason: &str);
 
     /// Records the filters, after all clusters have passed through them.

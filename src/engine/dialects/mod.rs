@@ -97,7 +97,7 @@ pub type Dialects = &'static [&'static Dialect];
 /// All dialects.
 pub const DIALECTS: Dialects = &[&kubefed::DIALECT, &kubefleet::DIALECT, &ocm::DIALECT, &inventory::DIALECT];
 
-/// The cluster kinds of all dialects.
+/// Returns the cluster kinds of all dialects.
 pub fn cluster_kinds() -> impl Iterator<Item = &'static ClusterKind> {
     DIALECTS.iter().filter_map(|dialect| dialect.cluster_kind)
 }

@@ -37,7 +37,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// The deadlines of one workload's losses.
+    /// Returns the deadlines of one workload's losses.
     pub(super) fn of(key: &Key, due: &Due) -> Vec<Deadline> {
         let mut by_moment: BTreeMap<Timestamp, Places> = BTreeMap::new();
         for (place, at) in due {

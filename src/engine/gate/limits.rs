@@ -57,13 +57,13 @@ impl Span {
         Span(hours * 3_600)
     }
 
-    /// The moment this long before another.
+    /// Returns the moment this long before another.
     pub fn before(self, moment: Timestamp) -> Timestamp {
         let seconds = moment.as_second().saturating_sub(self.0);
         Timestamp::from_second(seconds).unwrap_or(Timestamp::MIN)
     }
 
-    /// The moment this long after another.
+    /// Returns the moment this long after another.
     pub fn after(self, moment: Timestamp) -> Timestamp {
         let seconds = moment.as_second().saturating_add(self.0);
         Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
@@ -71,7 +71,7 @@ impl Span {
 }
 
 impl Percent {
-    /// At most 100.
+    /// Returns a share of at most 100 percent.
     pub const fn new(percent: u8) -> Percent {
         Percent(if percent > 100 { 100 } else { percent })
     }
@@ -237,7 +237,7 @@ impl FromStr for Limits {
     }
 }
 
-/// The value of a word `name=value`.
+/// Returns the value of a word `name=value`.
 fn setting<'t>(word: Option<&'t str>, name: &str) -> Result<&'t str, ()> {
     word.and_then(|word| word.strip_prefix(name)?.strip_prefix('=')).ok_or(())
 }

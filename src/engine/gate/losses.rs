@@ -157,12 +157,12 @@ pub(super) fn is_consumed(decision: &Decision) -> bool {
     decision.objects.is_empty() && placement_decision::is_placement(&decision.key)
 }
 
-/// The object that represents a decision's consumers.
+/// Returns the object that represents a decision's consumers.
 pub(super) fn object_of(key: &Key) -> ObjectId {
     ObjectId::new(&key.group, &key.kind, &key.namespace, &key.name)
 }
 
-/// The placement that an object may represent.
+/// Returns the placement that an object may represent.
 fn key_of(object: &ObjectId) -> Key {
     Key::new(&object.group, &object.kind, &object.namespace, &object.name)
 }

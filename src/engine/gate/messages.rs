@@ -26,12 +26,12 @@ pub fn stays(held: &[Held]) -> &'static str {
 const LONGEST_LIST: usize = 5;
 
 impl Held {
-    /// The exact line that approves this removal and no other.
+    /// Returns the exact line that approves only this removal.
     pub fn approval(&self) -> String {
         format!("{ALLOW_DELETE}: {}", self.digest)
     }
 
-    /// The exact line that approves everything that is held.
+    /// Returns the exact line that approves everything held.
     pub fn approval_of_all(&self) -> String {
         format!("{ALLOW_DELETE}: {}", self.all)
     }
@@ -72,7 +72,7 @@ impl Held {
         spent.chain(self.expired.map(|expired| format!("its approval expired at {expired}"))).collect()
     }
 
-    /// The later losses, a line for each moment.
+    /// Returns the later losses, a line for each moment.
     pub fn deadlines(&self) -> Vec<String> {
         let mut by_moment: BTreeMap<Timestamp, Places> = BTreeMap::new();
         for (place, at) in &self.due {

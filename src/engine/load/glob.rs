@@ -46,7 +46,7 @@ impl Pattern {
         false
     }
 
-    /// `**` also matches no part; at the end it needs one, because it means everything in a folder.
+    /// Lets `**` match no part. At the end it needs one, because it means everything in a folder.
     fn skip_empty(&self, fits: &mut [bool]) {
         for (index, pattern) in self.parts.iter().enumerate() {
             if pattern == "**" && index + 1 < self.parts.len() && fits[index] {

@@ -298,7 +298,8 @@ impl<'a> Claimants<'a> {
     }
 }
 
-/// Git has no empty folders, so only folders with objects compare equally wherever a state comes from.
+/// Compares the clusters with objects. Git has no empty folders, so these are ignored wherever a state comes
+/// from.
 fn changed_clusters(current: &State, next: &State) -> ClusterChange {
     let mut change = ClusterChange::default();
     for one in current.folders.changes(&next.folders) {

@@ -26,7 +26,7 @@ const NORTH: &str =
     "{name: oslo, labels: {region: north, pci: 'yes'}}, {name: bergen, labels: {region: north}}";
 const SOUTH: &str = "{name: turin, labels: {region: south}}";
 
-/// One side of an example: three clusters, and one workload in some of them.
+/// Returns one side of an example: three clusters, and one workload in some of them.
 fn side(which: &str, clusters: &str) -> String {
     format!(
         "    {which}:\n      clusters: [{NORTH}, {SOUTH}]\n      workloads:\n      \

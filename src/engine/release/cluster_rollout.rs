@@ -220,7 +220,8 @@ impl ClusterRollout<'_> {
         self.report_on_copies()?.since
     }
 
-    /// A report on no copies, after a removal, does not apply to the next copies.
+    /// Returns the report on the cluster's copies. A report after their removal does not apply to the next
+    /// copies.
     fn report_on_copies(&self) -> Option<&CopyReport> {
         self.report.as_ref().filter(|_| self.serves)
     }

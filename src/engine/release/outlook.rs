@@ -101,7 +101,7 @@ fn at_once(clusters: usize) -> Outlook {
     Outlook { pace, waves: 1, ..Outlook::default() }
 }
 
-/// The rollouts of several placements go at the same time, so the longest counts.
+/// Describes progressive rollouts. Those of several placements run at the same time, so the longest counts.
 fn progressive(
     fleet: &Fleet,
     rollouts: &[Rollout],

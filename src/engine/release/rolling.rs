@@ -145,17 +145,17 @@ impl Counts {
         }
     }
 
-    /// The number of copies that may become unavailable now.
+    /// Returns the number of copies that may become unavailable now.
     fn losable(&self) -> usize {
         usize::try_from(self.available - self.fewest).unwrap_or(0)
     }
 
-    /// The number of clusters that may join now.
+    /// Returns the number of clusters that may join now.
     fn room(&self) -> usize {
         usize::try_from(self.most - self.existing).unwrap_or(0)
     }
 
-    /// The moment at which one more copy may become unavailable.
+    /// Returns the moment at which one more copy may become unavailable.
     fn next(&self) -> Option<Timestamp> {
         self.settling.get(usize::try_from(self.fewest - self.available).unwrap_or(0)).copied()
     }

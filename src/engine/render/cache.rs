@@ -46,7 +46,7 @@ pub(super) struct Changes<'o, 'n> {
 }
 
 impl ProcessCache {
-    /// The fleet that was rendered.
+    /// Returns the fleet that was rendered.
     pub(crate) fn fleet(&self) -> &Shared<Fleet> {
         &self.inputs.fleet
     }

@@ -24,7 +24,7 @@ pub const OWNED: [&str; 6] = [CLUSTERS, DECISIONS, FACTS, RELEASES, KEPT, LEDGER
 /// Longer path parts in `kept/` are split, not cut, so that the source path can be decoded.
 const LONGEST_KEPT_PART: usize = 200;
 
-/// The marker's bytes.
+/// Returns the marker's bytes.
 pub fn marker() -> String {
     format!("{{\"format\": {BRANCH_FORMAT}}}\n")
 }

@@ -158,8 +158,8 @@ pub fn inputs_file(key: &Key, number: u64) -> String {
     inputs_beside(&file(key), number)
 }
 
-/// The releases of `web` have the file `web.yaml`, so the inputs of a workload named `web.yaml` use another
-/// folder.
+/// Returns the path of inputs. The releases of `web` have the file `web.yaml`, so the inputs of a workload
+/// named `web.yaml` use another folder.
 fn inputs_beside(file: &str, number: u64) -> String {
     let stem = file.strip_suffix(".yaml").unwrap_or(file);
     let apart = if stem.ends_with(".yaml") { "~" } else { "" };

@@ -12,7 +12,7 @@ use berth_base::model::Key;
 use berth_base::model::object::{group_of, version_of};
 use berth_base::yaml::{self, Limits};
 
-/// The documents of files.
+/// Returns the documents of files.
 pub(super) fn documents(files: &[(&str, &str)]) -> Vec<Document> {
     let mut found = Vec::new();
     for (path, text) in files {

@@ -185,7 +185,7 @@ impl Edits {
     }
 }
 
-/// The files that differ between two trees.
+/// Returns the files that differ between two trees.
 fn changed_files(before: &SourceTree, after: &SourceTree) -> BTreeMap<Arc<str>, ChangedFile> {
     let mut found: BTreeMap<&Arc<str>, [Vec<Diagnostic>; 2]> = BTreeMap::new();
     for (side, tree) in [before, after].into_iter().enumerate() {

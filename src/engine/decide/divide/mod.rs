@@ -68,7 +68,7 @@ fn taking_part(table: &Table<'_>, division: &Division, candidates: &[Row]) -> Ve
     candidates.iter().copied().filter(takes_part).collect()
 }
 
-/// The replicas of the current decision, by cluster.
+/// Returns the replicas of the current decision, by cluster.
 fn current(previous: Option<&Decision>) -> BTreeMap<&str, i64> {
     let picks = previous.map(|previous| previous.picks.as_slice()).unwrap_or_default();
     picks.iter().filter_map(|pick| Some((&*pick.cluster, pick.replicas?))).collect()

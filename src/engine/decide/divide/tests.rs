@@ -65,7 +65,7 @@ fn a_portion_says_what_it_is_made_of() {
     assert_eq!(c, Portion::default());
 }
 
-/// A contender with plausible numbers: no floor above a ceiling, nothing negative.
+/// Generates a contender with plausible numbers: no floor above a ceiling, nothing negative.
 fn sensible(index: usize, limited: bool) -> impl Strategy<Value = Contender<'static>> {
     let number = || 0..40_i64;
     let limit = prop::option::weighted(0.3, number()).prop_map(move |limit| limit.filter(|_| limited));

@@ -23,7 +23,7 @@ pub(super) type Code = u32;
 /// A rule that is prepared for testing clusters.
 pub(super) trait Check {
     fn refuse(&self, row: Row) -> Option<Code>;
-    /// The rule in words.
+    /// Returns the rule in words.
     fn words(&self) -> String;
     /// Returns the reason behind a number, for any cluster.
     fn summary(&self, code: Code) -> String;

@@ -3,7 +3,7 @@
 
 use crate::decide::cluster_table::Row;
 
-/// A cluster without a known amount scores 0, the middle.
+/// Scores the clusters. A cluster without a known amount scores 0, the middle.
 pub(super) fn score(rows: &[Row], amounts: &[Option<f64>]) -> Vec<i64> {
     let known = || rows.iter().filter_map(|row| amounts[*row as usize]);
     let (least, most) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));

@@ -4,7 +4,7 @@
 use crate::decide::cluster_table::{Row, Table};
 use berth_base::model::placement::Sorter;
 
-/// A cluster without the measurement scores 0, and so do all if the measurements are equal.
+/// Scores the clusters. One without the measurement scores 0, and so do all if the measurements are equal.
 pub(super) fn score(table: &Table<'_>, rows: &[Row], sorter: &Sorter) -> Vec<i64> {
     let amounts = table.approximations(&sorter.measure);
     let amount = |row: &Row| amounts[*row as usize];

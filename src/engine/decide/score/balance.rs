@@ -50,7 +50,7 @@ impl Load {
     }
 }
 
-/// The placement's own picks do not count. Both lists ascend.
+/// Scores the clusters. The placement's own picks do not count. Both lists ascend.
 pub(super) fn score(rows: &[Row], load: &Load, own: &[Row]) -> Vec<i64> {
     let most = load.most_without(own);
     let scores: Vec<i64> = (0..=most).map(|count| of_count(count, most)).collect();
@@ -63,7 +63,7 @@ pub(super) fn score(rows: &[Row], load: &Load, own: &[Row]) -> Vec<i64> {
     rows.iter().map(of).collect()
 }
 
-/// The cut toward zero comes before the doubling, so the score is always even.
+/// Returns the score for a count. The cut toward zero comes before the doubling, so the score is always even.
 fn of_count(count: u32, most: u32) -> i64 {
     if count == 0 {
         return 100;

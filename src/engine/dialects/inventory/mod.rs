@@ -57,7 +57,7 @@ const PROFILE: ClusterKind = ClusterKind {
     document,
 };
 
-/// Other kinds of the group, such as ServiceExports, are objects that people place.
+/// Claims profiles. Other kinds of the group, such as ServiceExports, are objects that people place.
 fn claim(key: &Key) -> Claim {
     match (&*key.group, &*key.kind) {
         (GROUP, KIND) => Claim::Inventory,

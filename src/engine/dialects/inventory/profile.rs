@@ -54,7 +54,7 @@ fn check_manager(manager: &mut Fields<'_>, cluster: &Cluster) {
     }
 }
 
-/// Only the cluster's users need the ways to reach it.
+/// Reads a status, without the ways to reach the cluster: only its users need them.
 fn read_status(mut status: Fields<'_>, cluster: &mut Cluster) {
     if let Some(version) = status.node("version") {
         cluster.details.insert("status.version".to_owned(), version.to_json());

@@ -79,7 +79,8 @@ pub(super) fn claim(documents: &[Document]) -> Vec<Claim> {
     documents.iter().map(claim).collect()
 }
 
-/// Federated objects are read against type configs, namespaces, preferences and shared files.
+/// Returns the bearing: Federated objects are read against type configs, namespaces, preferences and shared
+/// files.
 pub(super) fn bearing(document: &Document, claim: Claim) -> Bearing {
     match claim {
         Claim::Inventory => Bearing::Alone,
@@ -166,7 +167,7 @@ pub(super) fn reads() -> Vec<ReadKind> {
     all
 }
 
-/// The known versions of a group; `None` for a person's own federated group, with own versions.
+/// Returns the known versions of a group; `None` for a person's own federated group, with own versions.
 fn known_versions(group: &str) -> Option<&'static [&'static str]> {
     match group {
         CORE | TYPES => Some(&["v1beta1", "v1alpha1"]),

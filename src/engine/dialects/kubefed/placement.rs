@@ -85,7 +85,7 @@ fn read_names(scope: &Scope, node: &Node) -> Option<BTreeSet<String>> {
     all.into_iter().collect()
 }
 
-/// A selector beside names has no effect, so its faults are no errors.
+/// Warns of a faulty selector beside names. It has no effect, so its faults are no errors.
 fn warn_of_unread(scope: &Scope, selector: Option<&Node>) {
     let Some(selector) = selector else { return };
     let aside = Scope::new("".into(), Severity::Error);

@@ -52,8 +52,8 @@ impl Default for Applying {
 }
 
 impl Applying {
-    /// The defaults are written out for a missing strategy, because a member without annotations would use
-    /// its own.
+    /// Returns the annotations. The defaults of a missing strategy are written out, because a member without
+    /// annotations would use its own.
     pub fn annotations(self) -> BTreeMap<String, String> {
         let take_over = match self.take_over {
             TakeOver::Always => "true",

@@ -91,7 +91,7 @@ fn taints(spec: &mut Fields<'_>) -> Vec<Taint> {
     taints
 }
 
-/// Unknown fields of a status are allowed, because a server writes them.
+/// Reads a status. Its unknown fields are allowed, because a server writes them.
 fn read_status(status: &mut Fields<'_>, cluster: &mut Cluster) {
     let says_health = status.node("conditions").is_some() || status.node("agentStatus").is_some();
     if says_health {

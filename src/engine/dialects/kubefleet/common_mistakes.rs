@@ -50,7 +50,7 @@ fn values_as_text(scope: &Scope, expression: &mut Node, path: &str) {
     }
 }
 
-/// For numbers with a fraction the original text is lost: `1.10` is `1.1`.
+/// Turns a whole number into its text. For other numbers the original text is lost: `1.10` is `1.1`.
 fn as_text(scope: &Scope, node: &mut Node, path: &str) {
     let Value::Number(number) = &node.value else { return };
     let Some(whole) = number.as_i64() else { return };

@@ -361,7 +361,7 @@ impl View<'_> {
     }
 }
 
-/// KubeFleet's reason for a problem.
+/// Returns KubeFleet's reason for a problem.
 fn reason(kind: ProblemKind) -> &'static str {
     match kind {
         ProblemKind::Failed | ProblemKind::Kept => "ManifestApplyFailed",

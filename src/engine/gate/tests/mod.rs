@@ -28,7 +28,7 @@ fn object(text: &str) -> ObjectId {
     ObjectId::new(group, kind, namespace, name)
 }
 
-/// A state of these workloads over an inventory.
+/// Returns a state of these workloads over an inventory.
 fn state(inventory: &[&str], workloads: &[Given<'_>]) -> State {
     let mut state = State::default();
     for cluster in inventory {
@@ -122,7 +122,7 @@ impl Case {
         verdict
     }
 
-    /// The published state, without its ledger.
+    /// Returns the published state, without its ledger.
     fn published(&self) -> State {
         State { ledger: self.previous.ledger.clone(), ..self.judge().state }
     }

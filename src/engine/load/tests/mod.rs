@@ -128,7 +128,7 @@ pub(super) fn workloads(loaded: &Loaded) -> Vec<&str> {
     loaded.fleet.workloads.keys().map(|key| &*key.name).collect()
 }
 
-/// A document of the test dialect.
+/// Returns a document of the test dialect.
 pub(super) fn doc(kind: &str, name: &str, rest: &str) -> String {
     format!("---\napiVersion: test.dev/v1\nkind: {kind}\nmetadata: {{name: {name}}}\n{rest}\n")
 }

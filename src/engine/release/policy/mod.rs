@@ -151,7 +151,7 @@ impl<'f> Orders<'f> {
         self.policies.iter().flat_map(|policy| &policy.pins).find(is_for)
     }
 
-    /// Returns the workloads that must be proven everywhere before this one goes on.
+    /// Returns the workloads that must be proven everywhere before this one rolls out.
     pub fn after(&self) -> BTreeSet<&'f Key> {
         self.fleet.rolls_out_after(self.workload)
     }

@@ -175,7 +175,8 @@ pub fn by_stages<'f>(
     Ok(Staged { run, content, begins, progress, stages, approved, state, labels })
 }
 
-/// The progress of a rollout that begins now. `ended` are the workload's other runs, which do not begin again.
+/// Returns the progress of a rollout that begins now. `ended` are the workload's other runs, which do not
+/// begin again.
 fn begin(run: Option<Key>, stages: Vec<StageProgress>, ended: BTreeSet<Key>, now: Timestamp) -> RunProgress {
     RunProgress { run, release: 0, begun: now, stages, finished: None, ended }
 }

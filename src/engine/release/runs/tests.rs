@@ -49,7 +49,7 @@ fn stage(ring: &str) -> Stage {
     }
 }
 
-/// Two clusters in two rings.
+/// Returns a fleet with two clusters in two rings.
 fn fleet(runs: &[Run]) -> Fleet {
     let strategy =
         StageStrategy { key: key("Strategy", "rings"), origin: at(), stages: vec![stage("a"), stage("b")] };

@@ -48,7 +48,7 @@ fn left(cluster: &str, has: Version) -> Turn<'_> {
     Turn { picked: false, ..turn(cluster, has, Health::Succeeded, Some(at(-600))) }
 }
 
-/// The progress of a rollout that begins now.
+/// Returns the progress of a rollout that begins now.
 pub(super) fn begun(stages: Vec<StageProgress>, now: Timestamp) -> RunProgress {
     RunProgress { run: None, release: 2, begun: now, stages, finished: None, ended: BTreeSet::new() }
 }

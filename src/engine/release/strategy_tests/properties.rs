@@ -98,7 +98,7 @@ fn budgets() -> impl Strategy<Value = Rolling> {
     )
 }
 
-/// The parts of an answer that change something.
+/// Returns the parts of an answer that change something.
 fn told<'a>(step: &Step<'a>) -> [BTreeSet<&'a str>; 3] {
     [step.give.clone(), step.remove.clone(), step.timed_out.clone()]
 }

@@ -53,7 +53,7 @@ fn approve(world: &mut World, run: &str, stage: &str) {
     world.fleet.stage_approvals.insert(approval.key.clone(), approval);
 }
 
-/// A canary and two others, with stages for runs.
+/// Returns a canary and two others, with stages for runs.
 fn world() -> World {
     let mut world = World::new(Strategy::Runs, &[]);
     ring(&mut world, "a", "canary");

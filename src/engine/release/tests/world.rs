@@ -44,7 +44,7 @@ pub(super) fn key() -> Key {
     Key::new("", "Workload", "shop", "web")
 }
 
-/// A second workload beside the usual one.
+/// Returns the key of a second workload.
 pub(super) fn other_key() -> Key {
     Key::new("", "Workload", "shop", "api")
 }
@@ -167,7 +167,7 @@ impl World {
         is_new
     }
 
-    /// The state that a pass would publish.
+    /// Returns the state that a pass would publish.
     pub(super) fn next_state(&mut self) -> State {
         let picks = self.fleet.clusters.keys().filter(|name| !self.unpicked.contains(*name));
         let group = |name| self.groups.get(name).map(|index| Group { index: *index, name: String::new() });
@@ -205,7 +205,7 @@ impl World {
         self.statuses.insert(cluster.to_owned(), status.into());
     }
 
-    /// The status of a member on the copies in its folder now.
+    /// Returns the status of a member on the current copies in its folder.
     fn status(&self, cluster: &str, health: Health, message: &str) -> ClusterStatus {
         let healths = self.fleet.workloads.keys().map(|key| (key.clone(), health)).collect();
         self.status_of(cluster, &healths, message)
@@ -241,7 +241,7 @@ impl World {
         Some((status.reported?, status.copies.get(&WorkloadName::of(key))?))
     }
 
-    /// The digest of the copies in a cluster's folder.
+    /// Returns the digest of the copies in a cluster's folder.
     pub(super) fn digest_of(&self, cluster: &str, key: &Key) -> Digest {
         let path = path_of(key);
         let copy = self.copy_of(cluster, key);
@@ -257,14 +257,14 @@ impl World {
         names.iter().for_each(|name| self.report(name, health, ""));
     }
 
-    /// The versions that clusters have, such as `a=1 b=1 c=-`.
+    /// Returns the versions that clusters have, such as `a=1 b=1 c=-`.
     pub(super) fn shown(&self) -> String {
         let names: BTreeSet<&String> = self.fleet.clusters.keys().chain(self.state.folders.keys()).collect();
         let one = |name: &String| format!("{name}={}", self.version(name).unwrap_or("-".to_owned()));
         names.into_iter().map(one).collect::<Vec<_>>().join(" ")
     }
 
-    /// The version in a cluster's folder.
+    /// Returns the version in a cluster's folder.
     pub(super) fn version(&self, cluster: &str) -> Option<String> {
         self.version_of(cluster, &key())
     }
@@ -303,7 +303,7 @@ impl World {
     }
 }
 
-/// The path of a workload's object.
+/// Returns the path of a workload's object.
 fn path_of(key: &Key) -> String {
     format!("shop/ConfigMap_{}.yaml", key.name)
 }

@@ -99,7 +99,7 @@ impl FleetSummary {
         summary
     }
 
-    /// The number of clusters in each state.
+    /// Returns the number of clusters in each state.
     pub fn totals(&self) -> &BTreeMap<&'static str, usize> {
         &self.totals
     }

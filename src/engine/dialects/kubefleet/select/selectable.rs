@@ -22,7 +22,7 @@ pub enum Item {
 }
 
 impl Item {
-    /// The index among the plain objects.
+    /// Returns the index among the plain objects.
     pub fn plain(self) -> Option<usize> {
         match self {
             Item::Plain(index) => Some(index),

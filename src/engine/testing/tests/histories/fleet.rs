@@ -173,7 +173,7 @@ impl Fleet {
         self.works.insert(name.to_owned(), work);
     }
 
-    /// The files of the source, by path.
+    /// Returns the files of the source, by path.
     pub(super) fn files(&self) -> BTreeMap<String, String> {
         let mut files = BTreeMap::new();
         let namespace = "apiVersion: types.kubefed.io/v1beta1\nkind: FederatedNamespace\n\
