@@ -70,8 +70,7 @@ impl<'i> Moved<'i> {
                 (Some(decided), Source::Own(policy)) => {
                     let covers_all = covers_all(policy, decided.picks.len());
                     let concerns = || self.concerns(policy, covers_all, &sides);
-                    // The decision was not published, perhaps for too many removals: the current decision may
-                    // be valid again.
+                    // The decision was not published: the current decision may be valid again.
                     let is_held = in_force.get(&placement.key).map(|one| one.digest) != Some(decided.digest);
                     is_held
                         || picked.by(decided)

@@ -137,8 +137,8 @@ fn limits_hold(pass: &Pass<'_>, verdict: &Verdict) {
     }
     let day = history.limits.window.before(history.moment());
     let all: Vec<&State> = history.before.iter().map(|past| &past.state).chain([&history.state]).collect();
-    // An object counts that shrank and has not returned; an object that grew first ran in more places when it
-    // shrank.
+    // Only objects that shrank and have not returned count. An object that grew first ran in more places when
+    // it shrank.
     let is_back = |cluster: &str, path: &str| {
         history.state.folders.get(cluster).is_some_and(|folder| folder.contains_key(path))
     };
