@@ -1,7 +1,7 @@
-//! Remembered results: each under a key that names everything it was made from.
+//! Cached results, each under a key that names all of its inputs.
 //!
-//! A cache is filled by what is used, and forgets at the end of a pass what that pass did not use. Losing a
-//! cache costs time only. docs/caching.md lists all caches.
+//! Using a cache fills it, and at the end of a pass it drops the entries that the pass did not use. Losing a
+//! cache costs only time. docs/caching.md lists all caches.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 pub struct Cache<K, V> {
     entries: BTreeMap<K, Entry<V>>,
-    /// Any entry was asked for since unused entries were forgotten last.
+    /// Some entry was requested since unused entries were last dropped.
     is_in_use: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Entry<V> {
     result: V,
-    /// Since unused entries were forgotten last.
+    /// The entry was requested since unused entries were last dropped.
     used: bool,
 }
 
 impl<K: Ord, V: Clone> Cache<K, V> {
-    /// Returns the result under a key, which is used by that.
+    /// Returns the result under a key, and marks it as used.
     pub fn get(&mut self, key: &K) -> Option<V> {
         self.is_in_use = true;
         let entry = self.entries.get_mut(key)?;
@@ -29,23 +29,23 @@ impl<K: Ord, V: Clone> Cache<K, V> {
         Some(entry.result.clone())
     }
 
-    /// Remembers a result that was just made.
+    /// Adds a new result, and marks it as used.
     pub fn insert(&mut self, key: K, result: V) {
         self.is_in_use = true;
         self.entries.insert(key, Entry { result, used: true });
     }
 
-    /// Returns the result under a key, which stays as it is.
+    /// Returns the result under a key, without marking it as used.
     pub fn peek(&self, key: &K) -> Option<&V> {
         self.entries.get(key).map(|entry| &entry.result)
     }
 
-    /// Keeps a result that nobody used so far.
+    /// Adds a result, without marking it as used.
     pub fn keep(&mut self, key: K, result: V) {
         self.entries.insert(key, Entry { result, used: false });
     }
 
-    /// Returns all results, to change how they are kept. They stay what they are.
+    /// Returns all results, to change their storage but not their values.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.entries.values_mut().map(|entry| &mut entry.result)
     }
@@ -54,8 +54,8 @@ impl<K: Ord, V: Clone> Cache<K, V> {
         self.entries.remove(key);
     }
 
-    /// Forgets the entries that were not used since the last call. A cache that nobody asked stays as it is: the
-    /// next pass may ask it for the same again.
+    /// Drops the entries that were not used since the last call. A cache without any request since then keeps
+    /// all entries, because the next pass may request them.
     pub fn forget_unused(&mut self) {
         if !std::mem::take(&mut self.is_in_use) {
             return;
@@ -74,7 +74,7 @@ impl<K, V> Default for Cache<K, V> {
     }
 }
 
-/// Entries of an earlier process, unused so far.
+/// Adds the entries of an earlier process, unused so far.
 impl<K: Ord, V> FromIterator<(K, V)> for Cache<K, V> {
     fn from_iter<Entries: IntoIterator<Item = (K, V)>>(entries: Entries) -> Cache<K, V> {
         let unused = |(key, result)| (key, Entry { result, used: false });

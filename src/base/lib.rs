@@ -1,4 +1,4 @@
-//! The ground that every part of berth stands on: values, files, places and words. No network, no clock.
+//! The foundation of every part of berth: values, files, places and words. No network, no clock.
 
 pub mod backoff;
 pub mod cache;

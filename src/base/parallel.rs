@@ -5,19 +5,20 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// The processors that this process may use. To ask for them reads several files.
+/// The number of processors for this process. Cached, because asking reads several files.
 static PROCESSORS: LazyLock<usize> =
     LazyLock::new(|| thread::available_parallelism().map_or(1, NonZero::get));
 
-/// Small items that a thread takes at a time.
+/// The number of small items that a thread takes at a time.
 const BATCH: usize = 32;
 
-/// Makes a result of each item, in the order of the items. The result is the same on any number of processors.
+/// Computes a result for each item, in the order of the items. The result is the same on any number of
+/// processors.
 pub fn map<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<R> {
     in_batches(BATCH, items, make)
 }
 
-/// [`map`] for items of which a single one may take long.
+/// Computes results like [`map`], for items that may each take long.
 pub fn map_large<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<R> {
     in_batches(1, items, make)
 }

@@ -21,14 +21,14 @@ pub(super) fn check(node: &Node, names: Names<'_>) -> Result<(Expression, BTreeS
 
 struct Checker<'n> {
     names: Names<'n>,
-    /// The variables of macros around what is checked, each with its type.
+    /// The variables of the surrounding macros, each with its type.
     locals: Vec<(String, Shape)>,
     reads: BTreeSet<usize>,
 }
 
 type Typed = (Expression, Shape);
 
-/// A type that is asked for, in words for who gives another.
+/// A required type, with the words for messages about other types.
 #[derive(Clone, Copy)]
 struct Wanted {
     kind: Type,
@@ -40,7 +40,7 @@ const OPTIONAL: Wanted = Wanted { kind: Type::Optional, words: "an optional" };
 const TEXT: Wanted = Wanted { kind: Type::Text, words: "a text" };
 const ANYTHING: Wanted = Wanted { kind: Type::Any, words: "any value" };
 
-/// A call as it is written, apart from the value that it is called on.
+/// A call as written, without the value on which it is called.
 #[derive(Clone, Copy)]
 struct Call<'n> {
     at: usize,
@@ -130,7 +130,7 @@ impl Checker<'_> {
         }
     }
 
-    /// An item of a list or map, or what an optional one holds.
+    /// Checks an item of a list or map, or the content of an optional item.
     fn held(&mut self, node: &Node, optional: bool) -> Result<Typed, Fault> {
         if !optional {
             return self.one(node);
@@ -212,7 +212,7 @@ impl Checker<'_> {
             || self.locals.iter().any(|(local, _)| local == name)
     }
 
-    /// A method of the variable itself, by its index.
+    /// Checks a method of the variable itself, by the method's index.
     fn ask(&mut self, method: usize, call: Call<'_>, target: &Node) -> Result<Typed, Fault> {
         let Call { at, name, arguments } = call;
         let (target, _) = self.one(target)?;
@@ -225,7 +225,7 @@ impl Checker<'_> {
         Ok((Expression { at, kind: Kind::Ask { method, argument } }, Type::Any.into()))
     }
 
-    /// A function, or a method whose target is the first argument.
+    /// Checks a function, or a method whose target is the first argument.
     fn function(&mut self, call: Call<'_>, target: Option<Typed>) -> Result<Typed, Fault> {
         let Call { at, name, arguments } = call;
         let method = target.is_some();
@@ -254,7 +254,7 @@ impl Checker<'_> {
         let gives = overloads.first().map(|first| first.gives);
         let gives =
             gives.map(|gives| if overloads.iter().all(|one| one.gives == gives) { gives } else { Type::Any });
-        // Within macros cel-go lets them pass.
+        // Within macros cel-go accepts mixed number types.
         let is_mixed = matches!(name, "_<_" | "_<=_" | "_>_" | "_>=_") && numbers_of_two_types(&types);
         let given = gives
             .filter(|_| !is_mixed || !self.locals.is_empty())
@@ -337,7 +337,7 @@ impl Checker<'_> {
         Ok(Box::new(self.body(local, item, body, BOOLEAN)?.0))
     }
 
-    /// Checks the body of a macro, in which a name stands for the item.
+    /// Checks the body of a macro, in which a name is the item.
     fn body(&mut self, local: &Node, item: &Shape, body: &Node, wanted: Wanted) -> Result<Typed, Fault> {
         let Form::Name(name) = &local.form else {
             return Err(Fault::new(local.at, "a plain name for the items is expected"));
@@ -349,12 +349,12 @@ impl Checker<'_> {
     }
 }
 
-/// Returns the type to look a field up in: an optional counts as its value.
+/// Returns the type in which to look up a field: an optional counts as its value.
 fn within(holder: &Shape) -> Shape {
     if holder.kind == Type::Optional { holder.part(0) } else { holder.clone() }
 }
 
-/// The type of a field that is selected by name. A record has no fields but its own.
+/// Returns the type of a field that is selected by name. A record only has its own fields.
 fn field_of(at: usize, holder: &Shape, field: &str, optional: bool) -> Result<Shape, Fault> {
     let Some(record) = within(holder).record else { return Ok(looked_up(holder, optional)) };
     let found = Shape::of_field(record.field(at, field)?);
@@ -362,7 +362,7 @@ fn field_of(at: usize, holder: &Shape, field: &str, optional: bool) -> Result<Sh
     Ok(if is_optional { Shape::holding(Type::Optional, &[found]) } else { found })
 }
 
-/// The type of what is found in a list or map.
+/// Returns the type of an item of a list or map.
 fn looked_up(holder: &Shape, optional: bool) -> Shape {
     let found = match within(holder) {
         inner if inner.kind == Type::List => inner.part(0),
@@ -373,18 +373,18 @@ fn looked_up(holder: &Shape, optional: bool) -> Shape {
     if is_optional { Shape::holding(Type::Optional, &[found]) } else { found }
 }
 
-/// Reports whether both are numbers, and of types that the checker does not mix.
+/// Reports whether both are numbers of types that the checker does not mix.
 fn numbers_of_two_types(types: &[Type]) -> bool {
     let is_number = |kind: &Type| matches!(kind, Type::Int | Type::Uint | Type::Double);
     matches!(types, [one, other] if one != other && is_number(one) && is_number(other))
 }
 
-/// A type in a message.
+/// Describes a type for a message.
 fn a(shape: &Shape) -> String {
     format!("a value of type {}", shape.name())
 }
 
-/// An operator or function in a message.
+/// Describes an operator or function for a message.
 fn shown(name: &str) -> String {
     functions::shown(name).to_owned()
 }

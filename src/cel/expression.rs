@@ -1,4 +1,4 @@
-//! A checked expression: names are resolved, macros are what they stand for, functions are known.
+//! A checked expression: names are resolved, macros are expanded, functions are known.
 
 use super::functions::Function;
 use super::value::{MapKey, Value};
@@ -14,7 +14,7 @@ pub(super) enum Kind {
     Literal(Value),
     /// A variable by its index.
     Variable(usize),
-    /// The variable of a macro around this, the outermost being 0.
+    /// The variable of a surrounding macro, the outermost being 0.
     Local(usize),
     Select {
         of: Box<Expression>,
@@ -30,13 +30,13 @@ pub(super) enum Kind {
         index: Box<Expression>,
         optional: bool,
     },
-    /// Items, each marked where it is left out when it is none.
+    /// Items, each marked true if it is left out when it is none.
     List(Vec<(bool, Expression)>),
     Map(Vec<(bool, Expression, Expression)>),
     And(Vec<Expression>),
     Or(Vec<Expression>),
     If(Box<[Expression; 3]>),
-    /// The functions of this name that may be meant; what the arguments turn out to be decides.
+    /// The functions of this name that may apply; the arguments' types decide during the run.
     Call {
         name: String,
         overloads: Vec<&'static Function>,
@@ -47,7 +47,7 @@ pub(super) enum Kind {
         method: usize,
         argument: Box<Expression>,
     },
-    /// `optional.or` and `optional.orValue`: the second is only looked at where the first is none.
+    /// `optional.or` and `optional.orValue`: the second value is only evaluated if the first is none.
     OrElse {
         of: Box<Expression>,
         other: Box<Expression>,
@@ -64,7 +64,7 @@ pub(super) enum Kind {
         keep: Option<Box<Expression>>,
         give: Option<Box<Expression>>,
     },
-    /// `optMap`, and `optFlatMap`, whose body gives an optional itself.
+    /// `optMap`, and `optFlatMap`, whose body returns an optional.
     Within {
         of: Box<Expression>,
         body: Box<Expression>,
@@ -72,7 +72,7 @@ pub(super) enum Kind {
     },
 }
 
-/// For how many of the items a body must hold.
+/// The number of items for which a body must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holds {
     All,

@@ -1,8 +1,8 @@
-//! The fault of an expression, with the index of its character.
+//! The fault of an expression, with the position of its character.
 
 use std::fmt;
 
-/// A fault in a text, or one that its run met.
+/// A fault in a text, or a fault that ended a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The character of the text, from 1.

@@ -1,15 +1,15 @@
-//! Text → tokens, each with the character it begins at.
+//! Text → tokens, each with the position of its first character.
 
 use super::fault::Fault;
 use super::literal;
 use super::value::Value;
 
-/// Longer texts are no expressions that a person wrote.
+/// The maximal length of an expression; people write shorter ones.
 const LONGEST: usize = 10_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Word {
-    /// A name; `quoted` ones stand in backticks and can only be fields.
+    /// A name; a `quoted` one is in backticks and can only be a field.
     Name {
         text: String,
         quoted: bool,
@@ -29,11 +29,11 @@ pub(super) enum Word {
 pub(super) struct Token {
     pub(super) at: usize,
     pub(super) word: Word,
-    /// Of a `Literal`.
+    /// The value of a `Literal`.
     pub(super) value: Option<Value>,
 }
 
-/// Longer ones first, so that `<=` is not read as `<`.
+/// Longer symbols come first, so that `<=` is not read as `<`.
 const SYMBOLS: [&str; 27] = [
     "&&", "||", "==", "!=", "<=", ">=", "[?", ".?", "{?", "+", "-", "*", "/", "%", "!", "<", ">", "?", ":",
     "(", ")", "[", "]", "{", "}", ".", ",",

@@ -1,9 +1,9 @@
-//! Common Expression Language: text → a checked [`Program`]; program and a value → a value, or why not.
+//! Common Expression Language: text → a checked [`Program`]; program and a value → a value or a fault.
 //!
-//! What is wrong with a text is found before it runs, at its place: unknown names and functions, operators
-//! on types they are not for. Running reads nothing but its arguments (there is no clock, nothing
-//! random), and stops when its work or nesting passes a limit: no text and no value can hang or crash it.
-//! Beside the standard functions there are those that Kubernetes adds.
+//! Faults of a text are found before it runs, at their places: unknown names and functions, and operators on
+//! wrong types. A run reads only its arguments (there is no clock and no randomness), and stops when its work
+//! or nesting exceeds a limit: no text and no value can hang or crash it. The functions are the standard ones
+//! and those that Kubernetes adds.
 
 mod check;
 mod expression;
@@ -31,11 +31,11 @@ use std::collections::BTreeSet;
 use expression::Expression;
 use meter::Meter;
 
-/// The names that an expression may use beside the functions of the language.
+/// The names that an expression may use in addition to the language's functions.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'n> {
     pub variables: &'n [Variable<'n>],
-    /// Methods that only the first variable has, each with one text as its argument.
+    /// Methods of the first variable, each with one text as its argument.
     pub methods: &'n [&'n str],
 }
 
@@ -43,30 +43,30 @@ pub struct Names<'n> {
 #[derive(Clone, Copy, Debug)]
 pub struct Variable<'n> {
     pub name: &'n str,
-    /// The fields it has; `None` where they are not known before a run.
+    /// The variable's fields; `None` if they are not known before a run.
     pub record: Option<&'static Record>,
 }
 
 impl<'n> Variable<'n> {
-    /// A variable whose fields are not known.
+    /// Returns a variable with unknown fields.
     pub const fn any(name: &'n str) -> Variable<'n> {
         Variable { name, record: None }
     }
 }
 
-/// Answers a method of the variable: by its index in [`Names::methods`] and its argument.
+/// Evaluates a method of the variable, by its index in [`Names::methods`] and its argument.
 pub type Answer<'a> = &'a dyn Fn(usize, &str) -> Result<Value, String>;
 
-/// A text that was found to make sense.
+/// A checked expression.
 #[derive(Debug)]
 pub struct Program {
     root: Expression,
-    /// The variables that it reads, by index.
+    /// The variables that the expression reads, by index.
     reads: BTreeSet<usize>,
 }
 
 impl Program {
-    /// Reads and checks a text. The fault says at which character.
+    /// Reads and checks a text. A fault has the position of its character.
     pub fn compile(text: &str, names: Names<'_>) -> Result<Program, Fault> {
         let (root, reads) = check::check(&parse::parse(text)?, names)?;
         Ok(Program { root, reads })
@@ -82,14 +82,15 @@ impl Program {
         run::run(&self.root, std::slice::from_ref(variable), answer, &mut Meter::full())
     }
 
-    /// Evaluates the expression for the values of its variables, within steps that several runs may share.
+    /// Evaluates the expression for the values of its variables, within a budget of steps that several runs
+    /// may share.
     pub fn run_within(&self, variables: &[Value], steps: &mut Steps) -> Result<Value, Fault> {
         let no_method = |_: usize, _: &str| Err("there is no such method".to_owned());
         run::run(&self.root, variables, &no_method, &mut steps.0)
     }
 }
 
-/// The work that several runs may do together.
+/// The work budget that several runs may share.
 #[derive(Debug)]
 pub struct Steps(Meter);
 
@@ -98,7 +99,7 @@ impl Steps {
         Steps(Meter::of(steps))
     }
 
-    /// Reports whether all of it is done.
+    /// Reports whether the budget is used up.
     pub fn are_used_up(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,9 +1,9 @@
-//! Quoted texts and bytes, with their escapes, and whole numbers.
+//! Quoted texts and bytes with their escapes, and whole numbers.
 
 use super::fault::Fault;
 use super::value::Value;
 
-/// Reads from a text's prefix (`r`, `b`) or opening quote to behind its closing one.
+/// Reads from a text's prefix (`r`, `b`) or opening quote to the end of its closing quote.
 pub(super) fn quoted(
     text: &[char],
     at: &mut usize,
@@ -31,7 +31,7 @@ pub(super) fn quoted(
             }
             '\\' if !raw => index = escape(text, index, &mut made)?,
             '\r' => {
-                // A line's end is a line feed, however the file has it.
+                // Every line break becomes a line feed, whatever its form in the file.
                 index += 1 + usize::from(text.get(index + 1) == Some(&'\n'));
                 made.push('\n');
             }
@@ -43,7 +43,7 @@ pub(super) fn quoted(
     }
 }
 
-/// Characters of a text, or the bytes of bytes.
+/// The characters of a text, or the bytes of a bytes literal.
 struct Made {
     text: String,
     bytes: Option<Vec<u8>>,
@@ -65,7 +65,7 @@ impl Made {
     }
 }
 
-/// Reads an escape from its backslash on and returns the index behind it.
+/// Reads an escape from its backslash on, and returns the index after it.
 fn escape(text: &[char], index: usize, made: &mut Made) -> Result<usize, Fault> {
     let wrong = || Fault::new(index, "`\\` begins no escape that there is");
     let kind = text.get(index + 1).copied().ok_or_else(wrong)?;
@@ -102,7 +102,8 @@ fn escape(text: &[char], index: usize, made: &mut Made) -> Result<usize, Fault> 
     Ok(index + 2)
 }
 
-/// A whole number of its digits; a negative one may be one greater than a positive one.
+/// Parses the digits of a whole number; a negative number may be one greater in magnitude than a positive
+/// one.
 pub(super) fn whole(
     at: usize,
     digits: &str,

@@ -1,10 +1,10 @@
-//! The work that an expression may still do. The work is counted in steps, never in time, so it is the same
-//! everywhere.
+//! The remaining work budget of an expression. Work is counted in steps, never in time, so it is the same on
+//! every machine.
 
-/// As much as one expression may do for one value: a thousand times what sensible ones need.
+/// The budget of one expression for one value: a thousand times the need of a sensible one.
 const STEPS: u64 = 100_000;
 
-/// Characters or bytes that one step copies or looks through.
+/// The number of characters or bytes that one step copies or searches.
 const TEXT_PER_STEP: usize = 10;
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Meter {
         }
     }
 
-    /// For looking through a text, or making one.
+    /// Charges for searching or creating a text.
     pub(super) fn take_text(&mut self, length: usize) -> Result<(), String> {
         self.take(1 + length / TEXT_PER_STEP)
     }

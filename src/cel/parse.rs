@@ -1,4 +1,4 @@
-//! Tokens → a syntax tree, with the language's precedence. Macros and names come later.
+//! Tokens → a syntax tree, with the language's precedence. Macros and names are resolved later.
 
 use super::fault::Fault;
 use super::lex::{Token, Word, lex};
@@ -8,7 +8,7 @@ use super::value::Value;
 /// The deepest nesting of expressions, counted in the finished tree.
 const DEEPEST: usize = 50;
 
-/// As written.
+/// An expression as written.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) at: usize,
@@ -35,7 +35,7 @@ pub(super) enum Form {
         name: String,
         arguments: Vec<Node>,
     },
-    /// Items, each marked where it is left out when it is none.
+    /// Items, each marked true if it is left out when it is none.
     List(Vec<(bool, Node)>),
     Map(Vec<(bool, Node, Node)>),
     And(Vec<Node>),
@@ -63,7 +63,7 @@ const RESERVED: [&str; 17] = [
     "while",
 ];
 
-/// Binary operators, those that bind least first.
+/// Binary operators, in ascending order of precedence.
 const LEVELS: [&[(&str, &str)]; 3] = [
     &[
         ("==", "_==_"),
@@ -90,13 +90,13 @@ pub(super) fn parse(text: &str) -> Result<Node, Fault> {
 struct Parser {
     tokens: Vec<Token>,
     next: usize,
-    /// The number of expressions being read, one inside the other.
+    /// The current nesting of expressions.
     open: usize,
 }
 
 impl Parser {
     fn peek(&self) -> &Token {
-        // The last token is the end, and is never passed.
+        // The last token is the end, which is never consumed.
         &self.tokens[self.next.min(self.tokens.len() - 1)]
     }
 
@@ -184,7 +184,7 @@ impl Parser {
         Ok(left)
     }
 
-    /// The binary operator that comes next, with its level.
+    /// Returns the next binary operator, with its level.
     fn operator_ahead(&self) -> Option<(usize, &'static str)> {
         let word = match &self.peek().word {
             Word::Symbol(symbol) => symbol,
@@ -288,7 +288,7 @@ impl Parser {
                 self.next += usize::from(!first_is_optional);
                 self.entries(at, first_is_optional)
             }
-            // A name from the outermost level, which is the only one there is.
+            // A name from the outermost scope, which is the only one.
             Word::Symbol(".") => {
                 self.next += 1;
                 match self.peek().word.clone() {
@@ -370,7 +370,7 @@ fn call(at: usize, name: &str, arguments: Vec<Node>) -> Result<Node, Fault> {
     made(at, Form::Call { target: None, name: name.to_owned(), arguments })
 }
 
-/// A node, unless it is nested too deep.
+/// Returns a node, or a fault if it is nested too deep.
 fn made(at: usize, form: Form) -> Result<Node, Fault> {
     let deepest = |nodes: &[Node]| nodes.iter().map(|node| node.depth).max().unwrap_or(0);
     let below = match &form {

@@ -1,12 +1,12 @@
-//! Records: the values whose fields are known before a run, so that a misspelt field is found.
+//! Records: values whose fields are known before a run, so that a misspelt field is found.
 
 use super::fault::Fault;
 use berth_base::diag::did_you_mean;
 
-/// The fields of a value, as a variable or another record has it.
+/// The fields of a variable or of another record's field.
 #[derive(Debug)]
 pub struct Record {
-    /// The name in messages, which also tells records apart.
+    /// The name in messages, which also identifies the record.
     pub name: &'static str,
     pub fields: &'static [(&'static str, Field)],
 }
@@ -22,7 +22,7 @@ pub enum Field {
 }
 
 impl Record {
-    /// Returns the type of a field, which the character `at` names.
+    /// Returns the type of a field whose name is at the character `at`.
     pub(super) fn field(&self, at: usize, name: &str) -> Result<Field, Fault> {
         let found = self.fields.iter().find(|(field, _)| *field == name);
         found.map(|(_, field)| *field).ok_or_else(|| {

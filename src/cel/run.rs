@@ -1,6 +1,6 @@
-//! A checked expression and the values of its variables → the result, within the limit of its work.
+//! A checked expression and the values of its variables → the result, within the work budget.
 //!
-//! As the language has it, `&&`, `||`, `all` and `exists` do not mind an error that another part makes
+//! As the language defines, `&&`, `||`, `all` and `exists` ignore an error that another part makes
 //! irrelevant.
 
 use std::collections::BTreeMap;
@@ -112,7 +112,7 @@ impl Run<'_> {
         }
     }
 
-    /// Reports whether some part is `sought`, whatever errors the others end with.
+    /// Reports whether some part is `sought`, whatever errors other parts end with.
     fn any(&mut self, parts: &[Expression], sought: bool) -> Ran {
         let mut fault = None;
         for part in parts {
@@ -164,7 +164,7 @@ impl Run<'_> {
         }
     }
 
-    /// The items of a list, or the keys of a map.
+    /// Returns the items of a list, or the keys of a map.
     fn range(&mut self, over: &Expression) -> Result<Vec<Value>, Fault> {
         let items: Vec<Value> = match self.one(over)? {
             Value::List(items) => items.to_vec(),
@@ -182,7 +182,7 @@ impl Run<'_> {
                 Ok(true) if holds == Holds::Some => return Ok(Value::Bool(true)),
                 Ok(false) if holds == Holds::All => return Ok(Value::Bool(false)),
                 Ok(value) => count += usize::from(value),
-                // Whether exactly one holds is not known where one cannot be told.
+                // With an error among the items, nobody can tell whether exactly one holds.
                 Err(error) if holds == Holds::One => return Err(error),
                 Err(error) => fault = fault.or(Some(error)),
             }
@@ -224,7 +224,7 @@ fn as_value(key: &MapKey) -> Value {
     }
 }
 
-/// The value under a key, as an optional or not; of an optional, always as an optional.
+/// Returns the value under a key, optionally as an optional; for an optional, always as an optional.
 fn look_up(of: &Value, key: &MapKey, optional: bool) -> Result<Value, String> {
     match of {
         Value::Map(entries) => match (entries.get(key), optional) {

@@ -1,29 +1,29 @@
-//! Types and the types of their contents, as far as known before a run: `list(int)`, `map(string, dyn)`.
+//! Types with the types of their contents, as far as known before a run: `list(int)`, `map(string, dyn)`.
 //!
-//! The rules are those of cel-go: a type fits another one where both are known and equal, or one is unknown.
+//! The rules are those of cel-go: a type matches another one if both are known and equal, or one is unknown.
 
 use super::record::{Field, Record};
 use super::types::Type;
 
-/// A type and the types in it: a list's items, a map's keys and values, an optional's value.
+/// A type with the types in it: a list's items, a map's keys and values, an optional's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) kind: Type,
-    /// Empty for a type that holds nothing, and for an empty list, map or optional, which fits any other.
+    /// Empty for a type without contents, and for an empty list, map or optional, which matches any other.
     parts: Vec<Shape>,
-    /// The fields of a map, where they are known.
+    /// The fields of a map, if they are known.
     pub(super) record: Option<&'static Record>,
 }
 
-/// Types nested deeper are unknown: a chain of macros could double a type at each step.
+/// Deeper types count as unknown: a chain of macros could double a type at each step.
 const DEEPEST: usize = 10;
 
-/// The types of items that have a sum, and those that have an order.
+/// The types of items that can be added up, and the types that have an order.
 const SUMMABLE: [Type; 5] = [Type::Any, Type::Int, Type::Uint, Type::Double, Type::Span];
 const ORDERED: [Type; 4] = [Type::Bool, Type::Text, Type::Bytes, Type::Moment];
 
 impl From<Type> for Shape {
-    /// The type with unknown parts.
+    /// Returns the type with unknown parts.
     fn from(kind: Type) -> Shape {
         let parts = match kind {
             Type::List | Type::Optional => 1,
@@ -53,7 +53,8 @@ impl Shape {
         }
     }
 
-    /// The type of a list, map or optional with these parts, each as all of its values have it.
+    /// Returns the type of a list, map or optional with these parts. A part is known if all of its values
+    /// have the same type.
     pub(super) fn of_all(kind: Type, parts: impl Iterator<Item = Vec<Shape>>) -> Shape {
         let all = |one: Vec<Shape>, other: Vec<Shape>| {
             one.iter().zip(&other).map(|(one, other)| one.or(other)).collect()
@@ -65,19 +66,19 @@ impl Shape {
         self.parts.iter().map(Shape::depth).max().map_or(0, |depth| depth + 1)
     }
 
-    /// A part by its place.
+    /// Returns a part by its index.
     pub(super) fn part(&self, place: usize) -> Shape {
         self.parts.get(place).cloned().unwrap_or(Type::Any.into())
     }
 
-    /// Reports whether a value of this type may turn out to be of the other one.
+    /// Reports whether a value of this type may turn out to have the other type.
     pub(super) fn may_be(&self, other: &Shape) -> bool {
         let is_null = |one: &Shape, other: &Shape| one.kind == Type::Null && other.kind.may_be_null();
         let parts = || self.parts.iter().zip(&other.parts).all(|(one, other)| one.may_be(other));
         self.kind.may_be(other.kind) && parts() || is_null(self, other) || is_null(other, self)
     }
 
-    /// The type of a value that is of either type.
+    /// Returns the type of a value that has one of the two types.
     pub(super) fn or(&self, other: &Shape) -> Shape {
         match (self.kind, other.kind) {
             _ if !self.may_be(other) => Type::Any.into(),
@@ -94,7 +95,7 @@ impl Shape {
         }
     }
 
-    /// The type in a message: `list(int)`.
+    /// Returns the type as messages show it: `list(int)`.
     pub(super) fn name(&self) -> String {
         let parts: Vec<String> = self.parts.iter().map(Shape::name).collect();
         let name = self.kind.name();
@@ -102,7 +103,7 @@ impl Shape {
     }
 }
 
-/// Returns the shape of a function's result for arguments of accepted types. `None` where the function does not
+/// Returns the shape of a function's result for arguments of accepted types. `None` if the function does not
 /// accept their contents.
 pub(super) fn given(function: &str, arguments: &[Shape], gives: Type) -> Option<Shape> {
     let text = Shape::from(Type::Text);

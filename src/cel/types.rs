@@ -1,11 +1,11 @@
-//! The types of values, as far as they are known before a run.
+//! The types of values, as far as known before a run.
 
 use super::value::Value;
 
-/// The type of a value, without what it holds; see [`Shape`](super::shape::Shape).
+/// The type of a value, without the types of its contents; see [`Shape`](super::shape::Shape).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Type {
-    /// Not known before the run; among a function's arguments, any type.
+    /// Unknown before the run; as a function's argument, any type.
     Any,
     Null,
     Bool,
@@ -30,7 +30,7 @@ pub(super) enum Type {
 }
 
 impl Type {
-    /// The name the language has for it.
+    /// Returns the type's name in the language.
     pub(super) fn name(self) -> &'static str {
         match self {
             Type::Any => "dyn",
@@ -56,13 +56,13 @@ impl Type {
         }
     }
 
-    /// Reports whether a value of this type may turn out to be of the wanted type.
+    /// Reports whether a value of this type may turn out to have the wanted type.
     pub(super) fn may_be(self, wanted: Type) -> bool {
         let plain = |one| if one == Type::Pattern { Type::Text } else { one };
         self == Type::Any || wanted == Type::Any || plain(self) == plain(wanted)
     }
 
-    /// Reports whether the language lets this type be compared with null: plain values and collections never are.
+    /// Reports whether values of this type may be compared with null: plain values and collections may not.
     pub(super) fn may_be_null(self) -> bool {
         use Type::{Bool, Bytes, Double, Int, Kind, List, Map, Pattern, Text, Uint};
         !matches!(self, Bool | Bytes | Double | Int | Kind | List | Map | Pattern | Text | Uint)

@@ -1,4 +1,4 @@
-//! Hypothetical decisions: at a later moment, or with the outside of the current state.
+//! Hypothetical decisions: at a later moment, or by the edit alone.
 
 use berth_base::model::{ClusterStatus, Decision, Key, Map, Shared, Timestamp};
 
@@ -7,12 +7,12 @@ use crate::load::Loaded;
 use crate::pipeline::{self, Inputs};
 use crate::state::State;
 
-/// The most later moments that are looked at one by one.
+/// The maximal number of later moments to compute one by one.
 const MOST_DEADLINES: usize = 64;
 
-/// Returns the decisions at the moments from now `until` another one at which time alone changes some. `facts` stand for the
-/// statuses, and `first_seen` tells since when taints are known. Scores that members report do not run out here: members
-/// report anew.
+/// Returns the decisions at each moment from now `until` another one at which time alone changes a decision.
+/// `facts` replace the statuses, and `first_seen` dates the taints. Reported scores do not expire here,
+/// because members report again.
 pub fn ahead(
     loaded: &Loaded,
     inputs: Inputs<'_>,
@@ -39,9 +39,9 @@ pub fn ahead(
     moments
 }
 
-/// Returns the decisions that the edit alone would give, with the outside of the current state, which was made for the
-/// moment `then`. Facts hold only what decisions read then, so what the new source reads for the first time is taken as
-/// it is now and, where that differs, as never reported as well.
+/// Returns the decisions by the edit alone: with the facts of the current state, at its moment `then`. These
+/// facts contain only what decisions read then. Facts that only the new source reads are taken as they are
+/// now and, if that makes a difference, also as never reported.
 pub fn edit_alone(
     loaded: &Loaded,
     inputs: Inputs<'_>,

@@ -1,5 +1,5 @@
-//! The whole pure pipeline: a source tree, the current state, and the moment → the next state, by loading, deciding,
-//! rendering all as desired, and releasing what clusters may have now.
+//! The whole pure pipeline: a source tree, the current state, and the moment → the next state. It loads,
+//! decides, renders the desired state, and releases the part that clusters get now.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -34,32 +34,32 @@ impl std::fmt::Debug for Inputs<'_> {
     }
 }
 
-/// The next state and all there is to say about it.
+/// The next state with its diagnostics and reasons.
 #[derive(Debug)]
 pub struct Built {
     pub fleet: Shared<Fleet>,
-    /// The state that the fleet should have in the end, when all waves are done and nothing is pinned.
+    /// The desired state in the end: all waves done, nothing pinned.
     pub desired: State,
     /// The first step towards it.
     pub state: State,
     pub diagnostics: Diagnostics,
     /// The next moment at which the state changes by itself and must be built again.
     pub next_change: Option<Timestamp>,
-    /// Another moment might have given another state: a freeze, a wait, a deadline, or a record with its date.
+    /// Another moment could give another state, because of a freeze, a wait, a deadline, or a dated record.
     pub reads_moment: bool,
-    /// The reasons of rollouts, by workload.
+    /// The reasons behind rollouts, by workload.
     pub rollouts: BTreeMap<Key, release::Trace>,
 }
 
 impl Built {
-    /// Returns the state to which this leads: the desired one, but for clusters with a pin.
+    /// Returns the state that this build leads to: the desired one, except in pinned clusters.
     pub fn end(&self) -> State {
         let mut end = self.desired.clone();
         self.keep_pins(&mut end);
         end
     }
 
-    /// Puts what pinned clusters have after the first step into a state.
+    /// Puts the copies of pinned clusters after the first step into a state.
     pub fn keep_pins(&self, end: &mut State) {
         let labels = ClusterLabels::of(&self.fleet, &self.state.facts);
         release::pins::keep(&self.fleet, &labels, &self.state, end);
@@ -71,7 +71,7 @@ pub fn decide(inputs: Inputs<'_>) -> (Loaded, Decided, Diagnostics) {
     decide_loaded(load::load(inputs.tree, inputs.history), inputs)
 }
 
-/// [`decide`] over a tree that was read already.
+/// Decides like [`decide`], over a tree that was already loaded.
 pub fn decide_loaded(loaded: Loaded, inputs: Inputs<'_>) -> (Loaded, Decided, Diagnostics) {
     let (loaded, decided, diagnostics, _) = decide_after(loaded, inputs, None);
     (loaded, decided, diagnostics)
@@ -101,12 +101,12 @@ pub fn place(loaded: Loaded, inputs: Inputs<'_>) -> (Map<Key, Decision>, Option<
     (decided.decisions, decided.next_change)
 }
 
-/// A fleet with the decisions and facts of a state, as policy tests see it.
+/// Returns a fleet with the decisions and facts of a state, as policy tests see it.
 pub fn side<'a>(fleet: &'a Fleet, state: &'a State) -> Side<'a> {
     Side::new(decide::overlay(fleet, &state.facts), fleet, &state.decisions)
 }
 
-/// The cache that one build leaves for the next. It is valid only with the state that this build became.
+/// The cache that one build leaves for the next. It is valid only together with the state of this build.
 #[derive(Clone, Debug)]
 pub struct PipelineCache {
     decided: Option<decide::DecisionCache>,
@@ -114,11 +114,11 @@ pub struct PipelineCache {
     effort: Effort,
 }
 
-/// The parts of a fleet that a build looked at. It took everything else over from the build before.
+/// The parts of a fleet that a build computed. It reused everything else from the build before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
     pub placements: usize,
-    /// The paths in clusters' folders whose copies were made.
+    /// The paths in clusters' folders whose copies were computed.
     pub paths: usize,
 }
 
@@ -128,12 +128,12 @@ impl PipelineCache {
         self.rendered.fleet()
     }
 
-    /// Returns what the build looked at.
+    /// Returns the parts that the build computed.
     pub fn effort(&self) -> Effort {
         self.effort
     }
 
-    /// Forgets rendered contents that were not published: they may be missing from the store.
+    /// Drops rendered contents that were not published: they may be missing from the store.
     pub fn keep_published(&mut self, published: &Folders) {
         self.rendered.keep_published(published);
     }
@@ -143,7 +143,7 @@ fn previous(state: &State) -> render::Previous<'_> {
     render::Previous { decisions: &state.decisions, folders: &state.folders }
 }
 
-/// Returns the statuses with the moments of taints that the current state records.
+/// Returns the statuses with the first-seen moments of taints that the current state records.
 pub fn with_first_seen<'s>(
     current: &State,
     statuses: &'s Map<String, Shared<ClusterStatus>>,
@@ -164,7 +164,7 @@ pub fn build(inputs: Inputs<'_>, contents: &mut dyn Contents) -> Result<Built, C
     Ok(build_loaded(loaded, inputs, None, contents)?.0)
 }
 
-/// [`build`] over a tree that was read already, reusing cached decisions and copies.
+/// Builds like [`build`], over a tree that was already loaded, reusing cached decisions and copies.
 pub fn build_loaded(
     loaded: Loaded,
     inputs: Inputs<'_>,
@@ -204,7 +204,7 @@ fn has_freezes(fleet: &Fleet) -> bool {
     fleet.rollout_policies.values().any(|policy| !policy.freezes.is_empty())
 }
 
-/// Reports whether a step to the state `next` writes down when something began.
+/// Reports whether a step to the state `next` records the beginning of something.
 fn keeps_moments(current: &State, next: &State) -> bool {
     let dates_taint = |change: Change<'_, String, Shared<ClusterStatus>>| {
         let before = change.before.map(|fact| &fact.taints);

@@ -1,6 +1,7 @@
-//! Pauses after failures in a row, and lengths that keep many processes from acting at one moment.
+//! Pauses after failures in a row, and random lengths that keep many processes from acting at the same
+//! moment.
 //!
-//! Chance is an argument, any number of `u64`; [`chance`] alone is not pure.
+//! The random number is an argument, any `u64`; only [`chance`] is not pure.
 
 pub mod pace;
 
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use pace::paced;
 
-/// Pauses that double with each failure in a row, up to the longest.
+/// Pauses that double with each failure in a row, up to a maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     first: Duration,
@@ -20,7 +21,7 @@ impl Backoff {
         Backoff { first, longest }
     }
 
-    /// Returns the pause after so many failures in a row; none after none.
+    /// Returns the pause after this many failures in a row; zero without failures.
     pub fn pause(self, failures: u32) -> Duration {
         if failures == 0 {
             return Duration::ZERO;
@@ -29,19 +30,19 @@ impl Backoff {
         paced(self.first.saturating_mul(factor).min(self.longest))
     }
 
-    /// [`Backoff::pause`], half of it by chance.
+    /// Returns [`Backoff::pause`] with half of it random.
     pub fn jittered(self, failures: u32, chance: u64) -> Duration {
         jitter(self.pause(failures), chance)
     }
 }
 
-/// Keeps half of a pause and takes a part of the other half by chance.
+/// Keeps half of a pause and a random part of the other half.
 pub fn jitter(full: Duration, chance: u64) -> Duration {
     let half = full / 2;
     half.saturating_add(share(full.saturating_sub(half), chance))
 }
 
-/// Makes a length up to a tenth shorter or longer.
+/// Makes a length randomly up to a tenth shorter or longer.
 pub fn spread(length: Duration, chance: u64) -> Duration {
     let tenth = length / 10;
     length.saturating_sub(tenth).saturating_add(share(tenth * 2, chance))

@@ -1,7 +1,7 @@
-//! The length of real pauses: whole in production, a share of it in tests of the real binary.
+//! The length of real pauses: full in production, a share of it in tests of the real binary.
 //!
-//! Whatever a process waits for by itself (polls, pauses after failures, windows in which it gathers) takes its length
-//! from [`paced`]. Limits of work that others do, and moments that are written down, do not.
+//! A process gets the length of its own waits (polls, pauses after failures, windows for gathering) from
+//! [`paced`]. Limits on the work of others, and recorded moments, do not use it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -11,10 +11,11 @@ pub const VARIABLE: &str = "BERTH_TEST_TIME_SCALE";
 
 const WHOLE: u32 = 1_000;
 
-/// The share in thousandths.
+/// The share, in thousandths.
 static SHARE: AtomicU32 = AtomicU32::new(WHOLE);
 
-/// Makes all pauses of this process shorter, from now on. Any text but a number above 0 and up to 1 changes nothing.
+/// Shortens all pauses of this process from now on. A text other than a number above 0 and up to 1 changes
+/// nothing.
 pub fn set(share: &str) {
     if let Some(thousandths) = thousandths(share) {
         SHARE.store(thousandths, Ordering::Relaxed);

@@ -1,16 +1,16 @@
-//! Escapes text from strangers, so that it cannot forge a line of output or command a terminal.
+//! Escapes untrusted text, so that it cannot forge a line of output or control a terminal.
 
 use std::borrow::Cow;
 
-/// Reports whether a character only shows itself: no control, no line break, nothing that turns the direction of
-/// writing.
+/// Reports whether printing a character only shows it: no control character, no line break, no change of the
+/// writing direction.
 pub fn is_harmless(c: char) -> bool {
     let turns =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}') && !turns
 }
 
-/// Reports whether a character can be seen at all in a name. Some take no room on the screen.
+/// Reports whether a character is visible in a name. Some characters take no space on the screen.
 pub fn is_visible(c: char) -> bool {
     let hidden = matches!(
         c,
@@ -19,12 +19,12 @@ pub fn is_visible(c: char) -> bool {
     is_harmless(c) && !hidden
 }
 
-/// Escapes a text for a single line: line breaks are spelt out as well.
+/// Escapes a text for a single line, including its line breaks.
 pub fn harmless_line(text: &str) -> Cow<'_, str> {
     escape(text, is_harmless)
 }
 
-/// Text that may have several lines.
+/// Escapes a text that may have several lines.
 pub fn harmless_lines(text: &str) -> Cow<'_, str> {
     escape(text, |c| is_harmless(c) || c == '\n')
 }

@@ -1,7 +1,7 @@
 //! Diagnostics of a fleet as data: the place, the fault and the remedy.
 //!
-//! Parsers and pure steps never print and never stop at the first fault; they push a
-//! [`Diagnostic`] and go on. Commands print the whole list, sorted by place.
+//! Parsers and pure steps never print and never stop at the first fault; they add a [`Diagnostic`] and
+//! continue. Commands print the whole list, sorted by place.
 
 mod harmless;
 mod suggest;
@@ -27,7 +27,7 @@ impl Pos {
         Pos { file: file.into(), line, column }
     }
 
-    /// The file as a whole, for faults that have no line.
+    /// Returns the place of a whole file, for faults without a line.
     pub fn file(file: impl Into<Arc<str>>) -> Pos {
         Pos::new(file, 0, 0)
     }
@@ -40,7 +40,7 @@ impl fmt::Display for Pos {
     }
 }
 
-/// The weight of a diagnostic. Only errors change the exit code.
+/// The severity of a diagnostic. Only errors change the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -112,10 +112,10 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// The diagnostics of one severity that people are shown. More say nothing new.
+/// The maximal number of diagnostics of each severity to show. More would not help.
 pub const MOST_SHOWN: usize = 100;
 
-/// A list of diagnostics that grows while a fleet is read.
+/// The list of diagnostics of a fleet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
@@ -158,7 +158,7 @@ impl Diagnostics {
         self.list.iter().filter(|d| d.severity == Severity::Error)
     }
 
-    /// The first of each severity, for people.
+    /// Returns the first diagnostics of each severity, for people.
     pub fn shown(&self) -> impl Iterator<Item = &Diagnostic> {
         let mut shown = [0; 3];
         self.list.iter().filter(move |one| {
@@ -168,7 +168,7 @@ impl Diagnostics {
         })
     }
 
-    /// The numbers of those that are not shown, by their severity.
+    /// Returns the numbers of hidden diagnostics, by severity.
     pub fn not_shown(&self) -> impl Iterator<Item = (Severity, usize)> {
         let all = [Severity::Error, Severity::Warning, Severity::Note].into_iter();
         let count = |severity| self.list.iter().filter(|one| one.severity == severity).count();

@@ -2,12 +2,12 @@
 
 use std::cmp::Reverse;
 
-/// The candidate nearest to `word`, if it is near enough to be a slip of the keyboard.
+/// Returns the candidate nearest to `word`, if it is near enough to be a typing error.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     nearest_within(word, candidates, (word.chars().count() / 3).clamp(1, 3))
 }
 
-/// The candidate nearest to `word`, if no more than so many edits lie between them.
+/// Returns the candidate nearest to `word`, if at most `most` edits separate them.
 pub fn nearest_within<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -16,7 +16,7 @@ pub fn nearest_within<'a>(
     let word = word.to_lowercase();
     let rank = |candidate: &'a str| {
         let lower = candidate.to_lowercase();
-        // Of several that are as near, the one that begins alike: people cut words short.
+        // Of equally near candidates, the one with the longest common beginning: people cut words short.
         let alike = word.chars().zip(lower.chars()).take_while(|(a, b)| a == b).count();
         (distance(&word, &lower), Reverse(alike), candidate)
     };
@@ -24,12 +24,12 @@ pub fn nearest_within<'a>(
     ranked.min().map(|(.., candidate)| candidate)
 }
 
-/// [`nearest`] as a sentence for a hint.
+/// Returns [`nearest`] as a sentence for a hint.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, candidates).map(|name| format!("did you mean `{name}`?"))
 }
 
-/// Edits (insert, remove, change, swap of neighbours) from one word to the other.
+/// Returns the number of edits (insert, remove, change, swap of neighbours) from one word to the other.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
     let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];

@@ -1,5 +1,5 @@
-//! The form of values between brackets: YAML, or JSON in a document that is JSON, so that other tools still read it
-//! as JSON.
+//! The form of values between brackets: YAML, or JSON in a document that is JSON, so that other tools can
+//! still read it as JSON.
 
 use serde_json::Value as Json;
 
@@ -7,13 +7,13 @@ use super::verify::Original;
 use crate::yaml::emit_flow;
 
 impl Original<'_> {
-    /// A value on one line.
+    /// Writes a value on one line.
     pub(super) fn in_brackets(&self, value: &Json) -> String {
         if self.is_json() { json(value) } else { emit_flow(value) }
     }
 
-    /// Returns the separator between a neighbour that begins here and the next value. In JSON with a line for each
-    /// value, the separator breaks the line.
+    /// Returns the separator between the next value and a neighbour that begins here. If JSON has one value
+    /// per line, the separator includes the line break.
     pub(super) fn next_in_brackets(&self, neighbour: usize) -> String {
         if !self.is_json() || !self.begins_its_line(neighbour) {
             return ", ".to_owned();
@@ -30,7 +30,7 @@ impl Original<'_> {
     }
 }
 
-/// JSON as people write it on a line.
+/// Writes JSON on one line, with the usual spaces.
 fn json(value: &Json) -> String {
     match value {
         Json::Array(items) => format!("[{}]", items.iter().map(json).collect::<Vec<_>>().join(", ")),

@@ -1,7 +1,6 @@
-//! Setting and inserting: which bytes give way to which.
+//! Setting and inserting: the bytes to replace, and their replacement.
 //!
-//! Between brackets a value is written in brackets, elsewhere in lines of its own, indented as its
-//! neighbours are.
+//! Between brackets a value is written in brackets, elsewhere in its own lines, indented like its neighbours.
 
 use serde_json::{Map, Value as Json};
 
@@ -31,7 +30,7 @@ pub(super) fn insert(source: &Original<'_>, path: &[Step], value: &Json) -> Resu
     }
 }
 
-/// A value with the mappings that lead to it.
+/// Wraps a value in the mappings of a path.
 fn nested(path: &[Step], value: &Json) -> Json {
     path.iter().rev().fold(value.clone(), |inner, step| match step {
         Step::Key(key) => Json::Object(Map::from_iter([(key.clone(), inner)])),
@@ -39,7 +38,7 @@ fn nested(path: &[Step], value: &Json) -> Json {
     })
 }
 
-/// Another value in the place of the one that is there.
+/// Replaces the current value by another one.
 fn replace(source: &Original<'_>, place: Place<'_>, value: &Json) -> Cut {
     let there = &place.value.bytes;
     if place.in_flow {
@@ -61,7 +60,7 @@ fn replace(source: &Original<'_>, place: Place<'_>, value: &Json) -> Cut {
     if one_line && on_its_line && !there.is_empty() {
         return Cut { bytes: there.clone(), with: written.trim_start().to_owned() };
     }
-    // A comment on the line of the key stays there; one inside the old value goes with it.
+    // A comment on the key's line stays; a comment inside the old value is removed with it.
     let end = there.end.max(place.from);
     let comment_in = |bytes: std::ops::Range<usize>| {
         source.text.get(bytes).map(str::trim).filter(|text| text.starts_with('#'))
@@ -79,7 +78,7 @@ fn is_flow(shape: &Shape) -> bool {
     matches!(shape, Shape::List { flow: Some(_), .. } | Shape::Map { flow: Some(_), .. })
 }
 
-/// Returns the text that follows a key's colon or an item's dash.
+/// Returns the text after a key's colon or an item's dash.
 fn below(in_list: bool, value: &Json, column: usize, line_break: &str) -> String {
     let (text, prefix) = if in_list {
         (emit(&Json::Array(vec![value.clone()])), 1)
@@ -90,7 +89,7 @@ fn below(in_list: bool, value: &Json, column: usize, line_break: &str) -> String
     body.get(prefix..).unwrap_or_default().to_owned()
 }
 
-/// Lines one below the other; the first stands where it is put.
+/// Writes lines one below the other; the first begins at the current position.
 fn indented(text: &str, column: usize, line_break: &str) -> String {
     let padding = " ".repeat(column);
     let mut lines = text.trim_end_matches('\n').split('\n');
@@ -105,7 +104,7 @@ fn indented(text: &str, column: usize, line_break: &str) -> String {
     body
 }
 
-/// A new key or item at the end of what is there.
+/// Adds a new key or item after the current ones.
 fn add(source: &Original<'_>, place: Place<'_>, step: &Step, value: &Json) -> Result<Cut, EditError> {
     let refused = EditError::not_in_place;
     let one = |key: &String| Json::Object(Map::from_iter([(key.clone(), value.clone())]));
@@ -139,7 +138,7 @@ fn add(source: &Original<'_>, place: Place<'_>, step: &Step, value: &Json) -> Re
             let text = emit(&Json::Array(vec![value.clone()]));
             Ok(line_after(source, last.bytes.end.max(dash + 1), source.column(dash), &text))
         }
-        // Nothing is there, or null.
+        // The current value is empty or null.
         (Shape::Scalar, Step::Key(key)) => Ok(replace(source, place, &one(key))),
         (Shape::Scalar, Step::Index(_)) => Ok(replace(source, place, &Json::Array(vec![value.clone()]))),
         _ => Err(refused()),
@@ -166,13 +165,13 @@ fn at(place: usize, with: String) -> Cut {
     Cut { bytes: place..place, with }
 }
 
-/// New lines after the one that a value ends on.
+/// Adds new lines after the line on which a value ends.
 fn line_after(source: &Original<'_>, end: usize, column: usize, text: &str) -> Cut {
     let ended = source.text.get(..end).is_some_and(|before| before.ends_with(['\n', '\r']));
     let line_break = source.line_break();
     let body = format!("{}{}", " ".repeat(column), indented(text, column, line_break));
     if ended {
-        // A block that keeps its line breaks: what follows begins a line already.
+        // After a block that keeps its line breaks, a line has already begun.
         return at(end, format!("{body}{line_break}"));
     }
     at(source.line_end(end), format!("{line_break}{body}"))

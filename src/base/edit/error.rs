@@ -1,6 +1,6 @@
-//! The reasons why a file was not edited.
+//! The reasons why an edit was refused.
 
-/// An edit that was not made.
+/// The reason for refusing an edit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     #[error("the file has no document {0}")]
@@ -16,7 +16,7 @@ pub enum EditError {
 }
 
 impl EditError {
-    /// Returns an error without a path, for steps that do not know the path asked for. The caller adds it.
+    /// Returns an error without a path, for steps that do not know the path. The caller adds it.
     pub(super) fn not_in_place() -> EditError {
         EditError::NotInPlace { what: String::new(), line: 0 }
     }

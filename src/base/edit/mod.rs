@@ -1,10 +1,10 @@
-//! Changes one value of a YAML file and leaves every other byte as it is: comments, order and formatting
-//! of what people wrote.
+//! Changes one value of a YAML file and leaves every other byte unchanged: people's comments, order and
+//! formatting stay.
 //!
-//! - [`set`], [`insert`], [`remove`], [`remove_with_holder`], [`undo_insert`]: one value at a path, in one document of a file.
-//!   [`remove_document`]: a whole document. [`objects`]: the objects with their places.
-//! - No edit is trusted: what it gives is read again, and must differ from what was there in exactly what
-//!   was asked for. Else there is an error and no text.
+//! - [`set`], [`insert`], [`remove`], [`remove_with_holder`], [`undo_insert`]: one value at a path, in one
+//!   document of a file. [`remove_document`]: a whole document. [`objects`]: the objects with their places.
+//! - Every edit is verified: its result is read again, and must differ from the original in exactly the
+//!   requested change. Otherwise the edit returns an error and no text.
 
 mod brackets;
 mod change;
@@ -25,7 +25,7 @@ pub use path::{Step, keys, show};
 
 use verify::{Cut, Original, apply_insert, apply_remove, apply_set};
 
-/// Puts a value at a path; mappings on the way there are made, and an index past the end appends.
+/// Sets the value at a path; missing mappings on the path are created, and an index past the end appends.
 pub fn set(text: &str, document: usize, path: &[Step], value: &Json) -> Result<String, EditError> {
     let source = Original::read(text, document)?;
     let expected = apply_set(source.json(), path, value)?;
@@ -33,7 +33,7 @@ pub fn set(text: &str, document: usize, path: &[Step], value: &Json) -> Result<S
     source.placed(path, cut.and_then(|cut| source.verified(cut, Some(expected))))
 }
 
-/// Puts a value where none is: under a new key, or before the item of that index (past the end: as the last).
+/// Adds a value under a new key, or before the item with this index (past the end: as the last item).
 pub fn insert(text: &str, document: usize, path: &[Step], value: &Json) -> Result<String, EditError> {
     let source = Original::read(text, document)?;
     let expected = apply_insert(source.json(), path, value)?;
@@ -41,12 +41,12 @@ pub fn insert(text: &str, document: usize, path: &[Step], value: &Json) -> Resul
     source.placed(path, cut.and_then(|cut| source.verified(cut, Some(expected))))
 }
 
-/// Takes a key or an item out. The last one leaves an empty mapping or list.
+/// Removes a key or an item. Removing the last one leaves an empty mapping or list.
 pub fn remove(text: &str, document: usize, path: &[Step]) -> Result<String, EditError> {
     take_out(&Original::read(text, document)?, path)
 }
 
-/// [`remove`], and what holds the key goes as well if nothing else stands in it, not even a comment.
+/// Removes like [`remove`], including the parent of the key if it then contains nothing, not even a comment.
 pub fn remove_with_holder(text: &str, document: usize, path: &[Step]) -> Result<String, EditError> {
     let source = Original::read(text, document)?;
     match path.split_last() {
@@ -55,8 +55,8 @@ pub fn remove_with_holder(text: &str, document: usize, path: &[Step]) -> Result<
     }
 }
 
-/// [`remove`], and what holds the value goes as well if an insertion would have made it: nothing else stands
-/// in it, not even a comment, and no brackets of its own that somebody put there.
+/// Removes like [`remove`], including the value's parent if an insertion would have created it: the parent
+/// contains nothing else, not even a comment, and has no brackets that a person wrote.
 pub fn undo_insert(text: &str, document: usize, path: &[Step]) -> Result<String, EditError> {
     let source = Original::read(text, document)?;
     match path.split_last() {
@@ -73,7 +73,7 @@ fn take_out(source: &Original<'_>, path: &[Step]) -> Result<String, EditError> {
     source.placed(path, cut.and_then(|cut| source.verified(cut, Some(expected))))
 }
 
-/// Takes a whole document out, with the comments that stand in it.
+/// Removes a whole document with its comments.
 pub fn remove_document(text: &str, document: usize) -> Result<String, EditError> {
     let source = Original::read(text, document)?;
     let bytes = source.document().bytes.clone();

@@ -9,7 +9,7 @@ use crate::yaml::{Fault, Limits, Mark, Node, list_kind, read, split};
 #[derive(Debug, Default)]
 pub struct Objects {
     pub found: Vec<Found>,
-    /// Documents that are none: no apiVersion, no kind.
+    /// The number of documents without apiVersion or kind.
     pub passed_over: usize,
     pub faults: Vec<Fault>,
     /// The number of documents read.
@@ -19,11 +19,11 @@ pub struct Objects {
 /// An object of a file.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The index of its document among those of the file that can be read.
+    /// The index of its document among the readable documents of the file.
     pub document: usize,
-    /// The lines of that document, the end excluded.
+    /// The lines of that document, without the end.
     pub lines: Range<u32>,
-    /// The way to it from the document's root: empty, or `items[…]`.
+    /// The path to the object from the document's root: empty, or `items[…]`.
     pub path: Vec<Step>,
     pub api_version: String,
     pub kind: String,
@@ -35,18 +35,18 @@ pub struct Found {
 }
 
 impl Found {
-    /// The empty group is Kubernetes' core.
+    /// Returns the API group; empty for Kubernetes' core.
     pub fn group(&self) -> &str {
         self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
     }
 
-    /// The path to one of its fields from the root of the document.
+    /// Returns the path to one of its fields from the document's root.
     pub fn path_to(&self, path: &[Step]) -> Vec<Step> {
         self.path.iter().chain(path).cloned().collect()
     }
 }
 
-/// Reads a file's objects; Lists are taken apart.
+/// Reads a file's objects, including the items of Lists.
 pub fn objects(bytes: &[u8]) -> Objects {
     let read = read(bytes, &Limits::default());
     let mut objects = Objects { faults: read.faults, documents: read.documents.len(), ..Objects::default() };

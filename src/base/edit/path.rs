@@ -21,12 +21,12 @@ impl From<usize> for Step {
     }
 }
 
-/// A path of keys alone.
+/// Returns a path of keys only.
 pub fn keys<const N: usize>(keys: [&str; N]) -> Vec<Step> {
     keys.map(Step::from).to_vec()
 }
 
-/// A path as messages show it: `spec.taints[0].key`, `metadata.annotations["a.b/c"]`.
+/// Writes a path for messages: `spec.taints[0].key`, `metadata.annotations["a.b/c"]`.
 pub fn show(path: &[Step]) -> String {
     let mut shown = String::new();
     for step in path {

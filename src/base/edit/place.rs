@@ -1,17 +1,17 @@
-//! Walks down an outline, and answers where in the text a value, a line and a column are.
+//! Follows a path in an outline, and finds the text position of a value, a line and a column.
 
 use super::error::EditError;
 use super::path::Step;
 use super::verify::Original;
 use crate::yaml::outline::{Outline, Shape};
 
-/// A value on the way down.
+/// A value on a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'o> {
     pub(super) value: &'o Outline,
-    /// The end of what precedes the value: past its colon or dash.
+    /// The position after the preceding colon or dash.
     pub(super) from: usize,
-    /// The column that its key or dash stands at, which what is below it is indented from. `None` for the root.
+    /// The column of its key or dash; nested lines are indented from there. `None` for the root.
     pub(super) column: Option<usize>,
     /// Set for an item of a list.
     pub(super) in_list: bool,
@@ -27,7 +27,7 @@ impl<'a> Original<'a> {
         Place { value: &self.outline, from, column: None, in_list: false, in_flow: false }
     }
 
-    /// The deepest value on a path that is there, and how many steps lead to it.
+    /// Returns the deepest existing value on a path, and the number of steps to it.
     pub(super) fn descend(&self, path: &[Step]) -> Result<(Place<'_>, usize), EditError> {
         let mut place = self.root();
         for (depth, step) in path.iter().enumerate() {
@@ -71,7 +71,7 @@ impl<'a> Original<'a> {
         }
     }
 
-    /// The dash of an item: between what is before it and the item there are only blanks and comments.
+    /// Returns the position of an item's dash: only blanks and comments separate it from the item before.
     pub(super) fn dash(&self, list: Place<'_>, items: &[Outline], index: usize) -> Result<usize, EditError> {
         let from = match index.checked_sub(1).and_then(|before| items.get(before)) {
             Some(before) => before.bytes.end,
@@ -85,7 +85,7 @@ impl<'a> Original<'a> {
                 b' ' | b'\t' | b'\n' | b'\r' => at += 1,
                 b'#' => at = self.line_end(at),
                 b'-' => return Ok(at),
-                // An anchor or a tag of the list itself.
+                // The anchor or tag of the list itself.
                 b'&' | b'!' => {
                     let rest = self.text.get(at..).unwrap_or_default();
                     at += rest.find(char::is_whitespace).ok_or_else(refused)?;

@@ -1,5 +1,5 @@
-//! Removing: which bytes go with a key or an item. Whole lines where it has lines of its own; comments above
-//! it stay, since nobody knows whose they are.
+//! Removing: the bytes that belong to a key or an item. A value in its own lines is removed with whole lines;
+//! comments above it stay, because they may belong to something else.
 
 use std::ops::Range;
 
@@ -44,7 +44,7 @@ pub(super) fn remove(source: &Original<'_>, path: &[Step]) -> Result<Cut, EditEr
         },
         (None, 1) => Ok(emptied(source, parent, &part, matches!(last, Step::Index(_)))),
         (None, _) if source.begins_its_line(part.start) => cut(whole_lines(source, &part)),
-        // A key behind a dash, on the dash's line: the next key takes its place.
+        // A key directly behind a dash: the next key moves up to the dash.
         (None, _) => match parts.get(index + 1) {
             Some(next)
                 if source.text.get(part.end..next.start).is_some_and(|between| between.trim().is_empty()) =>
@@ -56,7 +56,7 @@ pub(super) fn remove(source: &Original<'_>, path: &[Step]) -> Result<Cut, EditEr
     }
 }
 
-/// Reports whether a value between brackets of its own stands in lines, not between the brackets of its parent.
+/// Reports whether a value has its own brackets and lines, outside of any brackets of its parent.
 pub(super) fn is_bracketed(source: &Original<'_>, path: &[Step]) -> bool {
     let Ok((place, _)) = source.descend(path) else { return false };
     let brackets =
@@ -64,7 +64,8 @@ pub(super) fn is_bracketed(source: &Original<'_>, path: &[Step]) -> bool {
     brackets && !place.in_flow
 }
 
-/// Reports whether a key or an item is all that its parent holds: nothing else, and no comment beside or in it.
+/// Reports whether a key or an item is the only content of its parent: nothing else, and no comment beside or
+/// in it.
 pub(super) fn is_alone(source: &Original<'_>, path: &[Step]) -> bool {
     let Some((last, above)) = path.split_last() else { return false };
     let Ok((holder, depth)) = source.descend(above) else { return false };
@@ -83,7 +84,7 @@ pub(super) fn is_alone(source: &Original<'_>, path: &[Step]) -> bool {
     let Some(part) = part else { return false };
     let end = holder.value.bytes.end.max(part.end);
     let behind = source.text.get(end..source.line_end(end)).unwrap_or_default();
-    // Past a closing bracket the line is that of more than the holder.
+    // After a closing bracket, the line belongs to more than the holder.
     let closing = behind.find(['}', ']']).filter(|_| holder.in_flow);
     let end = end + closing.unwrap_or(behind.len());
     let around = [holder.from..part.start, part.end..end];
@@ -92,13 +93,13 @@ pub(super) fn is_alone(source: &Original<'_>, path: &[Step]) -> bool {
     depth == above.len() && !above.is_empty() && !comments
 }
 
-/// The last one of a mapping or list in lines of its own leaves empty brackets.
+/// Replaces the last key or item of a block mapping or list by empty brackets.
 fn emptied(source: &Original<'_>, parent: Place<'_>, part: &Range<usize>, is_list: bool) -> Cut {
     let brackets = if is_list { "[]" } else { "{}" };
     if parent.column.is_none() {
         return Cut { bytes: part.clone(), with: brackets.to_owned() };
     }
-    // A comment on the line of the key stays, as do those between.
+    // A comment on the key's line stays, and so do comments in between.
     let between = source.text.get(parent.from..part.start).unwrap_or_default();
     if between.trim().is_empty() {
         return Cut { bytes: parent.from..part.end, with: format!(" {brackets}") };
@@ -113,12 +114,12 @@ fn spaced(kept: &str) -> String {
 
 fn whole_lines(source: &Original<'_>, part: &Range<usize>) -> Range<usize> {
     let start = source.line_start(part.start);
-    // A block that keeps its line breaks ends where a line begins.
+    // A block that keeps its line breaks ends at the beginning of a line.
     let ended = source.text.get(..part.end).is_some_and(|before| before.ends_with(['\n', '\r']));
     let end = if ended { part.end } else { source.next_line(part.end) };
     let unended = !source.text.get(..end).is_some_and(|before| before.ends_with(['\n', '\r']));
     if unended && start > 0 {
-        // The last line of a file without a break at its end: the break before it goes.
+        // The last line of a file without a final line break: remove the break before it.
         let before = source.text.get(..start).unwrap_or_default();
         let before = before.strip_suffix('\n').unwrap_or(before);
         return before.strip_suffix('\r').unwrap_or(before).len()..end;

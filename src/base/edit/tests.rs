@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 use super::*;
 use crate::yaml::{Limits, emit, emit_flow, read};
 
-/// A file with people's styles: comments, quotes, brackets, blocks and dashes.
+/// A file in several styles: comments, quotes, brackets, blocks and dashes.
 const MIXED: &str = "\
 # The head.
 ---
@@ -51,7 +51,7 @@ fn json_of(text: &str) -> Vec<Json> {
     read(text.as_bytes(), &Limits::default()).documents.iter().map(|one| one.root.to_json()).collect()
 }
 
-/// Every path of a value, the root's aside.
+/// Collects every path of a value, except the root's.
 fn paths(value: &Json, above: &[Step], found: &mut Vec<Vec<Step>>) {
     let below: Vec<(Step, &Json)> = match value {
         Json::Object(fields) => fields.iter().map(|(key, value)| (Step::from(key.as_str()), value)).collect(),
@@ -215,7 +215,7 @@ fn what_would_change_more_than_was_asked_is_refused() {
     assert!(matches!(set(shared, 0, &keys(["b", "n"]), &json!(2)), Err(EditError::NotInPlace { .. })));
     let merged = "base: &x {num: 1}\nb:\n  <<: *x\n  m: 1\n";
     assert!(remove(merged, 0, &keys(["b", "num"])).is_err());
-    // A key of its own hides the merged one, which is what was asked for.
+    // The mapping's own key hides the merged one, as intended.
     let own = set(merged, 0, &keys(["b", "num"]), &json!(2)).unwrap();
     assert!(own.contains("  m: 1\n  num: 2\n"), "{own}");
     assert_eq!(
@@ -316,7 +316,7 @@ fn objects_of_typed_lists_are_found_and_edited_where_they_stand() {
     assert_eq!(after, format!("{text}    labels:\n      k: v\n"));
 }
 
-/// Small values of every shape.
+/// Generates small values of every shape.
 fn value() -> impl Strategy<Value = Json> {
     let text = prop_oneof!["[a-z]{0,3}", "[ a:#,'\"\n{}\\[\\]-]{0,6}"];
     let leaf = prop_oneof![
@@ -334,7 +334,7 @@ fn value() -> impl Strategy<Value = Json> {
     })
 }
 
-/// The value at a path.
+/// Returns the value at a path.
 fn at<'j>(root: &'j Json, path: &[Step]) -> &'j Json {
     path.iter().fold(root, |at, step| match step {
         Step::Key(key) => &at[key.as_str()],

@@ -1,5 +1,5 @@
-//! A file before an edit, and the proof that the edit changed the right value and nothing else: both texts are
-//! read by the reader that everything is read with, and compared value by value.
+//! A file before an edit, and the proof that the edit changed the right value and nothing else: the normal
+//! reader reads both texts, which are then compared value by value.
 
 use serde_json::{Map, Value as Json};
 
@@ -9,14 +9,14 @@ use crate::yaml::outline::{Outline, Shape, outline};
 use crate::yaml::split::last_line;
 use crate::yaml::{Fault, Limits, Read, ReadDocument, read};
 
-/// Part of a text, and what stands there instead.
+/// A part of a text, and its replacement.
 #[derive(Debug)]
 pub(super) struct Cut {
     pub(super) bytes: std::ops::Range<usize>,
     pub(super) with: String,
 }
 
-/// A file and the document of it that is edited.
+/// A file and its edited document.
 #[derive(Debug)]
 pub(super) struct Original<'a> {
     pub(super) text: &'a str,
@@ -39,7 +39,7 @@ impl<'a> Original<'a> {
         &self.read.documents[self.document]
     }
 
-    /// Adds the path that was asked for to a refused edit, and the line of its longest existing part.
+    /// Adds the requested path to the error of a refused edit, and the line of its longest existing part.
     pub(super) fn placed<T>(&self, path: &[Step], done: Result<T, EditError>) -> Result<T, EditError> {
         done.map_err(|error| match error {
             EditError::NotInPlace { .. } if path.is_empty() => {
@@ -74,7 +74,8 @@ impl<'a> Original<'a> {
         self.document().root.to_json()
     }
 
-    /// The text after a cut, if it holds this document as expected (`None`: not at all), and all others as they were.
+    /// Returns the text after a cut, if this document is as expected (`None`: removed) and all other
+    /// documents are unchanged.
     pub(super) fn verified(&self, cut: Cut, expected: Option<Json>) -> Result<String, EditError> {
         let refused = EditError::not_in_place;
         let (before, after) = (self.text.get(..cut.bytes.start), self.text.get(cut.bytes.end..));
@@ -93,8 +94,7 @@ impl<'a> Original<'a> {
     }
 }
 
-/// Returns the messages of the unreadable documents. An edit may leave them unreadable, but must make no other one
-/// so.
+/// Returns the messages of the unreadable documents. After an edit they must be the same.
 fn unreadable(faults: &[Fault]) -> Vec<&str> {
     faults.iter().filter(|fault| fault.unreadable.is_some()).map(|fault| &*fault.message).collect()
 }

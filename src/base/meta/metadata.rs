@@ -1,7 +1,7 @@
-//! Opens a document: its metadata as values, its other fields for the reader to go on with.
+//! Opens a document: returns its metadata as values, and its other fields for the reader.
 //!
-//! What a live object carries from its server (uid, managedFields, status …) is accepted and not
-//! looked at, so that the output of `kubectl get -o yaml` can be committed as it is.
+//! Fields that a server adds to a live object (uid, managedFields, status …) are accepted and ignored, so
+//! that the output of `kubectl get -o yaml` can be committed unchanged.
 
 use std::collections::BTreeMap;
 
@@ -27,20 +27,20 @@ pub const SERVER_FIELDS: [&str; 10] = [
 /// An object's metadata.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metadata {
-    /// The start of the mapping, or of the document where there is none.
+    /// The start of the mapping, or of the document if it has none.
     pub at: Mark,
     pub name: String,
     pub name_at: Mark,
-    /// Empty where there is none.
+    /// Empty if missing.
     pub namespace: String,
     pub namespace_at: Mark,
     pub labels: Labels,
     pub annotations: BTreeMap<String, String>,
-    /// Its deletion was asked for and waits for finalizers.
+    /// The object is being deleted, and waits for finalizers.
     pub deleting: bool,
 }
 
-/// Opens a document of a kind that is read. apiVersion, kind, metadata and status count as known.
+/// Opens a document of a known kind. apiVersion, kind, metadata and status count as known fields.
 pub fn open<'a>(scope: &'a Scope, root: &'a Node) -> Option<(Fields<'a>, Metadata)> {
     let mut fields = scope.fields(root, "")?;
     fields.accept(&["apiVersion", "kind", "status"]);
@@ -48,7 +48,7 @@ pub fn open<'a>(scope: &'a Scope, root: &'a Node) -> Option<(Fields<'a>, Metadat
     Some((fields, metadata))
 }
 
-/// Reads the `metadata` field of an object. `None` where it is missing or no mapping.
+/// Reads the `metadata` field of an object. `None` if it is missing or not a mapping.
 pub fn read(fields: &mut Fields<'_>) -> Option<Metadata> {
     let mut inner = fields.required_fields("metadata")?;
     inner.accept(&SERVER_FIELDS);

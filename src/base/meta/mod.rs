@@ -1,4 +1,4 @@
-//! Kubernetes' own shapes, which every dialect reads alike: metadata and label selectors.
+//! Kubernetes' own structures, which every dialect reads in the same way: metadata and label selectors.
 
 pub mod metadata;
 pub mod names;

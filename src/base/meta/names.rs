@@ -1,19 +1,19 @@
-//! The forms Kubernetes allows for names, label keys and label values, as predicates.
+//! The forms that Kubernetes allows for names, label keys and label values, as predicates.
 
 use crate::diag::is_visible;
 
-/// Lower-case letters, digits and inner dashes, at most 63 bytes.
+/// Reports whether a text has only lower-case letters, digits and inner dashes, at most 63 bytes.
 pub fn is_dns_label(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     is_framed(text, 63, inner, |byte| byte != b'-')
 }
 
-/// [`is_dns_label`] that begins with a letter.
+/// Reports whether a text is a DNS label that begins with a letter.
 pub fn is_dns_1035_label(text: &str) -> bool {
     is_dns_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
-/// DNS labels with dots between, at most 253 bytes.
+/// Reports whether a text consists of DNS labels separated by dots, at most 253 bytes.
 pub fn is_dns_subdomain(text: &str) -> bool {
     let part = |part: &str| {
         let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -22,7 +22,8 @@ pub fn is_dns_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(part)
 }
 
-/// A label's key: a name of at most 63 bytes, with an optional DNS prefix and slash before it.
+/// Reports whether a text is a label's key: a name of at most 63 bytes, with an optional DNS prefix and slash
+/// before it.
 pub fn is_label_key(text: &str) -> bool {
     match text.split_once('/') {
         Some((prefix, name)) => is_dns_subdomain(prefix) && is_qualified_name(name),
@@ -30,12 +31,12 @@ pub fn is_label_key(text: &str) -> bool {
     }
 }
 
-/// A label's value: empty, or of the form of a key's name.
+/// Reports whether a text is a label's value: empty, or in the form of a key's name.
 pub fn is_label_value(text: &str) -> bool {
     text.is_empty() || is_qualified_name(text)
 }
 
-/// Returns the fault of an object's name that no server would accept, whatever the kind.
+/// Returns the fault of an object's name that every server would refuse, whatever the kind.
 pub fn fault_of_name(name: &str) -> Option<&'static str> {
     if name == "." || name == ".." || name.contains(['/', '%']) {
         return Some("must be one part of a path: no `/`, no `%`, not `.` or `..`");
@@ -51,7 +52,8 @@ fn is_qualified_name(text: &str) -> bool {
     is_framed(text, 63, inner, |byte| byte.is_ascii_alphanumeric())
 }
 
-/// Not empty, not too long, every byte `inner`, the first and last also `outer`.
+/// Reports whether a text is not empty and not too long, every byte is `inner`, and the first and last are
+/// also `outer`.
 fn is_framed(text: &str, longest: usize, inner: impl Fn(u8) -> bool, outer: impl Fn(u8) -> bool) -> bool {
     let bytes = text.as_bytes();
     let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return false };

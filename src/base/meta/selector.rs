@@ -1,8 +1,8 @@
 //! Kubernetes label selectors: `matchLabels` and `matchExpressions` → [`Selector`].
 //!
-//! As the API server reads them: `In` and `NotIn` need values, `Exists` and `DoesNotExist` must not
-//! have any, keys and values must be such that a label could carry them. A faulty selector is
-//! reported and gives `None`, never a selector with the faulty part left out: that would match more.
+//! The rules are those of the API server: `In` and `NotIn` need values, `Exists` and `DoesNotExist` must not
+//! have any, and keys and values must be valid for labels. A faulty selector is reported and gives `None`,
+//! never a selector without the faulty part: that would match more.
 
 use crate::diag::Diagnostic;
 use crate::model::{Requirement, Selector};
@@ -14,7 +14,7 @@ use super::names::{is_label_key, is_label_value};
 
 const OPERATORS: [&str; 4] = ["In", "NotIn", "Exists", "DoesNotExist"];
 
-/// Reads a whole label selector; `path` names it in messages. `None` where something in it is at fault.
+/// Reads a whole label selector; `path` names it in messages. `None` if any part has a fault.
 pub fn label_selector(scope: &Scope, node: &Node, path: &str) -> Option<Selector> {
     let mut fields = scope.fields(node, path)?;
     let labels = match_labels(&mut fields);
@@ -25,7 +25,7 @@ pub fn label_selector(scope: &Scope, node: &Node, path: &str) -> Option<Selector
     Some(Selector { requirements })
 }
 
-/// Reads the field `matchExpressions` of a selector. Absent gives no requirements.
+/// Reads the field `matchExpressions` of a selector. Absent: no requirements.
 pub fn match_expressions(fields: &mut Fields<'_>) -> Option<Vec<Requirement>> {
     fields.takes("matchExpressions", Form::List);
     fields.takes("matchExpressions[0]", Form::Mapping);
@@ -34,12 +34,12 @@ pub fn match_expressions(fields: &mut Fields<'_>) -> Option<Vec<Requirement>> {
     }
     let (scope, path) = (fields.scope(), fields.path_of("matchExpressions"));
     let read = |(index, node): (usize, &Node)| expression(scope, node, &format!("{path}[{index}]"));
-    // All are read before the first fault counts, so that each one is reported.
+    // All of them are read, so that each fault is reported.
     let all: Vec<_> = fields.list("matchExpressions")?.iter().enumerate().map(read).collect();
     all.into_iter().collect()
 }
 
-/// Reads the field `matchLabels` of a selector. Absent gives no requirements.
+/// Reads the field `matchLabels` of a selector. Absent: no requirements.
 pub fn match_labels(fields: &mut Fields<'_>) -> Option<Vec<Requirement>> {
     fields.takes("matchLabels", Form::Mapping);
     fields.takes("matchLabels.*", Form::Text);

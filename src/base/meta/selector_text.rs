@@ -1,12 +1,12 @@
-//! A label selector as kubectl takes it on the command line → the same as Kubernetes objects hold it:
-//! `env=prod,tier in (web, api),!legacy` → `{matchLabels, matchExpressions}`.
+//! A label selector in kubectl's command line form → its form in Kubernetes objects: `env=prod,tier in (web,
+//! api),!legacy` → `{matchLabels, matchExpressions}`.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::names::{is_label_key, is_label_value};
 use crate::model::{self, Selector};
 
-/// Reads a selector. The error says which part is wrong, and what would be right.
+/// Reads a selector. The error names the wrong part, and its correct form.
 pub fn parse_selector(text: &str) -> Result<Json, String> {
     let (mut labels, mut expressions) = (Map::new(), Vec::new());
     for part in parts(text)? {
@@ -33,7 +33,7 @@ pub fn parse_selector(text: &str) -> Result<Json, String> {
     Ok(selector.into())
 }
 
-/// [`parse_selector`], ready to be matched with labels.
+/// Reads a selector like [`parse_selector`], ready to match labels.
 pub fn parse_requirements(text: &str) -> Result<Selector, String> {
     let selector = parse_selector(text)?;
     let list = |value: &Json| {
@@ -61,7 +61,7 @@ enum Requirement<'a> {
     Expression(&'a str, &'static str, Vec<&'a str>),
 }
 
-/// Cuts at commas that are not in brackets.
+/// Splits at commas outside of brackets.
 fn parts(text: &str) -> Result<Vec<&str>, String> {
     let (mut found, mut start, mut open) = (Vec::new(), 0, false);
     for (at, c) in text.char_indices() {

@@ -1,10 +1,10 @@
-//! Nodes made from JSON, for tests: every value gets a place of its own.
+//! Nodes made from JSON, for tests: every value gets its own place.
 
 use serde_json::Value as Json;
 
 use crate::yaml::node::{Entry, Mark, Node, Value};
 
-/// The node tree a file with this content would give. Lines count the values in document order.
+/// Returns the node tree of a file with this content. Lines count the values in document order.
 pub fn node(json: &Json) -> Node {
     number(json, &mut 0)
 }

@@ -1,19 +1,19 @@
-//! The programs that may apply a cluster's folder, and the annotations by which each of them does what berth's own
-//! annotations ask. All that rendering knows of such a program is its row in [`APPLIERS`].
+//! The programs that may apply a cluster's folder, and the annotations by which each of them follows berth's
+//! annotations. Rendering knows only the rows of these programs in [`APPLIERS`].
 
 use serde_json::{Map, Value as Json};
 
 use super::annotation::{APPLY, DELETE_OPTIONS, ORPHAN, PRUNE, RECREATE, SUSPEND, SUSPEND_UNTIL, WAVE};
 use super::object::ObjectId;
 
-/// The annotation of a cluster that names the program that applies its folder.
+/// The annotation of a cluster with the name of the program that applies its folder.
 pub const ANNOTATION: &str = "berth.dev/applier";
 
 /// A program that applies a cluster's folder.
 #[derive(Debug)]
 pub struct Applier {
     pub name: &'static str,
-    /// True if the program can be given keys for values that SOPS encrypted.
+    /// True if the program can have keys for values that SOPS encrypted.
     pub decrypts: bool,
     /// Returns the annotations of one object, for this program to read.
     annotations: fn(&Asked<'_>) -> Vec<(&'static str, String)>,
@@ -30,7 +30,8 @@ impl Eq for Applier {}
 /// berth's own member, which reads berth's annotations.
 pub static BERTH: Applier = Applier { name: "berth", decrypts: false, annotations: |_| Vec::new() };
 
-/// Flux's kustomize-controller. Without a key, it applies nothing that SOPS encrypted. It looks for them on the object in the cluster before it prunes.
+/// Flux's kustomize-controller. Without a key, it applies nothing that SOPS encrypted. Before it prunes, it
+/// looks for guards on the object in the cluster.
 pub static FLUX: Applier = Applier { name: "flux", decrypts: true, annotations: for_flux };
 
 /// Argo CD's application-controller. It looks for guards on the object in the cluster, and for the rest on the copy.
@@ -60,7 +61,7 @@ impl Applier {
     }
 }
 
-/// The wishes that an object carries for whoever applies it.
+/// The requests that an object's annotations make to its applier.
 struct Asked<'a> {
     id: &'a ObjectId,
     annotations: &'a Map<String, Json>,
@@ -71,8 +72,8 @@ impl Asked<'_> {
         self.annotations.get(name).and_then(Json::as_str)
     }
 
-    /// Reports whether only berth may remove the object: because an approval is needed, because it stays, or because
-    /// it is to be removed in a manner of its own.
+    /// Reports whether only berth may remove the object: it needs an approval, it stays, or it has special
+    /// delete options.
     fn is_guarded(&self) -> bool {
         self.id.takes_more_along()
             || self.annotation(PRUNE) == Some("disabled")
@@ -80,7 +81,7 @@ impl Asked<'_> {
             || self.annotation(DELETE_OPTIONS).is_some()
     }
 
-    /// Reports whether other objects of any workload need the object to be there first.
+    /// Reports whether objects of any workload may need the object to exist first.
     fn waits_for_nothing(&self) -> bool {
         matches!(
             (&*self.id.group, &*self.id.kind),
@@ -88,12 +89,12 @@ impl Asked<'_> {
         )
     }
 
-    /// Reports whether making the object anew could lose data.
+    /// Reports whether recreating the object could lose data.
     fn holds_data(&self) -> bool {
         self.id.takes_more_along() || matches!(&*self.id.kind, "PersistentVolume" | "StatefulSet")
     }
 
-    /// Reports whether the object's workload is suspended. Such a program knows no moment at which that ends.
+    /// Reports whether the object's workload is suspended. Other appliers know no end of a suspension.
     fn is_suspended(&self) -> bool {
         self.annotation(SUSPEND).is_some() || self.annotation(SUSPEND_UNTIL).is_some()
     }
@@ -113,7 +114,7 @@ fn for_flux(asked: &Asked<'_>) -> Vec<(&'static str, String)> {
     if asked.is_suspended() {
         set("kustomize.toolkit.fluxcd.io/reconcile", "disabled");
     }
-    // Flux would not ask before it removes what one of these holds.
+    // Flux would not ask before it removes the contents of such an object.
     if asked.annotation(RECREATE) == Some("allowed") && !asked.holds_data() {
         set("kustomize.toolkit.fluxcd.io/force", "enabled");
     }
@@ -122,7 +123,7 @@ fn for_flux(asked: &Asked<'_>) -> Vec<(&'static str, String)> {
 
 /// Argo CD's annotation with options for one object, separated by commas.
 const ARGOCD_OPTIONS: &str = "argocd.argoproj.io/sync-options";
-/// The wave of objects that wait for nothing: below every wave that people write.
+/// The wave of objects that wait for nothing: below every wave that people use.
 const ARGOCD_FIRST_WAVE: &str = "-1000000000";
 
 fn for_argocd(asked: &Asked<'_>) -> Vec<(&'static str, String)> {
@@ -136,16 +137,18 @@ fn for_argocd(asked: &Asked<'_>) -> Vec<(&'static str, String)> {
         let kept = written.split(',').map(str::trim).filter(is_kept);
         let options: Vec<&str> = kept.chain(["Prune=false", "Delete=false"]).collect();
         set(ARGOCD_OPTIONS, &options.join(","));
-        // Otherwise an object that is left for berth to remove keeps its Application out of sync.
+        // Without this, an object that waits for berth to remove it would keep its Application out of sync.
         set("argocd.argoproj.io/compare-options", "IgnoreExtraneous");
     }
-    // Argo CD orders the objects of all workloads together, so that a low wave could come before its namespace.
+    // Argo CD orders the objects of all workloads together, so a low wave could precede the object's
+    // namespace.
     if asked.waits_for_nothing() {
         set("argocd.argoproj.io/sync-wave", ARGOCD_FIRST_WAVE);
     } else if let Some(wave) = asked.annotation(WAVE) {
         set("argocd.argoproj.io/sync-wave", wave);
     }
-    // Argo CD has no way to create an object and then leave it: one that must not be overwritten is not written.
+    // Argo CD cannot create an object and then leave it alone, so an object that must not be overwritten is
+    // skipped.
     if asked.annotation(APPLY).is_some() || asked.is_suspended() {
         set("argocd.argoproj.io/hook", "Skip");
     }
@@ -177,7 +180,7 @@ mod tests {
         let settings = ObjectId::new("", "ConfigMap", "shop", "a");
         for id in [&namespace, &claim, &definition] {
             assert_eq!(for_flux(id, json!({})), guard, "{id}");
-            // Nobody but berth decides about them.
+            // Only berth decides about these objects.
             let annotations = json!({"kustomize.toolkit.fluxcd.io/prune": "enabled"});
             let mut metadata = json!({ "annotations": annotations }).as_object().unwrap().clone();
             FLUX.annotate(id, &mut metadata);

@@ -1,11 +1,11 @@
-//! A word for a removal, kept as a file of the fleet repository.
+//! A person's approval of a removal, as a file of the fleet repository.
 
 use jiff::Timestamp;
 
 use super::decision::Digest;
 use crate::diag::Pos;
 
-/// Lets exactly the removals that a digest names pass, once, before it expires.
+/// Permits exactly the removals of a digest, once, before it expires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
     pub origin: Pos,

@@ -12,7 +12,7 @@ use super::key::Key;
 use super::selector::{Labels, Measure, Term};
 use crate::diag::Pos;
 
-/// A cluster as files and reports describe it. Several files may describe one cluster under one name.
+/// A cluster from files and reports. Several files may describe one cluster under one name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cluster {
     /// Shared with the picks of the cluster.
@@ -22,33 +22,33 @@ pub struct Cluster {
     pub labels: Labels,
     pub claims: Labels,
     pub taints: Vec<Taint>,
-    /// Named measurements, as written: quantities stay text until somebody compares them.
+    /// Named measurements, as written: quantities stay text until they are compared.
     pub properties: BTreeMap<String, String>,
     pub capacity: BTreeMap<String, String>,
     pub allocatable: BTreeMap<String, String>,
     pub available: BTreeMap<String, String>,
-    /// Scores that add-ons gave it, by resource and score name. An empty name is for a resource without scores.
+    /// Scores from add-ons, by resource and score name. An empty name marks a resource without scores.
     pub scores: BTreeMap<(String, String), AddOnScore>,
     /// The cluster's reports on workloads.
     pub workloads: BTreeMap<WorkloadName, WorkloadReport>,
-    /// The namespaces the member has, where it lists them.
+    /// The member's namespaces, if it lists them.
     pub namespaces: Option<BTreeSet<String>>,
     /// Further fields of the cluster's own kind, by dotted path. Only expressions read them.
     pub details: BTreeMap<String, Json>,
-    /// Being removed from the fleet: not picked any more.
+    /// The cluster leaves the fleet: it is not picked any more.
     pub leaving: bool,
     pub standing: Standing,
-    /// The program that applies the cluster's folder; berth's own member where no file names one.
+    /// The program that applies the cluster's folder; berth's own member if no file names one.
     pub applier: Option<&'static Applier>,
-    /// The taints that its systems give it while its member is silent.
+    /// The taints that its systems add while its member is silent.
     pub taints_of_silence: Vec<Taint>,
     /// Set while its member is silent.
     pub silence: Option<Silence>,
 }
 
 impl Cluster {
-    /// Reports whether all parts of a term hold. Expressions cannot be evaluated here, so a term with any of them
-    /// does not hold.
+    /// Reports whether all parts of a term match. Expressions cannot be evaluated here, so a term with
+    /// expressions does not match.
     pub fn meets(&self, term: &Term) -> bool {
         let bounds_hold = || term.properties.iter().all(|bound| bound.met_by(self.measured(&bound.measure)));
         term.expressions.is_empty()
@@ -69,11 +69,11 @@ impl Cluster {
     }
 }
 
-/// An add-on's score, and the time until which it counts: for ever where the add-on names none.
+/// An add-on's score, with the end of its validity; `None`: valid for ever.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AddOnScore {
     pub value: i64,
-    /// Position in the list it was read from: expressions see scores in that order.
+    /// The index in its list: expressions see scores in that order.
     pub index: usize,
     pub valid_until: Option<Timestamp>,
 }
@@ -96,14 +96,14 @@ impl WorkloadName {
 /// A member's report on one workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkloadReport {
-    /// The number of replicas that the member has room for, where that is limited.
+    /// The number of replicas that fit into the member, if it is limited.
     pub capacity: Option<i64>,
 }
 
-/// The known fitness of a cluster to take work.
+/// The known readiness of a cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Standing {
-    /// No status at all: an inventory written by people, so taken as ready.
+    /// No status: people wrote the inventory, so the cluster counts as ready.
     #[default]
     Assumed,
     Reported(Report),
@@ -112,11 +112,11 @@ pub enum Standing {
 /// The report in a file's status.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// The dialect's own word for ready; absent where the status has none.
+    /// The dialect's own readiness; absent if the status has none.
     pub ready: Option<bool>,
-    /// The member's agent as it describes itself, for systems that have one.
+    /// The member agent's account of itself, in systems that have agents.
     pub agent: Option<Agent>,
-    /// The taints that the cluster has because of this report.
+    /// The taints that follow from this report.
     pub taints: Vec<Taint>,
 }
 
@@ -124,7 +124,7 @@ pub struct Report {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Agent {
     pub joined: Option<bool>,
-    /// Healthy or not, and since when.
+    /// Whether it is healthy, and since when.
     pub healthy: Option<(bool, Option<Timestamp>)>,
     pub heartbeat: Option<Timestamp>,
 }
@@ -135,23 +135,23 @@ pub struct Taint {
     pub key: String,
     pub value: String,
     pub effect: Effect,
-    /// The effect in the words of the file, which tolerations name.
+    /// The effect's word in the file, which tolerations use.
     pub effect_word: String,
     pub since: Option<Timestamp>,
-    /// The moment at which tolerations of it stopped to run out.
+    /// The moment at which tolerations of it stopped expiring.
     pub frozen: Option<Timestamp>,
 }
 
-/// A silence of a cluster's member: its last report is overdue for long.
+/// A silence of a cluster's member: its last report is long overdue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silence {
     pub since: Timestamp,
-    /// Since when nothing more is moved away for it.
+    /// The moment since which nothing more moves away because of the silence.
     pub frozen: Option<Timestamp>,
 }
 
 impl Silence {
-    /// Returns the moment after so many seconds of silence. `None` if the silence was frozen before.
+    /// Returns the moment after this many seconds of silence. `None` if the silence was frozen before.
     pub fn lasts(self, seconds: i64) -> Option<Timestamp> {
         let end = self.since.as_second().saturating_add(seconds);
         let end = Timestamp::from_second(end).unwrap_or(Timestamp::MAX);
@@ -162,7 +162,7 @@ impl Silence {
 /// The effect of an untolerated taint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
-    /// Nothing may be here.
+    /// Refuses all copies.
     Refuse,
     /// Copies in the cluster stay, new ones are refused.
     RefuseNew,

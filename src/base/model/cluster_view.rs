@@ -1,6 +1,6 @@
-//! Views of clusters for expressions: a JSON value under a name, with methods of its own.
+//! Views of clusters for expressions: a named JSON value with its own methods.
 //!
-//! Expressions are plain text here; the engine runs them. The dialect chooses the view.
+//! Here, expressions are plain text; the engine runs them. The dialect chooses the view.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use super::cluster::Cluster;
 
-/// An expression over a cluster that must give true.
+/// An expression over a cluster that must be true.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Expression {
     pub text: String,
@@ -19,11 +19,11 @@ pub struct Expression {
 /// A view of clusters. Its name identifies it: no two views share a name.
 #[derive(Clone, Copy)]
 pub struct View {
-    /// The variable that expressions know the cluster by.
+    /// The variable that holds the cluster in expressions.
     pub name: &'static str,
-    /// The cluster as they see it: of the same cluster always the same.
+    /// Returns the cluster as expressions see it: equal for equal clusters.
     pub shown: fn(&Cluster) -> Json,
-    /// Methods of the variable that take one text and give a value, or none where that is an error.
+    /// Methods of the variable that take one text. They return a value; `None` is an error.
     pub methods: &'static [(&'static str, Method)],
 }
 

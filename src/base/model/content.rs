@@ -1,4 +1,4 @@
-//! Contents by id: rendered bytes are handed over once and named by their id from then on.
+//! Contents by id: rendered bytes are stored once and then referred to by their id.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::text::hex;
 pub struct ContentId(pub [u8; 20]);
 
 impl ContentId {
-    /// Names bytes that do not come from Git.
+    /// Returns the id of bytes that do not come from Git.
     pub fn of(bytes: &[u8]) -> ContentId {
         let mut id = [0; 20];
         id.copy_from_slice(&Sha256::digest(bytes)[..20]);
@@ -34,21 +34,21 @@ impl fmt::Display for ContentId {
     }
 }
 
-/// A destination of rendered bytes: a Git object database, a folder's contents, or only a hash.
+/// A store for rendered bytes: a Git object database, a folder's contents, or only a hash.
 pub trait Contents {
-    /// Takes the bytes and names them. Called once for identical copies.
+    /// Stores bytes and returns their id. Identical copies are stored once.
     fn put(&mut self, bytes: &[u8]) -> Result<ContentId, ContentError>;
 
-    /// Returns the bytes behind an id, of contents that were put here or that the store had before.
+    /// Returns the bytes of an id, from contents that were put here or were there before.
     fn get(&self, id: ContentId) -> Result<Vec<u8>, ContentError>;
 }
 
-/// The store behind [`Contents`] failed; says how.
+/// A failure of the store behind [`Contents`], with its message.
 #[derive(Debug, thiserror::Error)]
 #[error("the store of rendered objects failed: {0}")]
 pub struct ContentError(pub String);
 
-/// A path in a cluster's folder, and its content. Shared between clusters: few of a workload's copies differ.
+/// A path in a cluster's folder, and its content. Clusters share entries: few of a workload's copies differ.
 pub type FolderEntry = Arc<(Arc<str>, ContentId)>;
 
 /// A cluster's folder: path within it → content.
@@ -57,7 +57,7 @@ pub type Folder = Shared<EntryMap<FolderEntry>>;
 /// All clusters' folders by cluster name.
 pub type Folders = Map<String, Folder>;
 
-/// A path whose content is not the same in two folders.
+/// A path whose content differs between two folders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference<'f> {
     pub path: &'f Arc<str>,

@@ -20,34 +20,34 @@ use crate::text::hex;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     pub key: Key,
-    /// The source file the placement stands in.
+    /// The source file of the placement.
     pub source: String,
     /// By cluster name, ascending.
     pub picks: Shared<Vec<Pick>>,
-    /// The clusters not picked, summed up by reason. Only where it picks none, or fewer than wanted; in older records
-    /// always.
+    /// The number of refused clusters by reason. Present only if the decision picks no cluster, or too few;
+    /// in older records always.
     pub refused: Vec<Refused>,
     pub condition: Option<Condition>,
-    /// Of what the decision read. `None` means it must be decided again.
+    /// The digest of everything that the decision read. `None`: decide again.
     pub digest: Option<Digest>,
-    /// The policy's text it was made under. `None` in older records: taken as unchanged.
+    /// The policy's text at the time of the decision. `None` in older records: counts as unchanged.
     pub policy: Option<Packed>,
     /// The objects that go to the picked clusters; empty for a placement without a workload.
     pub objects: Vec<ObjectId>,
-    /// Copies that could not be rendered: these clusters keep the last good form, or have none.
+    /// Failed copies: these clusters keep the last good form, or have none.
     pub failures: Vec<Failure>,
 }
 
-/// A picked cluster. Its details read like fields of its own.
+/// A picked cluster. It dereferences to its details.
 #[derive(Clone, Debug)]
 pub struct Pick {
     /// Shared with the cluster's other picks.
     pub cluster: Arc<str>,
-    /// Shared by picks that are alike, see [`Pick::share_details`].
+    /// Shared by equal picks, see [`Pick::share_details`].
     pub details: Arc<PickDetails>,
 }
 
-/// All that a decision says of a picked cluster.
+/// Everything in a decision about a picked cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PickDetails {
     pub reason: String,
@@ -55,11 +55,11 @@ pub struct PickDetails {
     /// Named scores at the moment of the pick.
     pub scores: BTreeMap<String, i64>,
     pub group: Option<Group>,
-    /// Decided, but not rolled out yet: the first to go where there are too many.
+    /// Picked, but not rolled out yet: dropped first if there are too many.
     pub pending: bool,
-    /// Not picked any more, and it keeps its copy until somebody lets the removal out.
+    /// No longer picked, but keeps its copy until the removal is published.
     pub leaving: bool,
-    /// It leaves, and its removal was held for approval when the others went on without it.
+    /// Leaves, and the gate held its removal when the workload was published without it.
     pub held: bool,
 }
 
@@ -68,7 +68,7 @@ impl Pick {
         Pick { cluster: cluster.into(), details: details.into() }
     }
 
-    /// A pick without a reason.
+    /// Returns a pick without a reason.
     pub fn of(cluster: impl Into<Arc<str>>) -> Pick {
         Pick::new(cluster, PickDetails::default())
     }
@@ -79,7 +79,7 @@ impl Pick {
         self
     }
 
-    /// Makes picks with equal details share them. A fleet has a pick for each copy, and few different details.
+    /// Lets picks with equal details share them. A fleet has a pick for each copy, but few different details.
     pub fn share_details(picks: &mut [Pick]) {
         let mut known: BTreeSet<Arc<PickDetails>> = BTreeSet::new();
         let mut last: Option<Arc<PickDetails>> = None;
@@ -97,7 +97,7 @@ impl Pick {
 }
 
 impl Ord for Pick {
-    /// By cluster, then by details. Most picks that are compared share both, which costs no look at either.
+    /// Compares by cluster, then by details. Most compared picks share both, so that neither is read.
     fn cmp(&self, other: &Pick) -> Ordering {
         let Pick { cluster, details } = self;
         let by_cluster =
@@ -164,27 +164,27 @@ pub struct Condition {
 pub struct Failure {
     pub cluster: String,
     pub object: ObjectId,
-    /// An override is at fault, and not the template.
+    /// The fault is in an override, not in the template.
     pub of_override: bool,
-    /// Words for people.
+    /// A text for people.
     pub reason: String,
 }
 
-/// The counts from which a dialect words the condition.
+/// The counts from which a dialect makes the condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Clusters that were candidates at all.
+    /// The number of candidate clusters.
     pub candidates: usize,
     /// Candidates that passed the filters.
     pub passed: usize,
     pub picked: usize,
-    /// The number asked for, where the policy has one.
+    /// The wanted number, if the policy has one.
     pub wanted: Option<usize>,
-    /// Names asked for that did not pass.
+    /// Wanted names that did not pass.
     pub unmet: Vec<String>,
 }
 
-/// A SHA-256, cut to 16 bytes: enough to tell inputs apart, short enough to read.
+/// A SHA-256 hash, cut to 16 bytes: long enough to distinguish inputs, short enough to read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Digest(pub [u8; 16]);
 
@@ -229,7 +229,7 @@ impl std::str::FromStr for Digest {
 }
 
 impl Decision {
-    /// A decision that picks no cluster. `source` is the file of the placement.
+    /// Returns a decision that picks no cluster. `source` is the file of the placement.
     pub fn new(key: Key, source: impl Into<String>) -> Decision {
         Decision {
             key,
@@ -244,7 +244,8 @@ impl Decision {
         }
     }
 
-    /// Makes picks share their details, and takes equal picks of an earlier decision over: comparing these costs nothing.
+    /// Lets picks share their details, and reuses equal picks of an earlier decision, so that comparing the
+    /// two is free.
     pub fn share_picks(&mut self, earlier: Option<&Decision>) {
         Pick::share_details(&mut self.picks);
         self.picks.shrink_to_fit();
@@ -253,7 +254,8 @@ impl Decision {
         }
     }
 
-    /// Forgets which clusters wait for their turn or only keep a copy: a step decides that later.
+    /// Clears the marks of clusters that wait for their turn or only keep a copy: a release step sets them
+    /// later.
     pub fn forget_turns(&mut self) {
         if self.picks.iter().any(|pick| pick.pending || pick.leaving) {
             let picked = self.picked().cloned();
@@ -262,12 +264,12 @@ impl Decision {
         }
     }
 
-    /// The picks without the clusters that only keep a copy.
+    /// Returns the picks without clusters that only keep a copy.
     pub fn picked(&self) -> impl Iterator<Item = &Pick> {
         self.picks.iter().filter(|pick| !pick.leaving)
     }
 
-    /// For asking about many clusters.
+    /// Returns a cursor for looking up many clusters.
     pub fn cursor(&self) -> PickCursor<'_> {
         PickCursor::of(&self.picks)
     }
@@ -277,7 +279,7 @@ impl Decision {
         self.pick(cluster).is_some()
     }
 
-    /// Reports whether a cluster was picked and may have the workload by now.
+    /// Reports whether a cluster was picked and may have the workload already.
     pub fn serves(&self, cluster: &str) -> bool {
         self.pick(cluster).is_some_and(|pick| !pick.pending)
     }

@@ -1,4 +1,4 @@
-//! Everything the source tree says, in the neutral model.
+//! The whole content of the source tree, in the neutral model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,28 +25,28 @@ pub struct Fleet {
     pub labels: Map<Key, Labels>,
     /// `ClusterStatus` documents of the source tree.
     pub statuses: Map<String, Shared<ClusterStatus>>,
-    /// Documents that stand for placements which they replaced, each with the key of its placement and workload.
+    /// Documents that replaced placements, each with the key of its placement and workload.
     pub replaced: BTreeMap<Key, Key>,
     /// The removals that people approved.
     pub approvals: Vec<Approval>,
     pub rollout_policies: Map<Key, Shared<RolloutPolicy>>,
     /// The rollout policies that workloads name by annotation.
     pub named_policies: Map<Key, PolicyName>,
-    /// The staged rollouts that people ask for.
+    /// The staged rollouts that people requested.
     pub runs: BTreeMap<Key, Run>,
     /// The stages that runs refer to by name.
     pub stage_strategies: BTreeMap<Key, StageStrategy>,
-    /// The requests for an approval of a stage, approved or not.
+    /// The requests to approve a stage, approved or not.
     pub stage_approvals: BTreeMap<Key, StageApproval>,
     pub doubt: Doubt,
-    /// Kinds, each with its API group, whose names end in `List` and that are no lists.
+    /// Kinds that are not lists although their names end in `List`, each with its API group.
     pub list_kinds: BTreeSet<(String, String)>,
 }
 
 impl Fleet {
-    /// The placement a reference means.
+    /// Returns the placement that a reference names.
     pub fn find(&self, wanted: &PlacementRef) -> Option<&Placement> {
-        // Keys order by kind, namespace, name and only then by group.
+        // Keys order by kind, namespace and name before group.
         let first = Key::new("", &wanted.kind, &wanted.namespace, &wanted.name);
         let (key, placement) = self.placements.range_from(&first).next()?;
         let same =
@@ -76,13 +76,13 @@ impl Fleet {
         self.replaced.get(document).unwrap_or(document)
     }
 
-    /// Reports whether a document of another kind stands for the placement.
+    /// Reports whether a document of another kind replaced the placement.
     pub fn is_replaced(&self, placement: &Key) -> bool {
         self.replaced.values().any(|replaced| replaced == placement)
     }
 
-    /// Returns the policies for a workload: first the one that it names, then those whose `workloads` match, then
-    /// the defaults of the fleet, each by name.
+    /// Returns the policies for a workload: first the one that it names, then those whose `workloads` match,
+    /// then the fleet's defaults, each by name.
     pub fn policies_of(&self, workload: &Key) -> Vec<&RolloutPolicy> {
         let named = self.named_policy(workload);
         let is_named = |policy: &RolloutPolicy| named.is_some_and(|named| named.key == policy.key);
@@ -93,15 +93,15 @@ impl Fleet {
         found
     }
 
-    /// Returns the policy that a workload names: of its own namespace, or else of none.
+    /// Returns the policy that a workload names: from its own namespace, or else without a namespace.
     pub fn named_policy(&self, workload: &Key) -> Option<&RolloutPolicy> {
         let name = &self.named_policies.get(workload)?.name;
         let mut all = self.rollout_policies.values().map(|policy| &**policy);
-        // Policies of a namespace come after those of none.
+        // Namespaced policies come after the others.
         all.rfind(|policy| *policy.key.name == **name && policy.may_reach(workload))
     }
 
-    /// Returns the workloads that must be proven everywhere before this one goes on.
+    /// Returns the workloads that must be proven everywhere before this one.
     pub fn rolls_out_after(&self, workload: &Key) -> BTreeSet<&Key> {
         let mut found = BTreeSet::new();
         for policy in self.policies_of(workload) {
@@ -115,7 +115,7 @@ impl Fleet {
         found
     }
 
-    /// Returns the stages of a name: of a namespace, or else of none.
+    /// Returns the stages with a name: from a namespace, or else without a namespace.
     pub fn stages_named(&self, name: &str, namespace: &str) -> Option<&StageStrategy> {
         let named = self.stage_strategies.values().filter(|one| *one.key.name == *name);
         named
@@ -139,10 +139,10 @@ impl Fleet {
 /// Unreadable files, and the decisions that must keep their clusters until the files are mended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Doubt {
-    /// An inventory file, or one of unknown content, is unreadable: every decision keeps what it has.
+    /// An inventory file, or a file with unknown content, is unreadable: every decision keeps its clusters.
     pub everything: bool,
-    /// Something is unreadable and nothing is known of what it was: no object anywhere goes for now.
+    /// A file with unknown earlier content is unreadable: no object is removed for now.
     pub objects: bool,
-    /// Files with an unreadable policy: decisions made from them keep what they have.
+    /// Files with an unreadable policy: the decisions from these files keep their clusters.
     pub files: BTreeSet<String>,
 }

@@ -21,17 +21,17 @@ impl Key {
         Key { kind: kind.into(), namespace: namespace.into(), name: name.into(), group: group.into() }
     }
 
-    /// The key before all others.
+    /// Returns the key before all others.
     pub fn lowest() -> Key {
         Key::new("", "", "", "")
     }
 
-    /// `Kind.group`, or `Kind` for the core group.
+    /// Returns `Kind.group`, or `Kind` for the core group.
     pub fn kind_and_group(&self) -> String {
         if self.group.is_empty() { self.kind.to_string() } else { format!("{}.{}", self.kind, self.group) }
     }
 
-    /// `namespace/name`, or `name`.
+    /// Returns `namespace/name`, or `name`.
     pub fn full_name(&self) -> String {
         if self.namespace.is_empty() {
             self.name.to_string()
@@ -43,7 +43,7 @@ impl Key {
 
 impl Ord for Key {
     fn cmp(&self, other: &Key) -> Ordering {
-        // Most keys share their kinds, namespaces and groups, and need not be read to be compared.
+        // Most keys share their kinds, namespaces and groups, so comparing need not read them.
         let order = |a: &Arc<str>, b: &Arc<str>| if Arc::ptr_eq(a, b) { Ordering::Equal } else { a.cmp(b) };
         order(&self.kind, &other.kind)
             .then_with(|| order(&self.namespace, &other.namespace))

@@ -8,7 +8,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelKeys(BTreeSet<String>);
 
-/// The word for no key at all.
+/// The word for no keys.
 const NONE: &str = "none";
 
 impl LabelKeys {
@@ -22,7 +22,7 @@ impl LabelKeys {
 }
 
 impl LabelKeys {
-    /// Reports whether others allow everything that these do.
+    /// Reports whether `others` allow everything that these keys allow.
     pub fn is_within(&self, others: &LabelKeys) -> bool {
         self.0.iter().all(|key| {
             let name = key.strip_suffix('*').unwrap_or(key);

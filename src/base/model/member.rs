@@ -1,6 +1,6 @@
-//! Members as the hub sees them: a cluster's published folder against its last report.
+//! Members as the hub sees them: a cluster's published folder compared with its last report.
 //!
-//! A member is silent once three times its own reporting interval has passed without a report; `now` is an
+//! A member is silent when three times its own reporting interval has passed without a report; `now` is an
 //! argument.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use super::shared::Shared;
 use super::status::Problem;
 use super::{ClusterStatus, Decision, ObjectId, Timestamp, path};
 
-/// The folder a cluster should have.
+/// The published folder of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Published {
     /// The `Berth-Seq` at which the folder's tree last changed.
@@ -20,15 +20,16 @@ pub struct Published {
     pub tree: String,
 }
 
-/// The paths at which an applied folder is not the published one.
+/// The paths at which an applied folder differs from the published one.
 pub type Differing = Shared<BTreeSet<String>>;
 
-/// All that is known of members.
+/// The hub's knowledge of members.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'s> {
     pub statuses: &'s Map<String, Shared<ClusterStatus>>,
     pub published: &'s Map<String, Published>,
-    /// For members that applied another folder than the published one: where it differs, if both can be read.
+    /// The differing paths of members that applied another folder than the published one, if both can be
+    /// read.
     pub differing: &'s Map<String, Differing>,
     pub now: Timestamp,
 }
@@ -46,7 +47,7 @@ impl<'s> Observed<'s> {
         self.cursor().member(name)
     }
 
-    /// Begins to ask about many clusters.
+    /// Returns a cursor for looking up many clusters.
     pub fn cursor(self) -> MemberCursor<'s> {
         let Observed { statuses, published, differing, now } = self;
         let (statuses, published, differing) = (statuses.cursor(), published.cursor(), differing.cursor());
@@ -54,7 +55,7 @@ impl<'s> Observed<'s> {
     }
 }
 
-/// Members, which are found fast if their names ascend.
+/// A cursor over members; lookups are fast if names ascend.
 #[derive(Debug)]
 pub struct MemberCursor<'s> {
     statuses: Cursor<'s, String, Shared<ClusterStatus>>,
@@ -92,24 +93,24 @@ pub struct Member<'s> {
     pub lacks: Lacks<'s>,
 }
 
-/// The part of the published folder that a member does not have.
+/// The part of the published folder that a member lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lacks<'s> {
     Nothing,
     /// The files at these paths.
     Paths(&'s BTreeSet<String>),
-    /// Possibly everything: the member is not heard, or its folder cannot be read.
+    /// Possibly everything: the member is silent, or its folder cannot be read.
     Unknown,
 }
 
 impl<'s> Member<'s> {
-    /// The objects that are not as wanted.
+    /// Returns the objects that differ from their wanted form.
     pub fn problems(&self) -> &'s [Problem] {
         let applied = self.status.and_then(|status| status.applied.as_ref());
         applied.map(|applied| applied.problems.as_slice()).unwrap_or_default()
     }
 
-    /// Returns the part of it that the report shows beside a workload.
+    /// Returns the parts of the member for a workload's line in the report.
     pub fn view(&self) -> MemberView<'s> {
         let applied = self.status.and_then(|status| status.applied.as_ref());
         MemberView {
@@ -122,29 +123,30 @@ impl<'s> Member<'s> {
         }
     }
 
-    /// The objects that differ from the folder, and are only compared.
+    /// Returns the objects that differ from the folder and are only compared.
     pub fn differences(&self) -> &'s [Problem] {
         let applied = self.status.and_then(|status| status.applied.as_ref());
         applied.map(|applied| applied.differences.as_slice()).unwrap_or_default()
     }
 }
 
-/// All that the line of a workload in the fleet report is made from of a member. While it stays, the line stays.
+/// The inputs from a member for a workload's line in the fleet report. If they do not change, neither does
+/// the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberView<'s> {
     pub name: &'s str,
     pub is_heard: bool,
     pub lacks: Lacks<'s>,
-    /// The objects that are not as wanted.
+    /// The objects that differ from their wanted form.
     pub problems: &'s [Problem],
-    /// Something may still become as wanted by itself.
+    /// Some object may still become correct by itself.
     pub progressing: bool,
-    /// The objects of which that is so; none where they are too many to name.
+    /// The objects for which this holds; empty if there are too many to name.
     pub waiting: &'s [ObjectId],
 }
 
 impl<'s> MemberView<'s> {
-    /// Reports whether the member reports, and has the published copies of these objects.
+    /// Reports whether the member is heard, and has the published copies of these objects.
     pub fn has(&self, objects: &[ObjectId]) -> bool {
         match self.lacks {
             Lacks::Nothing => true,
@@ -158,14 +160,14 @@ impl<'s> MemberView<'s> {
         self.problems.iter().find(|problem| objects.contains(&problem.object))
     }
 
-    /// Reports whether some of these objects may still have to become as wanted.
+    /// Reports whether some of these objects may still have to become correct.
     pub fn awaits(&self, objects: &[ObjectId]) -> bool {
         let is_unknown = self.waiting.is_empty();
         self.progressing && (is_unknown || self.waiting.iter().any(|id| objects.contains(id)))
     }
 }
 
-/// A decision's clusters, each with its member where it has one; both go by name.
+/// Returns a decision's clusters, each with its member if it has one. `members` ascend by name.
 pub fn placed<'m, 's>(
     decision: &'s Decision,
     members: &'m [Member<'s>],
@@ -177,13 +179,13 @@ pub fn placed<'m, 's>(
 /// The state of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemberState {
-    /// All of the folder is applied, and every object is as wanted.
+    /// The whole folder is applied, and every object is correct.
     InSync,
-    /// All of the folder is applied, and some object may still become as wanted by itself.
+    /// The whole folder is applied, and some object may still become correct by itself.
     Progressing,
-    /// All of the folder is applied, and some object is not as wanted.
+    /// The whole folder is applied, and some object differs from its wanted form.
     WithProblems,
-    /// Its last folder is an older one.
+    /// The member has applied an older folder.
     Behind,
     /// People suspended the cluster.
     Suspended,
@@ -215,7 +217,7 @@ impl MemberState {
         MemberState::ALL.into_iter().find(|state| state.word() == word)
     }
 
-    /// The state in words.
+    /// Returns the state in words.
     pub const fn word(self) -> &'static str {
         match self {
             MemberState::InSync => "in sync",

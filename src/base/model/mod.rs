@@ -1,8 +1,8 @@
-//! The neutral model: what every dialect lowers onto and the engine works with.
+//! The neutral model: the target of every dialect, and the input of the engine.
 //!
-//! Plain values without behaviour of one system, without serde, without I/O. What people ask for is
-//! in [`placement`], [`workload`] and [`overrides`]; what is there is in [`cluster`], [`status`] and [`member`];
-//! what berth answers is in [`decision`].
+//! Plain values without the behaviour of one system, without serde, without I/O. People's wishes are in
+//! [`placement`], [`workload`] and [`overrides`]; the actual clusters in [`cluster`], [`status`] and
+//! [`member`]; berth's answer in [`decision`].
 
 pub mod annotation;
 pub mod applier;
@@ -63,5 +63,5 @@ pub use workload::{Template, Workload};
 /// The apiVersion of berth's own kinds.
 pub const API_VERSION: &str = "berth.dev/v1alpha1";
 
-/// A moment, in UTC. Always an argument, never read from a clock in here.
+/// A moment, in UTC. Always an argument, never from a clock.
 pub type Timestamp = jiff::Timestamp;

@@ -1,8 +1,8 @@
-//! Functions of dialects in the model, each known by a name.
+//! Functions of dialects in the model, each identified by a name.
 
 use std::fmt;
 
-/// A function under a name, which identifies it: no two functions of a type share one.
+/// A function with a name that identifies it: no two functions of a type share a name.
 #[derive(Clone, Copy)]
 pub struct Named<F> {
     pub name: &'static str,

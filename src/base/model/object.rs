@@ -9,7 +9,8 @@ use serde_json::Value as Json;
 use crate::diag::Pos;
 use crate::packed::Packed;
 
-/// The identity of an object in a cluster, shared by all that name the object. Versions of one group are one identity.
+/// The identity of an object in a cluster, shared by all users. All versions of one group have the same
+/// identity.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectId(Arc<IdParts>);
 
@@ -49,7 +50,7 @@ impl ObjectId {
         IdParts { group: group.into(), ..IdParts::clone(self) }.into()
     }
 
-    /// Takes over the parts of another identity that are equal, so that they are kept once.
+    /// Reuses the equal parts of another identity, so that memory holds them once.
     pub fn share_parts(&mut self, other: &ObjectId) {
         let own = Arc::make_mut(&mut self.0);
         let pairs = [
@@ -62,7 +63,7 @@ impl ObjectId {
         }
     }
 
-    /// Reads the identity off an object. `None` where apiVersion, kind or name are missing.
+    /// Reads the identity of an object. `None` if apiVersion, kind or name are missing.
     pub fn of(object: &Json) -> Option<ObjectId> {
         let metadata = object.get("metadata")?;
         Some(ObjectId::new(
@@ -73,7 +74,8 @@ impl ObjectId {
         ))
     }
 
-    /// Reports whether removing the object also removes objects or data that it contains, made or stores.
+    /// Reports whether removing the object also removes objects or data: its contents, or objects that it
+    /// defines or stores.
     pub fn takes_more_along(&self) -> bool {
         matches!(
             (&*self.group, &*self.kind),
@@ -107,7 +109,7 @@ pub struct Object {
     pub content: Packed,
 }
 
-// The content may be a Secret's.
+// The content may be a Secret's, so it is not printed.
 impl fmt::Debug for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Object");
@@ -120,18 +122,18 @@ impl fmt::Debug for Object {
     }
 }
 
-/// The field that makes readers take an object for a list, so that what is in it would be applied unseen.
-/// Some readers do not mind its case.
+/// Returns the field that makes readers treat an object as a list, whose items would then be applied unseen.
+/// Some readers ignore the field's case.
 pub fn list_field(object: &Json) -> Option<&str> {
     object.as_object()?.keys().map(String::as_str).find(|key| key.eq_ignore_ascii_case("items"))
 }
 
-/// The group of an apiVersion: `apps/v1` → `apps`, `v1` → the core group, which is empty.
+/// Returns the group of an apiVersion: `apps/v1` → `apps`, `v1` → the core group, which is empty.
 pub fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// The version of an apiVersion: `apps/v1` → `v1`.
+/// Returns the version of an apiVersion: `apps/v1` → `v1`.
 pub fn version_of(api_version: &str) -> &str {
     api_version.rsplit_once('/').map_or(api_version, |(_, version)| version)
 }

@@ -6,16 +6,16 @@ use serde_json::Value as Json;
 #[derive(Clone, Debug, PartialEq)]
 pub enum ObjectWrite {
     Create(Json),
-    /// Replaces the object, unless somebody changed it since it was read.
+    /// Replaces the object, unless it changed since it was read.
     Replace(Json),
-    /// Replaces the object's status alone.
+    /// Replaces only the object's status.
     ReplaceStatus(Json),
-    /// Deletes the object, unless somebody changed it since it was read.
+    /// Deletes the object, unless it changed since it was read.
     Delete(Json),
 }
 
 impl ObjectWrite {
-    /// Returns the object, as it is written or as it was read before its deletion.
+    /// Returns the written object, or the object as read before its deletion.
     pub fn object(&self) -> &Json {
         match self {
             ObjectWrite::Create(object)
@@ -36,5 +36,5 @@ impl ObjectWrite {
     }
 }
 
-/// Writes that follow one another. The first one that fails ends the chain.
+/// Writes in sequence. The first one that fails ends the chain.
 pub type WriteChain = Vec<ObjectWrite>;

@@ -14,7 +14,7 @@ use crate::diag::Pos;
 /// An override for some clusters and some of a workload's objects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Override {
-    /// The object that holds it, for messages and for `explain`. Shared by all of its overrides.
+    /// The object that contains the override, for messages and for `explain`. Shared by all of its overrides.
     pub by: Arc<Key>,
     pub origin: Pos,
     pub clusters: Applies,
@@ -24,12 +24,12 @@ pub struct Override {
 }
 
 impl Override {
-    /// Reports whether the override is for this one of the workload's objects.
+    /// Reports whether the override changes this object.
     pub fn concerns(&self, id: &ObjectId) -> bool {
         self.objects.as_ref().is_none_or(|objects| objects.contains(id))
     }
 
-    /// The API version that the override gives its objects, and with it perhaps another API group.
+    /// Returns the API version that the override sets on its objects, which may also change the API group.
     pub fn api_version(&self) -> Option<&str> {
         let Action::Patch(operations) = &self.action else { return None };
         let sets = |operation: &&Operation| {
@@ -39,7 +39,7 @@ impl Override {
     }
 }
 
-/// The clusters that an override is for.
+/// The clusters of an override.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Applies {
     To(String),
@@ -48,7 +48,7 @@ pub enum Applies {
 }
 
 impl Applies {
-    /// Reports whether a cluster of this name is meant; `known` is what the fleet says of it.
+    /// Reports whether the clusters include this one; `known` is its description in the fleet.
     pub fn include(&self, name: &str, known: Option<&Cluster>) -> bool {
         match self {
             Applies::To(one) => one == name,
@@ -79,7 +79,7 @@ pub struct Operation {
     pub replace_may_add: bool,
     /// A negative list index counts from the end: `-1` is the last item, and `add` at `-1` appends.
     pub from_the_end: bool,
-    /// `${...}` in the value stands for the cluster's name or labels.
+    /// Replaces `${...}` in the value by the cluster's name or labels.
     pub variables: bool,
     pub at: Pos,
 }

@@ -1,4 +1,4 @@
-//! Paths in the rendered branch. Names from strangers never become paths unencoded.
+//! Paths in the rendered branch. Untrusted names are always encoded.
 
 use std::fmt::Write as _;
 
@@ -16,13 +16,13 @@ pub fn encode(part: &str) -> String {
     shorten(encode_bytes(part))
 }
 
-/// Decodes a part that [`encode`] made. `None` for any other part and for a cut one.
+/// Decodes the result of [`encode`]. `None` for any other part and for a cut one.
 pub fn decode(part: &str) -> Option<String> {
     let text = decode_text(part)?;
     (encode(&text) == part).then_some(text)
 }
 
-/// Undoes the percent-encoding alone, whatever the length.
+/// Decodes only the percent-encoding, whatever the length.
 pub fn decode_text(encoded: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(encoded.len());
     let mut rest = encoded.bytes();
@@ -38,12 +38,12 @@ pub fn decode_text(encoded: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The encoding without the limit on length, for parts that must be decoded again.
+/// Encodes without the limit on length, for parts that must be decoded again.
 pub fn encode_whole(text: &str) -> String {
     encode_bytes(text)
 }
 
-/// Reports whether [`of_object`] or [`of_key`] could have given a file this name.
+/// Reports whether a file name may come from [`of_object`] or [`of_key`].
 pub fn is_file(folder: &str, name: &str) -> bool {
     let Some(stem) = name.strip_suffix(".yaml") else { return false };
     let named = |part: &str| !part.is_empty() && is_encoded(part);
@@ -77,7 +77,7 @@ pub fn of_object(id: &ObjectId) -> String {
     file(&id.namespace, &id.kind, &id.group, &id.name)
 }
 
-/// Returns the name of the object at a path; none where the path does not tell, since it was cut.
+/// Returns the name of the object at a path; `None` if the path was cut and does not show it.
 pub fn object_name(path: &str) -> Option<String> {
     let (_, file) = path.rsplit_once('/')?;
     let (_, name) = file.strip_suffix(".yaml").filter(|stem| !is_cut(stem))?.split_once('_')?;
@@ -94,7 +94,8 @@ pub fn of_key(key: &Key) -> String {
     file(&key.namespace, &key.kind, &key.group, &key.name)
 }
 
-/// [`encode`], without what Git refuses in a ref's name: `x.lock`, `a..b`, a dot at the end, `~`.
+/// Encodes like [`encode`], and avoids the forms that Git refuses in a ref's name: `x.lock`, `a..b`, a final
+/// dot, `~`.
 pub fn ref_part(name: &str) -> String {
     let part = encode(name).replace('~', "%7E").replace("..", "%2E%2E");
     let (stem, dot) = if part.ends_with(".lock") { part.split_at(part.len() - 5) } else { (&*part, "") };
@@ -137,7 +138,7 @@ fn shorten(encoded: String) -> String {
     }
     let hash = Sha256::digest(encoded.as_bytes());
     let hash = hex(&hash[..8]);
-    // Encoded text is ASCII, so any cut is at a character's edge; `~` is in no encoded text.
+    // Encoded text is ASCII, so any cut is at a character boundary; `~` never occurs in encoded text.
     format!("{}~{hash}", &encoded[..LONGEST_PART - 17])
 }
 

@@ -1,11 +1,11 @@
-//! Finding clusters among picks, and picks among clusters: both ascend, and mostly share their names.
+//! Finds clusters among picks, and picks among clusters: both ascend, and mostly share their names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::decision::{Decision, Pick};
 use super::shared::ByAllocation;
 
-/// Looks clusters up among picks, fast for those asked for in their names' order.
+/// Looks up clusters among picks; lookups are fast if names ascend.
 #[derive(Clone, Copy, Debug)]
 pub struct PickCursor<'d> {
     picks: &'d [Pick],
@@ -32,7 +32,7 @@ impl<'d> PickCursor<'d> {
         if self.at > 0 && self.picks.get(self.at - 1).is_none_or(|pick| !before(pick)) {
             self.at = self.picks.partition_point(before);
         }
-        // In growing steps: few clusters may be asked about among many.
+        // The steps grow, because few of many clusters may be looked up.
         let mut step = 1;
         while self.picks.get(self.at + step).is_some_and(before) {
             self.at += step;
@@ -44,7 +44,7 @@ impl<'d> PickCursor<'d> {
     }
 }
 
-/// Tells whether picks name one of some clusters. A list that many decisions share is looked through once.
+/// Reports whether picks name one of some clusters. Each shared list is searched once.
 #[derive(Debug)]
 pub struct AnyPicked<'n, 'd> {
     clusters: &'n BTreeSet<&'n str>,
@@ -56,7 +56,7 @@ impl<'n, 'd> AnyPicked<'n, 'd> {
         AnyPicked { clusters, known: BTreeMap::new() }
     }
 
-    /// Reports whether a decision picked one of them.
+    /// Reports whether a decision picked one of the clusters.
     pub fn by(&mut self, decision: &'d Decision) -> bool {
         let AnyPicked { clusters, known } = self;
         let picks = &decision.picks;
@@ -68,8 +68,8 @@ impl<'n, 'd> AnyPicked<'n, 'd> {
     }
 }
 
-/// Returns the place of a name, if it is this one or the next. Most names are one text in memory, which takes no look
-/// at their letters.
+/// Returns the place of a name, if it is this one or the next. Most names are the same text in memory, so
+/// their letters need not be read.
 fn here_or_next<'n>(at: usize, wanted: &str, name: impl Fn(usize) -> Option<&'n str>) -> Option<usize> {
     let places = [at, at + 1];
     let find = |is_same: fn(&str, &str) -> bool| {
@@ -78,7 +78,7 @@ fn here_or_next<'n>(at: usize, wanted: &str, name: impl Fn(usize) -> Option<&'n 
     find(|one, other| std::ptr::eq(one, other)).or_else(|| find(|one, other| one == other))
 }
 
-/// Each pick's place among `len` names in ascending order; none for a missing name.
+/// Returns each pick's place among `len` names in ascending order; `None` for a missing name.
 pub fn rows_among<'n>(
     picks: &[Pick],
     len: usize,
@@ -86,7 +86,7 @@ pub fn rows_among<'n>(
 ) -> impl Iterator<Item = Option<usize>> {
     let mut from = 0;
     picks.iter().map(move |pick| {
-        // Both sides ascend, so each search starts where the last one ended, in growing steps.
+        // Both sides ascend, so each search starts at the end of the last one, in growing steps.
         let wanted = &*pick.cluster;
         if let Some(at) = here_or_next(from, wanted, |at| (at < len).then(|| name(at))) {
             from = at;
@@ -121,7 +121,7 @@ mod tests {
     fn rows_are_found_in_any_order() {
         let names: Vec<Arc<str>> = (0..40).map(|n| format!("c{n:02}").into()).collect();
         let picks = ["a", "c00", "c07", "c08", "c39", "d", "c03", "c03", "c38", "c001"];
-        // Picks with names of their own, and with those of the rows.
+        // Picks with their own names, and picks that share the rows' names.
         let shared = |pick: Pick| match names.iter().find(|name| **name == pick.cluster) {
             Some(name) => Pick::of(name.clone()),
             None => pick,

@@ -1,4 +1,4 @@
-//! Placements: the rules that pick clusters, as dialects hand them to the engine.
+//! Placements: the rules that pick clusters, from the dialects for the engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Placement {
     pub key: Key,
     pub origin: Pos,
     pub source: Source,
-    /// The clusters that its author names, in the order of the file.
+    /// The clusters that the document names, in the order of the file.
     pub named: Vec<NamedCluster>,
 }
 
@@ -48,7 +48,7 @@ impl Placement {
 /// The origin of a placement's clusters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// A policy of its own.
+    /// The placement's own policy.
     Own(Box<Policy>),
     /// The union of other placements' decisions, narrowed by filters.
     Follows(Follow),
@@ -62,7 +62,7 @@ pub struct Follow {
     pub condition: Wording,
 }
 
-/// The choice of clusters: candidates → filters → scorers → selection → groups.
+/// The rules for picking clusters: candidates → filters → scorers → selection → groups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
     /// The conditions on a candidate; all must pass.
@@ -72,17 +72,17 @@ pub struct Policy {
     pub ranking: Ranking,
     pub selection: Selection,
     pub retention: Retention,
-    /// The seconds of silence after which a cluster that would stay gives way to another one.
+    /// The seconds of silence after which another cluster replaces a picked one.
     pub replace_after: Option<i64>,
     pub groups: Option<Grouping>,
-    /// The division of replicas among the picked clusters, where there is a number to divide.
+    /// The division of replicas among the picked clusters, if there is a number to divide.
     pub division: Option<Box<Division>>,
-    /// Set where nothing can be decided at all, with what then happens to an earlier decision.
+    /// Set if nothing can be decided; says what happens to an earlier decision.
     pub blocked: Option<Blocked>,
     /// The condition in the dialect's own words.
     pub condition: Wording,
-    /// The policy as its author wrote it, without what may change freely: a decision made under an
-    /// equal text was made under the same policy.
+    /// The policy as written, without the parts that may change freely: decisions with equal texts were made
+    /// under the same policy.
     pub text: Packed,
 }
 
@@ -93,7 +93,7 @@ impl Default for Source {
 }
 
 impl Policy {
-    /// Every cluster, by name, decided from scratch each time. A dialect fills in what it knows.
+    /// Picks every cluster, by name, from scratch each time. Dialects fill in the rest.
     pub const BLANK: Policy = Policy {
         candidates: Vec::new(),
         filters: Vec::new(),
@@ -110,54 +110,54 @@ impl Policy {
     };
 }
 
-/// Tells the condition of an outcome in a dialect's own words.
+/// Makes the condition of an outcome, in a dialect's own words.
 pub type Wording = Named<fn(&Outcome) -> Option<Condition>>;
 
-/// Tells no condition.
+/// Makes no condition.
 pub const SAYS_NOTHING: Wording = Named { name: "nothing", function: |_| None };
 
-/// Takes the texts of policies as they are.
+/// Keeps the texts of policies unchanged.
 pub const AS_WRITTEN: NormalForm = Named { name: "as written", function: Clone::clone };
 
-/// A filter and who asked for it.
+/// A filter and the object that requires it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter {
     pub rule: Rule,
-    /// The object that asks, where that is not the placement itself: shown by `explain`.
+    /// The object that requires the filter, if it is not the placement itself: shown by `explain`.
     pub by: Option<Key>,
 }
 
 /// A condition on a cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
-    /// No cluster passes; says why.
+    /// No cluster passes, for this reason.
     Nowhere(String),
-    /// Its name is listed.
+    /// The cluster's name is listed.
     Named(BTreeSet<String>),
-    /// These labels.
+    /// The cluster's labels match.
     Labels(Selector),
-    /// At least one of the terms.
+    /// At least one of the terms matches.
     AnyOf(Vec<Term>),
-    /// In at least one of these sets.
+    /// The cluster is in at least one of these sets.
     InSets(Vec<ClusterSet>),
-    /// Not on its way out of the fleet.
+    /// The cluster is not leaving the fleet.
     NotLeaving,
-    /// Its agent joined, is healthy, and reported of late.
+    /// The cluster's agent joined, is healthy, and reported lately.
     Eligible(AgentLimits),
-    /// Every taint is tolerated by one of these.
+    /// At least one of these tolerates each taint.
     Tolerates(Vec<Toleration>),
-    /// Its namespaces, where the cluster lists them, include this one.
+    /// The cluster's namespaces, if it lists them, include this one.
     HoldsNamespace(String),
-    /// Reported as ready, or without any report.
+    /// The cluster reports that it is ready, or has no report.
     Ready,
-    /// The placement's folder may place there. A cluster out of reach keeps the copies it has.
+    /// The placement's folder may place there. A cluster out of reach keeps its copies.
     Reachable(Reach),
 }
 
 /// The clusters that a folder may place into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reach {
-    /// As messages name it.
+    /// The folder, as messages name it.
     pub folder: String,
     pub clusters: Arc<BTreeSet<String>>,
 }
@@ -166,27 +166,27 @@ pub struct Reach {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClusterSet {
     pub name: String,
-    /// `None` holds no cluster.
+    /// `None` matches no cluster.
     pub members: Option<Selector>,
 }
 
-/// The ages, in seconds, beyond which a report is too old and its cluster counts as gone.
+/// The ages, in seconds, at which a report is too old and its cluster counts as gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AgentLimits {
     pub heartbeat_seconds: i64,
     pub unhealthy_seconds: i64,
 }
 
-/// Lets a taint pass.
+/// Allows a taint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Toleration {
-    /// `None` fits every key.
+    /// `None` matches every key.
     pub key: Option<String>,
-    /// `None` fits every value.
+    /// `None` matches every value.
     pub value: Option<String>,
-    /// The effect's word; `None` fits every effect.
+    /// The effect's word; `None` matches every effect.
     pub effect: Option<String>,
-    /// For how long after the taint was added; `None` for ever.
+    /// The time of toleration after the taint was added; `None`: for ever.
     pub seconds: Option<i64>,
 }
 
@@ -201,7 +201,7 @@ pub struct Scorer {
 /// The measure of a scorer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScoreRule {
-    /// 100 where the current decision has the cluster, else 0.
+    /// 100 if the current decision has the cluster, else 0.
     Steady,
     /// Prefers clusters that few decisions picked.
     Balance,
@@ -209,53 +209,54 @@ pub enum ScoreRule {
     Allocatable(String),
     /// A score that an add-on measured, while it is valid.
     AddOn { resource: String, score: String },
-    /// The weights of the preferred terms that match, or shares of them.
+    /// The weights of the matching preferred terms, or shares of them.
     Preferred(Vec<Preference>),
-    /// Prefers clusters that even out the picks, which are then made one at a time.
+    /// Prefers clusters that even out the picks; picks are made one at a time.
     Spread(Vec<SpreadConstraint>),
-    /// Picks one at a time, so that they stay even; adds nothing to the score.
+    /// Picks one at a time, so that the numbers stay even; adds nothing to the score.
     Even(Vec<EvenConstraint>),
-    /// A share of 100, by where a measurement lies among the clusters that are compared.
+    /// A share of 100, by the place of a measurement among the compared clusters.
     Among(Sorter),
 }
 
-/// Adds its weight to the score of clusters that match.
+/// Adds its weight to the score of matching clusters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preference {
     pub weight: i64,
     pub term: Term,
-    /// Adds a share of the weight in place of all of it.
+    /// Adds a share of the weight instead of all of it.
     pub sorter: Option<Sorter>,
 }
 
-/// The share a cluster gets of a weight, by where its measurement lies between the smallest and largest ones.
+/// The share that a cluster gets of a weight, by the place of its measurement between the smallest and
+/// largest ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sorter {
     pub measure: Measure,
-    /// The smallest gets the whole weight.
+    /// The smallest measurement gets the whole weight.
     pub ascending: bool,
 }
 
-/// Keeps the numbers of picks with each value of a label within `max_skew` of each other.
+/// Keeps the numbers of picks for the values of a label within `max_skew` of each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpreadConstraint {
     pub key: String,
     pub max_skew: i64,
-    /// Refuses what would break it, rather than scoring it low.
+    /// Refuses picks that would break the constraint, instead of scoring them low.
     pub required: bool,
 }
 
-/// Lets no value of a label or claim have more than `max_skew` picks above the one with the fewest.
+/// Limits the picks for each value of a label or claim to `max_skew` more than the value with the fewest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvenConstraint {
     pub key: String,
     pub of_claims: bool,
     pub max_skew: i64,
-    /// Refuses what would break it, rather than picking it last.
+    /// Refuses picks that would break the constraint, instead of making them last.
     pub required: bool,
 }
 
-/// The order that the parts of a score give.
+/// The order of clusters by the parts of their scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ranking {
     /// By the weighted sum, then by name ascending.
@@ -268,16 +269,16 @@ pub enum Ranking {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
     All,
-    /// The first so many.
+    /// The first ones, up to this number.
     First(usize),
-    /// These names and no others; those that do not pass leave the placement unfulfilled.
+    /// Only these names; names that do not pass leave the placement unfulfilled.
     Exactly(BTreeSet<String>),
-    /// One choice after the other. A cluster that one takes does not count for those after it.
+    /// One choice after the other. A cluster that one choice takes is not available to later ones.
     InTurn(Vec<Choice>),
 }
 
 impl Selection {
-    /// The number of clusters asked for, where there is one.
+    /// Returns the wanted number of clusters, if there is one.
     pub fn wanted(&self) -> Option<usize> {
         match self {
             Selection::All => None,
@@ -291,13 +292,13 @@ impl Selection {
 /// One of several choices of clusters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// As messages name it.
+    /// The choice, as messages name it.
     pub name: String,
-    /// Terms of which one must match. Without terms every cluster does.
+    /// Terms, one of which must match. Without terms every cluster matches.
     pub terms: Vec<Term>,
-    /// `None` takes all that are left.
+    /// `None` takes all remaining clusters.
     pub count: Option<usize>,
-    /// Fewer leave the placement unfulfilled.
+    /// With fewer clusters the placement is unfulfilled.
     pub least: usize,
 }
 
@@ -310,11 +311,11 @@ pub enum Retention {
     SamePolicy(NormalForm),
 }
 
-/// Brings the text of an earlier policy, as its author or another version of berth wrote it, into the form of
-/// [`Policy::text`].
+/// Converts the text of an earlier policy, written by its author or another version of berth, into the form
+/// of [`Policy::text`].
 pub type NormalForm = Named<fn(&Json) -> Json>;
 
-/// Cuts the picked clusters into ordered groups.
+/// Splits the picked clusters into ordered groups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grouping {
     pub size: GroupSize,
@@ -330,23 +331,23 @@ pub enum GroupSize {
 
 /// Divides a number of replicas among clusters by floors, ceilings and weights.
 ///
-/// Those who take part are found by rules of their own, in place of the policy's filters. Where nobody
-/// takes part, nothing is divided and the policy's filters stand.
+/// Participants are chosen by their own rules, not by the policy's filters. Without participants, nothing is
+/// divided and the policy's filters apply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Division {
-    /// The object that asks for it, and where it stands.
+    /// The object that requires the division, and its place.
     pub by: Key,
     pub origin: Pos,
-    /// The workload of the replicas, as members name it when they report their capacity.
+    /// The workload of the replicas, by the name that members use in their capacity reports.
     pub workload: WorkloadName,
     pub total: i32,
     /// By cluster name, each with the place of its entry.
     pub shares: BTreeMap<String, (Share, Pos)>,
-    /// For clusters without an entry of their own; without this they take no part.
+    /// The share of clusters without an entry; `None`: they do not take part.
     pub others: Option<Share>,
-    /// Divides from scratch, rather than moving as few of the current replicas as it can.
+    /// Divides from scratch, instead of moving as few current replicas as possible.
     pub rebalance: bool,
-    /// Goes into the hash that breaks ties.
+    /// Part of the hash that breaks ties.
     pub hash_key: String,
     /// Selects the clusters that share the number.
     pub among: Vec<Filter>,
@@ -358,7 +359,7 @@ pub struct Division {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     pub floor: i64,
-    /// `None` for as many as there are.
+    /// `None`: no ceiling.
     pub ceiling: Option<i64>,
     pub weight: i64,
 }
@@ -367,6 +368,6 @@ pub struct Share {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blocked {
     pub condition: Condition,
-    /// Leave an earlier decision as it is, rather than deciding for no cluster.
+    /// Keeps an earlier decision, instead of picking no cluster.
     pub keep_earlier: bool,
 }

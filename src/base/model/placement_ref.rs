@@ -1,9 +1,9 @@
-//! The name of a placement where another object names it.
+//! A reference to a placement from another object.
 
 use super::key::Key;
 use crate::diag::Pos;
 
-/// Names a placement of any dialect, as its users do: by kind and name, without the group.
+/// The name of a placement of any dialect, by kind and name, without the group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementRef {
     pub kind: String,
@@ -14,7 +14,7 @@ pub struct PlacementRef {
 }
 
 impl PlacementRef {
-    /// `Kind namespace/name`, as a key prints.
+    /// Returns `Kind namespace/name`, in the form of a key.
     pub fn describe(&self) -> String {
         Key::new("", &self.kind, &self.namespace, &self.name).to_string()
     }

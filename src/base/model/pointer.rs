@@ -3,11 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A place in an object: keys and list indexes, from the outside in. None stand for the whole object. Clones share them.
+/// A place in an object: keys and list indexes, from the outside in. No parts means the whole object. Clones
+/// share the parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pointer(Arc<[String]>);
 
-/// The fault of a text that is no pointer.
+/// The fault of a text that is not a pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointerFault {
     pub message: String,
@@ -30,7 +31,7 @@ impl Pointer {
         Ok(Pointer::of(text.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~"))))
     }
 
-    /// Reads a path as kubectl and jq write it: `spec.list[0]['a/b']`.
+    /// Reads a path in the form of kubectl and jq: `spec.list[0]['a/b']`.
     fn of_dots(text: &str) -> Option<Pointer> {
         let mut parts = Vec::new();
         let mut rest = text.strip_prefix('$').unwrap_or(text);
@@ -52,7 +53,7 @@ impl Pointer {
         Some(Pointer::of(parts))
     }
 
-    /// Makes a pointer of plain keys and indexes.
+    /// Returns a pointer of plain keys and indexes.
     pub fn of(parts: impl IntoIterator<Item: Into<String>>) -> Pointer {
         Pointer(parts.into_iter().map(Into::into).collect())
     }

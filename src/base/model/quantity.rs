@@ -1,8 +1,8 @@
 //! Kubernetes quantities, compared by value: `4000m` is `4`, `4096Mi` is `4Gi`.
 //!
-//! A value is held in billionths, which is the finest step Kubernetes keeps; a finer value is
-//! rounded up, as it does. What does not fit is no quantity: 10^29 whole units do. Kubernetes keeps a text of few digits as a
-//! whole number with an exponent, and any other as a decimal, which it caps at 2^63−1.
+//! A value is stored in billionths, the finest step of Kubernetes; as there, a finer value is rounded up. The
+//! largest quantity is about 10^29 whole units. Kubernetes stores a text with few digits as a whole number
+//! with an exponent, and any other as a decimal, which it caps at 2^63−1.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -20,24 +20,24 @@ pub struct Quantity {
     is_decimal: bool,
 }
 
-/// The text is no quantity.
+/// The error for a text that is not a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a quantity such as `4`, `500m` or `16Gi`")]
 pub struct NotAQuantity;
 
 impl Quantity {
-    /// The amount as a floating-point number, rounded to the nearest.
+    /// Returns the amount as a floating-point number, rounded to the nearest.
     pub fn to_f64(self) -> f64 {
         // Whole units first: dividing the billionths would round twice for large amounts.
         let (whole, rest) = (self.nanos / NANOS, self.nanos % NANOS);
         whole as f64 + rest as f64 / NANOS as f64
     }
 
-    /// A text's amount as Kubernetes approximates it: the written digits as one whole number, times a power
-    /// of ten. This is not always the nearest number, and where scores are cut off it shows.
+    /// Returns a text's amount as Kubernetes approximates it: the written digits as one whole number, times a
+    /// power of ten. This is not always the nearest number, which changes scores that are cut off.
     pub fn approximate(text: &str) -> Option<f64> {
         let nanos = text.parse::<Quantity>().ok()?.nanos;
-        // Amounts with many digits, and binary ones with a fraction, are kept in billionths.
+        // Kubernetes stores amounts with many digits, and binary ones with a fraction, in billionths.
         let (digits, exponent) = short(text).unwrap_or((nanos, -9));
         let power: f64 = format!("1e{exponent}").parse().ok()?;
         Some(if exponent == 0 { digits as f64 } else { digits as f64 * power })
@@ -47,17 +47,17 @@ impl Quantity {
         Quantity { nanos, is_decimal: false }
     }
 
-    /// The same amount, kept as a decimal.
+    /// Returns the same amount, marked as a decimal.
     pub fn decimal(self) -> Quantity {
         Quantity { is_decimal: true, ..self }
     }
 
-    /// Reports whether Kubernetes keeps the amount as a decimal, and so calls it no whole number whatever it is.
+    /// Reports whether Kubernetes stores the amount as a decimal, and so never treats it as a whole number.
     pub fn is_decimal(self) -> bool {
         self.is_decimal
     }
 
-    /// The amount in billionths.
+    /// Returns the amount in billionths.
     pub fn nanos(self) -> i128 {
         self.nanos
     }
@@ -120,8 +120,8 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// The form in which Kubernetes writes a quantity: `4000m` as `4`, `1.5Gi` as `1536Mi`, `0.5` as `500m`.
-/// Other text is given back unchanged.
+/// Returns the form in which Kubernetes writes a quantity: `4000m` as `4`, `1.5Gi` as `1536Mi`, `0.5` as
+/// `500m`. Other text is returned unchanged.
 pub fn canonical(text: &str) -> String {
     let Ok(Quantity { nanos, .. }) = text.parse() else { return text.to_owned() };
     let suffix = parts(text).suffix;
@@ -156,7 +156,7 @@ pub fn canonical(text: &str) -> String {
 const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
-/// Reports whether Kubernetes keeps the text as it is, signs and zeros behind the point included.
+/// Reports whether Kubernetes keeps the text unchanged, including signs and trailing zeros.
 fn is_canonical(text: &str) -> bool {
     let Parts { whole, fraction, suffix, .. } = parts(text);
     let whole = whole.trim_start_matches('0');
@@ -168,7 +168,7 @@ fn is_canonical(text: &str) -> bool {
     text == "0" || (exponent % 3 == 0 && !digits.ends_with("000") && !digits.starts_with('0'))
 }
 
-/// A quantity's text, cut up.
+/// The parts of a quantity's text.
 struct Parts<'t> {
     negative: bool,
     whole: &'t str,
@@ -188,8 +188,8 @@ fn parts(text: &str) -> Parts<'_> {
     Parts { negative, whole, fraction, suffix }
 }
 
-/// The digits and power of ten that Kubernetes keeps of a sound text, where they fit 64 bits by its own,
-/// careful reckoning.
+/// Returns the digits and power of ten that Kubernetes stores for a valid text, if they fit 64 bits by its
+/// own, cautious estimate.
 fn short(text: &str) -> Option<(i128, i64)> {
     let Parts { negative, whole, fraction, suffix } = parts(text);
     let whole = whole.trim_start_matches('0');
@@ -243,7 +243,7 @@ fn multiplier(suffix: &str) -> Result<Multiplier, NotAQuantity> {
     })
 }
 
-/// `mantissa * 10^exponent`, rounded up.
+/// Returns `mantissa * 10^exponent`, rounded up.
 fn scaled(mantissa: i128, exponent: i64) -> Result<i128, NotAQuantity> {
     if mantissa == 0 {
         return Ok(0);
@@ -253,7 +253,7 @@ fn scaled(mantissa: i128, exponent: i64) -> Result<i128, NotAQuantity> {
         (Some(factor), true) => mantissa.checked_mul(factor).ok_or(NotAQuantity),
         (None, true) => Err(NotAQuantity),
         (Some(divisor), false) => Ok(mantissa / divisor + i128::from(mantissa % divisor != 0)),
-        // Smaller than any step there is.
+        // Smaller than the smallest step.
         (None, false) => Ok(1),
     }
 }

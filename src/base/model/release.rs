@@ -1,4 +1,4 @@
-//! Releases: the versions of a workload that clusters have during a rollout, and what proves them.
+//! Releases: the versions of a workload that clusters have during a rollout, and their proofs.
 
 use std::collections::BTreeMap;
 
@@ -13,37 +13,37 @@ use super::staged::RunProgress;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Releases {
     pub key: Key,
-    /// The release that is rolled out, or that all clusters have.
+    /// The release that is being rolled out, or that all clusters have.
     pub current: Release,
-    /// The number of the newest proven release: every cluster that should have it reported success. Clusters that
-    /// join begin with it.
+    /// The number of the newest proven release: every cluster that should have it reported success. Newcomers
+    /// begin with it.
     pub good: Option<u64>,
     /// Earlier releases that may be needed again, by number ascending.
     pub earlier: Vec<Release>,
     /// The clusters to which another release than the good one was assigned.
     pub assigned: BTreeMap<String, Assignment>,
-    /// The clusters that have another release than was assigned to them, or than the good one.
+    /// The clusters that have another release than the assigned one or the good one.
     pub stays: BTreeMap<String, Stays>,
-    /// The current release was taken back: clusters return to the good one, until there is a newer one.
+    /// The current release was taken back: clusters return to the good one, until there is a newer release.
     pub taken_back: bool,
-    /// The number of times that people let the current release's failures and deadlines count anew.
+    /// The number of times that people restarted the current release's failures and deadlines.
     pub restarts: u64,
-    /// The reason why the rollout does not go on.
+    /// The reason why the rollout stops.
     pub halted: Option<Halt>,
     /// The progress of a staged rollout.
     pub run: Option<RunProgress>,
-    /// The clusters that have lost their copies and did not report yet that these are gone, with the moment at which
-    /// the copies left their folders.
+    /// The clusters that lost their copies and whose members have not confirmed this yet, with the moment at
+    /// which the copies left their folders.
     pub removing: BTreeMap<String, Timestamp>,
-    /// The clusters outside `assigned` that did not report yet on the copies that they have, with the moment at which they
-    /// got them: reports from before that moment do not count.
+    /// The clusters outside `assigned` whose members have not reported on their copies yet, with the moment
+    /// at which they got them: earlier reports do not count.
     pub awaited: BTreeMap<String, Timestamp>,
 }
 
 /// One version of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Release {
-    /// Counted from 1 for each workload, and never used again for it, also where the workload was removed meanwhile.
+    /// Counted from 1 for each workload, and never reused for it, even if the workload was removed meanwhile.
     pub number: u64,
     /// The moment its rollout began.
     pub begun: Timestamp,
@@ -58,11 +58,11 @@ pub struct Assignment {
     pub at: Timestamp,
 }
 
-/// A release that a cluster has without its assignment.
+/// A release that a cluster has without an assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stays {
     pub release: u64,
-    /// People ordered it. Otherwise the cluster had the release's copies already, or keeps them.
+    /// An order pinned it. Otherwise the cluster already had the release's copies, or keeps them.
     pub pinned: bool,
 }
 
@@ -72,12 +72,12 @@ impl Releases {
         self.stays.get(cluster).map(|stays| stays.release).or_else(|| self.told_to(cluster))
     }
 
-    /// Returns the number of the release that was assigned to a cluster last.
+    /// Returns the number of the release that was last assigned to a cluster.
     pub fn told_to(&self, cluster: &str) -> Option<u64> {
         self.assigned.get(cluster).map(|one| one.release).or(self.good)
     }
 
-    /// Returns the moment from which reports on a cluster's copies count. `None` where all of them do.
+    /// Returns the moment from which reports on a cluster's copies count. `None`: all of them count.
     pub fn reports_from(&self, cluster: &str) -> Option<Timestamp> {
         self.assigned.get(cluster).map(|one| one.at).or_else(|| self.awaited.get(cluster).copied())
     }
@@ -93,7 +93,7 @@ impl Releases {
         if pick.pending { None } else { self.of_cluster(&pick.cluster) }
     }
 
-    /// Reports whether a picked cluster waits for its turn. Without releases, nothing has begun yet.
+    /// Reports whether a picked cluster waits for its turn. Without releases, no rollout has begun.
     pub fn has_waiting(releases: Option<&Releases>, pick: &Pick) -> bool {
         releases.map_or(pick.pending, |releases| releases.is_waiting(pick))
     }
@@ -125,7 +125,7 @@ impl Releases {
     }
 }
 
-/// A rollout that does not go on.
+/// A stopped rollout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Halt {
     pub since: Timestamp,
@@ -136,22 +136,22 @@ pub struct Halt {
 /// A member's verdict on one workload's copies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyReport {
-    /// Of the copies that the verdict is about. It counts for these and no others.
+    /// The digest of the judged copies. The verdict counts only for these.
     pub digest: Digest,
     pub health: Health,
-    /// When this verdict on these copies began. `None` until somebody has looked before.
+    /// The beginning of this verdict on these copies. `None` if there was no earlier look.
     pub since: Option<Timestamp>,
-    /// The member's own words where it is no success.
+    /// The member's own message, unless it is a success.
     pub message: String,
 }
 
 /// The health of a workload's copies in one cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Health {
-    /// Assignment, and nothing is reported on this content yet.
+    /// Assigned, without a report on this content yet.
     #[default]
     Applying,
-    /// Applied, and not in order yet.
+    /// Applied, but not healthy yet.
     Progressing,
     Succeeded,
     Failed,

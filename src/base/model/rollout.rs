@@ -1,21 +1,21 @@
-//! Strategies: the order and the speed in which a workload's changes reach its clusters.
+//! Strategies: the order and the speed at which a workload's changes reach its clusters.
 
 use super::placement_ref::PlacementRef;
 use super::selector::Selector;
 
-/// How a workload's changes reach its clusters.
+/// The way in which a workload's changes reach its clusters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Strategy {
     /// To all clusters at once.
     #[default]
     AtOnce,
-    /// In waves of clusters or decision groups, for each followed placement by itself.
+    /// In waves of clusters or decision groups, separately for each followed placement.
     Progressive(Vec<Rollout>),
     /// A few clusters at a time, so that most stay available.
     Rolling(Rolling),
     /// Stage by stage, once for each release.
     Stages(Vec<Stage>),
-    /// When a staged run says so; until then every cluster keeps what it has.
+    /// Only by a staged run; until then every cluster keeps its copies.
     Runs,
 }
 
@@ -25,18 +25,18 @@ pub struct Rollout {
     /// `None` for all clusters of the workload.
     pub placement: Option<PlacementRef>,
     pub pace: Pace,
-    /// Decision groups that go before everybody else, one after the other by index.
+    /// Decision groups that go first, one after the other by index.
     pub first: Vec<GroupRef>,
-    /// How long a success must last before it counts.
+    /// The time that a success must last before it counts.
     pub soak_seconds: i64,
-    /// How long a cluster may take before it counts as failed; `None` for ever.
+    /// The time after which an unfinished cluster counts as failed; `None`: for ever.
     pub deadline_seconds: Option<i64>,
-    /// The failures that do not stop the rollout.
+    /// The number of failures that do not stop the rollout.
     pub max_failures: Option<Amount>,
 }
 
 impl Rollout {
-    /// To all clusters of the workload at once.
+    /// Rolls out to all clusters of the workload at once.
     pub const TOGETHER: Rollout = Rollout {
         placement: None,
         pace: Pace::Together,
@@ -46,7 +46,7 @@ impl Rollout {
         max_failures: None,
     };
 
-    /// The clusters that may be under way at a time, where that is limited.
+    /// Returns the number of clusters that may be under way at a time, if it is limited.
     pub fn at_a_time(&self) -> Option<Amount> {
         match self.pace {
             Pace::ByCluster(most) => most,
@@ -55,18 +55,18 @@ impl Rollout {
     }
 }
 
-/// The order in which clusters are served.
+/// The order in which clusters get the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
     /// All clusters at once.
     Together,
-    /// Clusters by name, so many at a time; `None` for all that are left.
+    /// Clusters by name, up to this many at a time; `None`: all remaining clusters.
     ByCluster(Option<Amount>),
     /// Decision groups by index.
     ByGroup,
 }
 
-/// A decision group by its name, which may be that of several, or by its index.
+/// A decision group by its name, which several groups may share, or by its index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupRef {
     Name(String),
@@ -78,11 +78,11 @@ pub enum GroupRef {
 pub struct Rolling {
     pub max_unavailable: Amount,
     pub max_surge: Amount,
-    /// How long a copy without a measure of its health must be applied to count as available.
+    /// The time after which a copy without a measure of its health counts as available.
     pub period_seconds: i64,
-    /// The number of clusters that shares are of; `None` for as many as are picked.
+    /// The number of clusters that shares refer to; `None`: the number picked.
     pub wanted: Option<usize>,
-    /// Somebody wrote the strategy; otherwise it is the system's default, which nobody may have thought of.
+    /// A person wrote the strategy; otherwise it is the system's default.
     pub asked: bool,
 }
 
@@ -90,7 +90,7 @@ pub struct Rolling {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
     pub name: String,
-    /// `None` takes no cluster, as the system has it.
+    /// `None` selects no cluster, as in KubeFleet.
     pub selector: Option<Selector>,
     /// The label whose integer value orders the clusters, before their names.
     pub sorted_by: Option<String>,
@@ -100,7 +100,7 @@ pub struct Stage {
     pub after: Vec<StageTask>,
 }
 
-/// A condition of the step into a stage, or to the next one.
+/// A condition for beginning a stage, or the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StageTask {
     /// A person approves it.
@@ -109,7 +109,7 @@ pub enum StageTask {
     Wait(i64),
 }
 
-/// A number, or a share of all.
+/// A number, or a share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
     Count(usize),
@@ -117,7 +117,7 @@ pub enum Amount {
 }
 
 impl Amount {
-    /// As a number of so many; a share is rounded up as OCM does, see [`share_of`].
+    /// Returns the number for a total; a share is rounded up as in OCM, see [`share_of`].
     pub fn of(self, total: usize) -> usize {
         match self {
             Amount::Count(count) => count,
@@ -125,7 +125,8 @@ impl Amount {
         }
     }
 
-    /// The clusters of a stage of so many that go at a time: a share is rounded down, and one always goes.
+    /// Returns the number of a stage's clusters that go at a time: a share is rounded down, with a minimum of
+    /// one.
     pub fn at_a_time_of(self, total: usize) -> usize {
         let amount = match self {
             Amount::Count(count) => count,
@@ -134,7 +135,8 @@ impl Amount {
         amount.max(1)
     }
 
-    /// As a number of so many; a share is rounded up in whole numbers, as Kubernetes does: 7% of 100 are 7.
+    /// Returns the number for a total; a share is rounded up in whole numbers, as in Kubernetes: 7% of 100 is
+    /// 7.
     pub fn rounded_up(self, total: usize) -> usize {
         match self {
             Amount::Count(count) => count,
@@ -143,8 +145,8 @@ impl Amount {
     }
 }
 
-/// So many percent of a number, rounded up. In floating point and in this order, as OCM has it: 7% of 100
-/// are 8.
+/// Returns a percentage of a number, rounded up. It uses floating point in this order, as OCM does: 7% of 100
+/// is 8.
 pub fn share_of(percent: u32, total: usize) -> usize {
     (f64::from(percent) / 100.0 * total as f64).ceil() as usize
 }

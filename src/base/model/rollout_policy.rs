@@ -1,4 +1,4 @@
-//! Rollout policies: what people say about the rollouts of workloads beside the strategies of each system.
+//! Rollout policies: people's orders for the rollouts of workloads, in addition to each system's strategies.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -15,7 +15,7 @@ use crate::text::fits;
 pub const KIND: &str = "RolloutPolicy";
 pub const ANNOTATION: &str = "berth.dev/rollout-policy";
 
-/// Orders for the rollouts of some workloads. One in a namespace is for that namespace only.
+/// Orders for the rollouts of some workloads. A namespaced policy applies only to its namespace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RolloutPolicy {
     pub key: Key,
@@ -25,12 +25,12 @@ pub struct RolloutPolicy {
     pub strategy: Option<PolicyStrategy>,
     pub on_failure: Option<OnFailure>,
     pub freezes: Vec<Freeze>,
-    /// The reason why nothing goes on.
+    /// The reason for the pause.
     pub paused: Option<String>,
     pub pins: Vec<Pin>,
-    /// The workloads that must be proven everywhere before these go on.
+    /// The workloads that must be proven everywhere before these.
     pub after: Vec<WorkloadPattern>,
-    /// The workloads are one release.
+    /// The workloads form one release.
     pub together: bool,
     pub approved: Vec<GateApproval>,
     pub aborted: Vec<Abort>,
@@ -43,7 +43,7 @@ impl RolloutPolicy {
         self.workloads.is_none() && self.key.namespace.is_empty()
     }
 
-    /// Reports whether the policy is for a workload by its own words.
+    /// Reports whether the policy itself selects a workload.
     pub fn is_for(&self, workload: &Key) -> bool {
         self.may_reach(workload)
             && self.workloads.as_ref().is_none_or(|all| all.iter().any(|one| one.matches(workload)))
@@ -55,7 +55,7 @@ impl RolloutPolicy {
     }
 }
 
-/// The strategy that a policy asks for.
+/// The strategy in a policy.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PolicyStrategy {
     Written(Strategy),
@@ -66,7 +66,7 @@ pub enum PolicyStrategy {
     },
 }
 
-/// Workloads by kind, namespace and name, each a pattern; an absent one matches all.
+/// Workloads by kind, namespace and name, each a pattern; an absent pattern matches all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadPattern {
     pub at: Pos,
@@ -76,7 +76,7 @@ pub struct WorkloadPattern {
 }
 
 impl WorkloadPattern {
-    /// The pattern of all workloads.
+    /// Returns the pattern of all workloads.
     pub fn any() -> WorkloadPattern {
         WorkloadPattern { at: Pos::file(""), kind: None, namespace: None, name: None }
     }
@@ -88,27 +88,27 @@ impl WorkloadPattern {
         holds(&self.kind, &key.kind) && holds(&self.namespace, &key.namespace) && holds(&self.name, &key.name)
     }
 
-    /// Reports whether the pattern spells out one workload.
+    /// Reports whether the pattern names a single workload.
     pub fn is_exact(&self) -> bool {
         [&self.kind, &self.name].iter().all(|part| part.as_ref().is_some_and(|text| !text.contains('*')))
             && self.namespace.as_ref().is_none_or(|text| !text.contains('*'))
     }
 
-    /// The first key that the pattern matches, where it spells out a kind, a namespace and a name.
+    /// Returns the first key that the pattern matches, if it names a kind, a namespace and a name.
     pub(super) fn first_key(&self) -> Option<Key> {
         let parts = (self.kind.as_ref(), self.namespace.as_ref(), self.name.as_ref());
         let (Some(kind), Some(namespace), Some(name)) = parts else { return None };
         self.is_exact().then(|| Key::new("", kind, namespace, name))
     }
 
-    /// `Kind namespace/name`, with `*` for what is left open.
+    /// Returns `Kind namespace/name`, with `*` for absent parts.
     pub fn describe(&self) -> String {
         let part = |text: &Option<String>| text.clone().unwrap_or_else(|| "*".to_owned());
         Key::new("", &part(&self.kind), &part(&self.namespace), &part(&self.name)).to_string()
     }
 }
 
-/// The answer to a release that fails.
+/// The reaction to a failing release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnFailure {
     /// No further cluster gets the release.
@@ -122,16 +122,16 @@ impl OnFailure {
     pub const WORDS: [&'static str; 2] = ["Halt", "RollBack"];
 }
 
-/// Windows in which no cluster is told anything new.
+/// Windows in which no cluster gets anything new.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Freeze {
     /// The moments at which the window opens.
     pub schedule: Schedule,
     pub zone: TimeZone,
     pub zone_name: String,
-    /// Its length, as the clock on the wall shows it.
+    /// The length, as local time shows it.
     pub seconds: i64,
-    /// Empty where none is given.
+    /// Empty if missing.
     pub reason: String,
 }
 
@@ -148,14 +148,14 @@ impl Freeze {
     }
 }
 
-/// Clusters that keep a release.
+/// Clusters that are pinned to a release.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pin {
     pub at: Pos,
     /// Patterns of names. A cluster is pinned by its name or by its labels.
     pub clusters: Vec<String>,
     pub selector: Option<Selector>,
-    /// `None` for the release that each cluster has.
+    /// `None`: the release that each cluster has.
     pub release: Option<u64>,
     pub reason: String,
 }
@@ -168,7 +168,7 @@ pub struct GateApproval {
     pub gate: StageGate,
 }
 
-/// A release that is taken back.
+/// A release to take back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Abort {
     pub workload: WorkloadPattern,
@@ -176,7 +176,7 @@ pub struct Abort {
     pub reason: String,
 }
 
-/// A release whose deadlines and failures count anew.
+/// A release whose deadlines and failures restart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restart {
     pub workload: WorkloadPattern,

@@ -6,10 +6,10 @@ use std::fmt;
 use super::cluster_view::Expression;
 use super::quantity::Quantity;
 
-/// Labels, claims and the like.
+/// Labels, claims and similar pairs.
 pub type Labels = BTreeMap<String, String>;
 
-/// All requirements must hold; without any, everything matches.
+/// Requirements that must all hold; without any, everything matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Selector {
     pub requirements: Vec<Requirement>,
@@ -25,7 +25,7 @@ pub enum Requirement {
     DoesNotExist(String),
 }
 
-/// An alternative in a list of them; all its parts must hold.
+/// One alternative in a list; all its parts must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Term {
     pub labels: Selector,
@@ -34,7 +34,7 @@ pub struct Term {
     pub expressions: Vec<Expression>,
 }
 
-/// A bound on something measured. A cluster without the measurement never meets it, whatever the comparison.
+/// A bound on a measurement. A cluster without the measurement never meets it, whatever the comparison.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PropertyRequirement {
     pub measure: Measure,
@@ -42,12 +42,12 @@ pub struct PropertyRequirement {
     pub than: Quantity,
 }
 
-/// Something a cluster reports as a quantity.
+/// A quantity that a cluster reports.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Measure {
     /// A named property.
     Property(String),
-    /// A resource's total amount, what of it workloads may use, and what is unused.
+    /// A resource's amounts: the total, the part for workloads, and the unused part.
     Capacity(String),
     Allocatable(String),
     Available(String),
@@ -89,8 +89,8 @@ impl Comparison {
 }
 
 impl PropertyRequirement {
-    /// Reports whether a measurement meets the comparison. A missing measurement, or one that is no quantity, does
-    /// not.
+    /// Reports whether a measurement meets the comparison. A missing measurement, or one that is not a
+    /// quantity, does not.
     pub(crate) fn met_by(&self, measured: Option<&str>) -> bool {
         let measured = measured.and_then(|text| text.parse().ok());
         measured.is_some_and(|measured| self.comparison.holds(measured, self.than))
@@ -119,17 +119,17 @@ impl Selector {
         self.first_unmet(labels).is_none()
     }
 
-    /// The first requirement these labels do not meet.
+    /// Returns the first requirement that these labels do not meet.
     pub fn first_unmet(&self, labels: &Labels) -> Option<&Requirement> {
         self.requirements.iter().find(|requirement| !requirement.met_by(labels))
     }
 
-    /// The requirements that these labels do not meet.
+    /// Returns the requirements that these labels do not meet.
     pub fn unmet<'s>(&'s self, labels: &'s Labels) -> impl Iterator<Item = &'s Requirement> {
         self.requirements.iter().filter(|requirement| !requirement.met_by(labels))
     }
 
-    /// The keys whose values the outcome depends on.
+    /// Returns the keys whose values the outcome depends on.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.requirements.iter().map(Requirement::key)
     }

@@ -1,7 +1,7 @@
-//! A value that is cheap to clone: clones share one allocation until one of them is changed.
+//! A value that is cheap to clone: clones share one allocation until one of them changes.
 //!
-//! States are carried from run to run, and most of each stays as it was. Comparing two that share their allocation
-//! costs nothing.
+//! Passes hand states on, and most parts stay equal. Comparing two values that share their allocation is
+//! free.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// Reads and changes like the value in it.
+/// A shared value, which reads and changes like the value itself.
 pub struct Shared<T>(Arc<T>);
 
 impl<T> Shared<T> {
@@ -19,7 +19,7 @@ impl<T> Shared<T> {
     }
 }
 
-/// Compares by allocation alone, which takes no look at the value.
+/// Compares by allocation only, without reading the value.
 #[derive(Debug)]
 pub struct ByAllocation<'s, T>(pub &'s Shared<T>);
 
@@ -43,7 +43,7 @@ impl<T> PartialEq for ByAllocation<'_, T> {
 
 impl<T> Eq for ByAllocation<'_, T> {}
 
-/// Returns each value that several of these share.
+/// Returns each value that occurs several times.
 pub fn shared_by_several<'s, T>(all: impl Iterator<Item = &'s Shared<T>>) -> Vec<&'s Shared<T>> {
     let mut counts: BTreeMap<ByAllocation<'s, T>, usize> = BTreeMap::new();
     all.for_each(|one| *counts.entry(ByAllocation(one)).or_default() += 1);

@@ -1,4 +1,4 @@
-//! Staged rollouts: the documents that ask for them, and how far they are.
+//! Staged rollouts: the documents that request them, and their progress.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::key::Key;
 use super::rollout::{Amount, Stage, StageTask};
 use crate::diag::Pos;
 
-/// Stages under a name, for runs to refer to.
+/// Named stages, for runs to refer to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageStrategy {
     pub key: Key,
@@ -30,18 +30,18 @@ pub struct Run {
     pub state: RunState,
 }
 
-/// The wish that a person has for a run.
+/// A person's order for a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunState {
-    /// Its stages are worked out, and nothing moves.
+    /// The stages are computed, but nothing moves.
     #[default]
     Initialize,
     Run,
-    /// Clusters under way finish, and no further one is told.
+    /// Clusters under way finish, but no further one gets the release.
     Stop,
 }
 
-/// A person's answer to the question whether a stage may begin, or whether the next one may.
+/// A person's answer to the question whether a stage may begin or end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageApproval {
     pub key: Key,
@@ -73,19 +73,20 @@ impl Side {
     }
 }
 
-/// The progress of a staged rollout. The clusters of its stages are fixed when it begins: later edits of labels do
-/// not change them. The tasks of a run are fixed as well.
+/// The progress of a staged rollout. The clusters of its stages are fixed when it begins: later edits of
+/// labels do not change them. The tasks of a run are fixed, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunProgress {
-    /// The run that drives it; `None` for stages that each release goes through by itself.
+    /// The run that drives the rollout; `None` for stages that each release passes by itself.
     pub run: Option<Key>,
-    /// The number of the release that it rolls out.
+    /// The number of the release that is rolled out.
     pub release: u64,
     pub begun: Timestamp,
     pub stages: Vec<StageProgress>,
-    /// When all stages and removals were done.
+    /// The moment at which all stages and removals were done.
     pub finished: Option<Timestamp>,
-    /// Earlier runs of the workload, finished or replaced, whose documents are still there. They do not begin again.
+    /// Earlier runs of the workload, finished or replaced, whose documents still exist. They do not begin
+    /// again.
     pub ended: BTreeSet<Key>,
 }
 
@@ -96,12 +97,12 @@ pub struct StageProgress {
     pub at_a_time: Amount,
     pub before: Vec<StageTask>,
     pub after: Vec<StageTask>,
-    /// In the order in which they go. Clusters that join later follow those that were planned.
+    /// In the order of their turns. Newcomers follow the planned clusters.
     pub clusters: Vec<StageCluster>,
     pub started: Option<Timestamp>,
-    /// When its last cluster succeeded.
+    /// The moment at which its last cluster succeeded.
     pub updated: Option<Timestamp>,
-    /// When its tasks were done as well.
+    /// The moment at which its tasks were also done.
     pub finished: Option<Timestamp>,
 }
 
@@ -109,14 +110,14 @@ pub struct StageProgress {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StageCluster {
     pub name: String,
-    /// When it was told to take the release, or was found to have it.
+    /// The moment at which the cluster was assigned the release, or was found to have it.
     pub started: Option<Timestamp>,
     pub succeeded: Option<Timestamp>,
 }
 
 impl RunProgress {
-    /// Takes the tasks and the pace of the stages that are not finished from these stages. A stage that is not among
-    /// them keeps its own, so that a new name is no approval.
+    /// Updates the tasks and the pace of unfinished stages from these stages. A stage that is missing among
+    /// them keeps its own, so that renaming it is no approval.
     pub fn follow(&mut self, stages: &[Stage]) {
         for progress in self.stages.iter_mut().filter(|stage| stage.finished.is_none()) {
             if let Some(stage) = stages.iter().find(|stage| stage.name == progress.name) {
@@ -127,12 +128,12 @@ impl RunProgress {
         }
     }
 
-    /// Returns the gates of its stages at which it needs an approval.
+    /// Returns the gates at which the rollout needs an approval.
     pub fn gates(&self) -> Vec<StageGate> {
         self.stages.iter().flat_map(|stage| approvals(&stage.name, [&stage.before, &stage.after])).collect()
     }
 
-    /// Returns the gate that the rollout waits at, if it waits for an approval.
+    /// Returns the gate at which the rollout waits for an approval, if it does.
     pub fn waits_at(&self) -> Option<StageGate> {
         let stage = self.stages.iter().find(|stage| stage.finished.is_none())?;
         let (side, tasks) = match (stage.started, stage.updated) {
@@ -145,7 +146,7 @@ impl RunProgress {
 }
 
 impl Stage {
-    /// Returns the gates of the stage at which a rollout needs an approval.
+    /// Returns the gates at which a rollout needs an approval for this stage.
     pub fn gates(&self) -> impl Iterator<Item = StageGate> {
         approvals(&self.name, [&self.before, &self.after])
     }
@@ -164,10 +165,10 @@ impl StageCluster {
 }
 
 impl StageProgress {
-    /// The name of the stage that follows all others, for clusters that join after their own stage has finished.
+    /// The name of the stage after all others, for clusters that join after their own stage has finished.
     pub const JOINED: &str = "(joined later)";
 
-    /// A stage that has not begun.
+    /// Returns a stage that has not begun.
     pub fn new(stage: &Stage, clusters: Vec<StageCluster>) -> StageProgress {
         StageProgress {
             name: stage.name.clone(),
@@ -181,7 +182,7 @@ impl StageProgress {
         }
     }
 
-    /// The stage for clusters that join too late for their own.
+    /// Returns the stage for clusters that join too late for their own.
     pub fn joined(at_a_time: Amount) -> StageProgress {
         StageProgress {
             name: StageProgress::JOINED.to_owned(),
@@ -195,18 +196,18 @@ impl StageProgress {
         }
     }
 
-    /// The clusters that may be under way at a time.
+    /// Returns the number of clusters that may be under way at a time.
     pub fn most_at_a_time(&self) -> usize {
         self.at_a_time.at_a_time_of(self.clusters.len())
     }
 }
 
-/// How a staged rollout stands at one moment.
+/// The standing of a staged rollout at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Its stages cannot be worked out, for these reasons.
+    /// The stages cannot be computed, for these reasons.
     Faulty(Vec<String>),
-    /// Its stages are worked out, and nothing moves yet.
+    /// The stages are computed, but nothing moves yet.
     Ready,
     Going {
         stage: String,
@@ -215,24 +216,24 @@ pub enum Standing {
     Waiting {
         gate: StageGate,
     },
-    /// Clusters of the stage have been under way for long.
+    /// Clusters of the stage have been unfinished for long.
     Stuck {
         stage: String,
         clusters: Vec<String>,
     },
-    /// Clusters of the stage failed, and no further one is told.
+    /// Clusters of the stage failed, and no further one gets the release.
     Failing {
         stage: String,
         clusters: Vec<String>,
     },
-    /// Nothing new is told, and clusters of the stage are still under way.
+    /// No further cluster gets the release, but clusters of the stage are still unfinished.
     Stopping {
         stage: String,
     },
     Stopped,
-    /// All stages are done, and copies go from clusters that are no longer picked.
+    /// All stages are done, and clusters that are no longer picked lose their copies.
     Removing,
-    /// Another run of the same workload took its place.
+    /// Another run of the same workload replaced this one.
     Replaced,
     Succeeded,
 }

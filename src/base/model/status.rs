@@ -1,4 +1,4 @@
-//! A member's report, and the facts of it that a decision has read.
+//! A member's report, and its facts, which decisions have read.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::object::ObjectId;
 use super::release::CopyReport;
 use super::selector::Labels;
 
-/// `ClusterStatus` of `berth.dev/v1alpha1`: the shape of statuses and of facts.
+/// A `ClusterStatus` of `berth.dev/v1alpha1`: the form of statuses and of facts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterStatus {
     pub cluster: String,
@@ -21,36 +21,37 @@ pub struct ClusterStatus {
     pub labels: Labels,
     pub claims: Labels,
     pub properties: BTreeMap<String, String>,
-    /// Scores that add-ons gave the cluster, by resource and score name. An empty name is for a resource without scores.
+    /// Scores from add-ons, by resource and score name. An empty name marks a resource without scores.
     pub scores: BTreeMap<(String, String), AddOnScore>,
     pub workloads: BTreeMap<WorkloadName, WorkloadReport>,
     /// The verdicts on workloads' copies that rollouts wait for.
     pub copies: BTreeMap<WorkloadName, CopyReport>,
-    /// Since when the member has been silent, where its last report is overdue for long. Only facts have this.
+    /// The beginning of the member's silence, if its last report is long overdue. Only in facts.
     pub silent: Option<Timestamp>,
-    /// Since when nothing more is moved away for the silence, because much of the fleet is silent. Only facts have this.
+    /// The moment since which nothing more moves away because of the silence: much of the fleet is silent.
+    /// Only in facts.
     pub frozen: Option<Timestamp>,
-    /// The member reports, so that the older status in its file does not count. Only facts have this.
+    /// The member reports, so the older status in its file does not count. Only in facts.
     pub heard: bool,
-    /// The times at which taints without a time of their own were first seen. Only facts have these.
+    /// The times at which undated taints were first seen. Only in facts.
     pub taints: BTreeMap<TaintName, Timestamp>,
 }
 
 impl ClusterStatus {
-    /// Reports whether both say the same, whenever they say it.
+    /// Reports whether both statuses are equal apart from their times.
     pub fn says_the_same(&self, other: &ClusterStatus) -> bool {
         let timeless =
             |status: &ClusterStatus| ClusterStatus { reported: None, next_due: None, ..status.clone() };
         timeless(self) == timeless(other)
     }
 
-    /// Forgets the scores that ran out before a moment, and when the others will.
+    /// Drops the scores that expired before a moment, and the expiry of the others.
     pub fn keep_scores(&mut self, now: Timestamp) {
         self.scores.retain(|_, score| score.valid_until.is_none_or(|until| until >= now));
         self.scores.values_mut().for_each(|score| score.valid_until = None);
     }
 
-    /// Takes over everything that another status of the same cluster says.
+    /// Replaces everything by the values of another status of the same cluster.
     pub fn replace_by(&mut self, other: &ClusterStatus) {
         self.cluster.clone_from(&other.cluster);
         self.labels.extend(other.labels.clone());
@@ -66,7 +67,7 @@ impl ClusterStatus {
         }
     }
 
-    /// Reports whether nothing is said but verdicts on copies.
+    /// Reports whether the status contains only verdicts on copies.
     pub fn says_copies_alone(&self) -> bool {
         let ClusterStatus {
             cluster: _,
@@ -95,18 +96,18 @@ impl ClusterStatus {
             && taints.is_empty()
     }
 
-    /// The member's silence, if any.
+    /// Returns the member's silence, if any.
     pub fn silence(&self) -> Option<Silence> {
         self.silent.map(|since| Silence { since, frozen: self.frozen })
     }
 
-    /// Clears what nobody can write into a file: verdicts on copies, and what only the hub may say.
+    /// Clears the fields that a file cannot set: verdicts on copies, and the hub's own fields.
     pub fn keep_what_people_write(&mut self) {
         self.copies.clear();
         self.forget_first_seen();
     }
 
-    /// Clears what only the hub may say: a member's own word does not count.
+    /// Clears the hub's own fields: a member cannot set them.
     pub fn forget_first_seen(&mut self) {
         self.taints.clear();
         (self.silent, self.frozen, self.heard) = (None, None, false);
@@ -128,7 +129,7 @@ impl TaintName {
     }
 }
 
-/// The folder a member last applied, and how that went.
+/// The folder that a member last applied, and the outcome.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Applied {
     /// The `Berth-Seq` of the folder.
@@ -137,31 +138,32 @@ pub struct Applied {
     pub tree: String,
     pub objects: usize,
     pub problems: Vec<Problem>,
-    /// In what objects differ that are left as they are, which is no problem.
+    /// The differences of objects that are only compared; these are no problems.
     pub differences: Vec<Problem>,
-    /// Notes for people on this folder, take-overs above all.
+    /// Notes for people on this folder, mostly take-overs.
     pub notes: Vec<Problem>,
-    /// The number of problems and notes left out, so that a status stays small.
+    /// The number of problems and notes that were left out to keep the status small.
     pub left_out: usize,
-    /// The reason why nothing is applied for now.
+    /// The reason why nothing is currently applied.
     pub suspended: Option<Suspension>,
-    /// Something may still become as wanted by itself.
+    /// Some object may still become correct by itself.
     pub progressing: bool,
-    /// The objects of which that is so; none where they are too many to name.
+    /// The objects for which this holds; empty if there are too many to name.
     pub waiting: Vec<ObjectId>,
-    /// Objects that the folder does not have any more and that are still there, to be removed.
+    /// Objects that the folder no longer has but that still exist, until they are removed.
     pub removing: Vec<ObjectId>,
-    /// The number of further such objects, which are not named.
+    /// The number of further such objects.
     pub more_removing: usize,
-    /// The fault that keeps the member from its folder. All other fields are then those of the last sync.
+    /// The fault that prevents the member from applying its folder. All other fields are then those of the
+    /// last sync.
     pub failing: Option<Failing>,
 }
 
-/// The number of problems that a member names. Beyond it, any object may have a problem.
+/// The maximal number of problems that a member names. With more, any object may have a problem.
 pub const MOST_PROBLEMS: usize = 100;
 
 impl Applied {
-    /// Reports whether some problems are not named, so that the health of the other objects is unknown.
+    /// Reports whether some problems are not named, so the health of other objects is unknown.
     pub fn lacks_problems(&self) -> bool {
         self.left_out > 0 && self.problems.len() >= MOST_PROBLEMS
     }
@@ -181,11 +183,11 @@ impl std::fmt::Display for Failing {
     }
 }
 
-/// A pause that people asked for.
+/// A pause that people requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Suspension {
     pub reason: String,
-    /// `None` for until further notice.
+    /// `None`: until further notice.
     pub until: Option<Timestamp>,
 }
 
@@ -199,14 +201,14 @@ impl std::fmt::Display for Suspension {
     }
 }
 
-/// An object that could not be brought to its wanted form.
+/// An object that could not be brought into its wanted form.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
     pub object: ObjectId,
     pub kind: ProblemKind,
-    /// The fields in which it differs, as JSON pointers.
+    /// The differing fields, as JSON pointers.
     pub paths: Vec<String>,
-    /// Words for people. No decision and no condition depends on them.
+    /// A text for people. No decision and no condition depends on it.
     pub message: String,
 }
 
@@ -216,17 +218,17 @@ pub enum ProblemKind {
     /// A write, a removal or a check failed.
     #[default]
     Failed,
-    /// It exists, and berth did not make it.
+    /// The object exists, and berth did not create it.
     Foreign,
-    /// It exists, berth did not make it, and does not take it over as it is.
+    /// The object exists, berth did not create it, and does not take it over in its current form.
     TakeOverRefused,
-    /// It was changed in the cluster.
+    /// The object was changed in the cluster.
     Drifted,
-    /// It is only compared, and differs.
+    /// The object is only compared, and differs.
     Different,
-    /// It is only compared, and could not be.
+    /// The object should be compared, but could not be.
     NotCompared,
-    /// It is no longer wanted, and kept.
+    /// The object is no longer wanted, but kept.
     Kept,
 }
 
@@ -241,19 +243,19 @@ impl ProblemKind {
         (ProblemKind::Kept, "kept"),
     ];
 
-    /// Returns the word that a status has for it.
+    /// Returns the word of this kind in a status.
     pub fn word(self) -> &'static str {
         ProblemKind::WORDS.iter().find(|(kind, _)| *kind == self).map_or("failed", |(_, word)| word)
     }
 
-    /// Returns the kind of a word. A newer member's word is a failure.
+    /// Returns the kind of a word. An unknown word, from a newer member, counts as a failure.
     pub fn of_word(word: &str) -> ProblemKind {
         ProblemKind::WORDS.iter().find(|(_, known)| *known == word).map(|(kind, _)| *kind).unwrap_or_default()
     }
 }
 
 impl Problem {
-    /// Makes a problem of the plain kind.
+    /// Returns a problem of the kind `Failed`.
     pub fn failed(object: ObjectId, message: impl Into<String>) -> Problem {
         Problem::of(ProblemKind::Failed, object, message)
     }

@@ -1,7 +1,7 @@
-//! JSON values as compact bytes, which are read where they lie: one allocation in place of a tree of them.
+//! JSON values as compact bytes that are read in place: one allocation instead of a tree.
 //!
-//! The bytes hold, for each value, its place where it has one, a tag and its content. Lists and mappings begin with
-//! the length of what is in them, so that a look at one field skips all others.
+//! The bytes contain, for each value, its place if it has one, a tag and its content. Lists and mappings
+//! begin with the length of their contents, so that reading one field skips all others.
 
 mod view;
 mod writer;
@@ -50,12 +50,12 @@ impl Packed {
         View::of(self.bytes())
     }
 
-    /// The value under a key, if this is a mapping that has it.
+    /// Returns the value under a key, if this is a mapping that has it.
     pub fn get(&self, key: &str) -> Option<View<'_>> {
         self.view().get(key)
     }
 
-    /// The value at a JSON pointer through mappings.
+    /// Returns the value at a JSON pointer through mappings.
     pub fn pointer(&self, pointer: &str) -> Option<View<'_>> {
         let mut parts = pointer.split('/');
         parts.next().filter(|first| first.is_empty())?;

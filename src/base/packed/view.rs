@@ -1,4 +1,4 @@
-//! Reads a value where it lies. Bytes that make no sense read as null, and end the list or mapping they are in.
+//! Reads packed values in place. Invalid bytes read as null, and end the list or mapping that contains them.
 
 use serde_json::{Map, Number, Value as Json};
 
@@ -7,7 +7,7 @@ use super::{Mark, tag};
 /// A value inside packed bytes.
 #[derive(Clone, Copy)]
 pub struct View<'p> {
-    /// From the value's first byte on.
+    /// The bytes from the value's first one on.
     bytes: &'p [u8],
     places: bool,
 }
@@ -45,7 +45,7 @@ impl<'p> View<'p> {
         }
     }
 
-    /// The value's place; the beginning of the file where it has none.
+    /// Returns the value's place; the beginning of the file if it has none.
     pub fn at(self) -> Mark {
         let mut bytes = self.bytes;
         place(&mut bytes, self.places).unwrap_or_default()
@@ -55,7 +55,7 @@ impl<'p> View<'p> {
         self.parts().map_or(Content::Null, |(content, _)| content)
     }
 
-    /// The value under a key, if this is a mapping that has it.
+    /// Returns the value under a key, if this is a mapping that has it.
     pub fn get(self, key: &str) -> Option<View<'p>> {
         match self.content() {
             Content::Map(mut entries) => entries.find(|(name, ..)| *name == key).map(|(_, _, value)| value),
@@ -81,7 +81,7 @@ impl<'p> View<'p> {
         matches!(self.content(), Content::Null)
     }
 
-    /// The items of a list; nothing for any other value.
+    /// Returns the items of a list; empty for any other value.
     pub fn items(self) -> impl Iterator<Item = View<'p>> {
         match self.content() {
             Content::List(items) => Some(items),
@@ -91,7 +91,7 @@ impl<'p> View<'p> {
         .flatten()
     }
 
-    /// The keys and values of a mapping; nothing for any other value.
+    /// Returns the keys and values of a mapping; empty for any other value.
     pub fn entries(self) -> impl Iterator<Item = (&'p str, View<'p>)> {
         let entries = match self.content() {
             Content::Map(entries) => Some(entries),
@@ -100,7 +100,7 @@ impl<'p> View<'p> {
         entries.into_iter().flatten().map(|(key, _, value)| (key, value))
     }
 
-    /// The same value without places.
+    /// Returns the same value without places.
     pub fn to_json(self) -> Json {
         match self.content() {
             Content::Null => Json::Null,
@@ -114,7 +114,7 @@ impl<'p> View<'p> {
         }
     }
 
-    /// The content, and the bytes after the value.
+    /// Returns the content, and the bytes after the value.
     fn parts(self) -> Option<(Content<'p>, &'p [u8])> {
         let View { mut bytes, places } = self;
         place(&mut bytes, places)?;

@@ -4,7 +4,7 @@ use serde_json::{Number, Value as Json};
 
 use super::{Mark, Packed, tag};
 
-/// Packs one value, with its place where it was made [`Writer::with_places`].
+/// Packs one value, with its place if made by [`Writer::with_places`].
 #[derive(Debug)]
 pub struct Writer {
     bytes: Vec<u8>,
@@ -104,7 +104,7 @@ impl Writer {
         for item in items {
             put(self, item);
         }
-        // Readers limit what they read to far less.
+        // Readers limit their input to far less.
         let length = u32::try_from(self.bytes.len() - start - 4).expect("a value of less than 4 GiB");
         self.bytes[start..start + 4].copy_from_slice(&length.to_le_bytes());
     }

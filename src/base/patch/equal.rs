@@ -1,4 +1,4 @@
-//! Equality in a `test`: numbers by value, mappings whatever their order.
+//! Equality in a `test`: numbers by value, mappings in any order.
 
 use serde_json::{Number, Value as Json};
 
@@ -22,7 +22,7 @@ fn numbers_equal(a: &Number, b: &Number) -> bool {
     }
 }
 
-/// The number as an integer, where it is one. Through floats, large neighbours would be equal.
+/// Returns the number as an integer, if it is one. As floats, large neighbours would be equal.
 fn whole(number: &Number) -> Option<i128> {
     if let Some(value) = number.as_i64() {
         return Some(value.into());

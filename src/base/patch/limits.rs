@@ -1,5 +1,5 @@
-//! Limits on the size of a patch's result. `copy` doubles in each step, so a short file could ask for more than there
-//! is memory, or for a nesting deeper than any reader bears.
+//! Limits on the size of a patch's result. `copy` can double a value in each step, so a short file could
+//! require more memory than there is, or a nesting that no reader supports.
 
 use json_patch::PatchOperation;
 use serde_json::Value as Json;
@@ -7,10 +7,10 @@ use serde_json::Value as Json;
 use super::pointer::Fault;
 use crate::model::Verb;
 
-/// Twice what etcd takes for an object.
+/// Twice the size that etcd accepts for an object.
 const MOST_COPIED: usize = 3 << 20;
 
-/// Below what berth itself reads, so that no member gets what it cannot open.
+/// Less than berth itself reads, so that no member gets an object that it cannot open.
 const DEEPEST: usize = 90;
 
 /// The amount that the copies of a patch have added so far.
@@ -46,7 +46,7 @@ pub(super) fn check_depth(object: &Json, operation: &PatchOperation) -> Result<(
     }
 }
 
-/// About how many bytes a value takes.
+/// Returns the approximate number of bytes of a value.
 fn weight(value: &Json) -> usize {
     match value {
         Json::String(text) => text.len() + 2,

@@ -1,8 +1,8 @@
 //! RFC 6902 patches: an object and operations → the patched object, all or nothing.
 //!
-//! json-patch applies add, remove, replace, move and copy. Our own are `test`, since the RFC takes 1 and 1.0 for
-//! equal; `replace` of an absent key, which some dialects let pass; the messages, which name the part of the
-//! path that is missing; and the limits on the growth by copies. Messages never show values: they may be a Secret's.
+//! json-patch applies add, remove, replace, move and copy. berth implements `test`, because for the RFC 1
+//! equals 1.0; `replace` of an absent key, which some dialects allow; the messages, which name the missing
+//! part of the path; and the limits on growth by copies. Messages never show values, which may be a Secret's.
 
 mod equal;
 mod limits;
@@ -28,22 +28,22 @@ pub use variables::Target;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Patched {
     pub object: Json,
-    /// Operations that succeeded but may be slips.
+    /// Operations that succeeded but may be mistakes.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// The operation that failed, and why.
+/// The failed operation, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct PatchError {
-    /// The operation's place in the patch, from 0.
+    /// The operation's index in the patch.
     pub index: usize,
     pub at: Pos,
     pub message: String,
     pub hint: Option<String>,
 }
 
-/// Applies the operations in order to a copy of the object. The first failure ends it.
+/// Applies the operations in order to a copy of the object. The first failure ends the patch.
 pub fn apply(object: &Json, operations: &[Operation], target: Target<'_>) -> Result<Patched, PatchError> {
     let mut object = object.clone();
     let (mut warnings, mut budget) = (Vec::new(), Budget::default());
@@ -61,7 +61,7 @@ pub fn apply(object: &Json, operations: &[Operation], target: Target<'_>) -> Res
     Ok(Patched { object, warnings })
 }
 
-/// Applies an operation and returns a warning's message where one is due.
+/// Applies an operation; returns the message of a warning, if any.
 fn step(
     object: &mut Json,
     operation: &Operation,
@@ -102,7 +102,7 @@ fn step(
             budget.admit_copy(pointer::find(object, from.parts())?, operation.verb)?;
             match operation.verb {
                 Verb::Copy => PatchOperation::Copy(CopyOperation { from: pointer::written(from), path }),
-                // To where it is already: nothing to do, and the whole object cannot be taken out.
+                // A move to the same place changes nothing, and the whole object cannot be moved.
                 _ if place == from => return Ok(None),
                 _ if place.parts().starts_with(from.parts()) => {
                     return Err(Fault::new(format!(
@@ -115,7 +115,7 @@ fn step(
     };
     limits::check_depth(object, &todo)?;
     if let Err(error) = json_patch::patch_unsafe(object, &[todo]) {
-        // A move has taken its value out by now, so the place is looked up without it.
+        // The move has already removed its value, so the place is checked without it.
         let fault = pointer::check_place(object, place).err();
         return Err(fault.unwrap_or_else(|| Fault::new(error.kind.to_string())));
     }

@@ -1,4 +1,4 @@
-//! Reads a list of patch operations as people wrote it, with every fault at its place.
+//! Reads a list of patch operations as written, and reports every fault at its place.
 
 use serde_json::Value as Json;
 
@@ -40,8 +40,8 @@ impl PatchRules {
     };
 }
 
-/// Reads all operations of a list; `path` names the list in messages. Faulty ones are reported and left
-/// out: a patch with a fault must not be applied, which the caller sees from the scope's errors.
+/// Reads all operations of a list; `path` names the list in messages. Faulty ones are reported and left out.
+/// A patch with a fault must not be applied: the caller sees the scope's errors.
 pub fn operations(scope: &Scope, list: &[Node], path: &str, rules: &PatchRules) -> Vec<Operation> {
     let read = |(index, node): (usize, &Node)| {
         let mut fields = scope.fields(node, &format!("{path}[{index}]"))?;
@@ -117,7 +117,7 @@ fn pointer_in(fields: &mut Fields<'_>, key: &'static str, rules: &PatchRules) ->
     Some(path)
 }
 
-/// Warns of a value that members would get as it is written.
+/// Warns of a value that looks like a variable but reaches members unchanged.
 fn warn_of_lookalike(fields: &Fields<'_>, value: Option<&Json>) {
     let Some(Lookalike { written, meant }) = value.and_then(variables::lookalike) else { return };
     let at = fields.scope().pos(fields.place_of("value"));

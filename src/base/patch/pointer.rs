@@ -1,4 +1,4 @@
-//! The values that pointers lead to, or the part that leads nowhere.
+//! Finds the values of pointers, or the first missing part.
 
 use json_patch::jsonptr::PointerBuf;
 use serde_json::Value as Json;
@@ -21,8 +21,8 @@ impl Fault {
     }
 }
 
-/// The operation with list indexes from the start, where its path has negative ones that lead somewhere.
-/// `add` counts from behind the last item, as the place to add at.
+/// Returns the operation with negative list indexes counted from the start, if its path has valid ones. For
+/// `add`, `-1` is the place after the last item.
 pub(super) fn from_the_start(object: &Json, operation: &Operation) -> Option<Operation> {
     let parts = operation.path.parts();
     if !parts.iter().any(|part| part.starts_with('-')) {
@@ -45,13 +45,13 @@ pub(super) fn from_the_start(object: &Json, operation: &Operation) -> Option<Ope
     Some(Operation { path: Pointer::of(counted), ..operation.clone() })
 }
 
-/// The value that these parts lead to, or which of them is missing and what is there in its place.
+/// Returns the value at this path; the error names the missing part and the value in its place.
 pub(super) fn find<'a>(object: &'a Json, parts: &[String]) -> Result<&'a Json, Fault> {
     parts.iter().enumerate().try_fold(object, |value, (index, part)| enter(value, &parts[..index], part))
 }
 
-/// Checks that a value can be added at a pointer: all parts but the last exist, and the last is a key, an index up to
-/// the list's length, or `-`.
+/// Checks that a value can be added at a pointer: all parts but the last exist, and the last is a key, an
+/// index up to the list's length, or `-`.
 pub(super) fn check_place(object: &Json, path: &Pointer) -> Result<(), Fault> {
     let Some((last, parents)) = path.parts().split_last() else { return Ok(()) };
     match find(object, parents)? {
@@ -65,7 +65,7 @@ pub(super) fn check_place(object: &Json, path: &Pointer) -> Result<(), Fault> {
     }
 }
 
-/// The pointer in json-patch's form.
+/// Returns the pointer in json-patch's form.
 pub(super) fn written(path: &Pointer) -> PointerBuf {
     PointerBuf::from_tokens(path.parts())
 }

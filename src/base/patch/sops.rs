@@ -1,12 +1,12 @@
-//! Values that SOPS encrypted are not patched: their keys and checksum cover the object as it was
-//! written, so that a changed one could not be opened any more.
+//! Refuses patches of values that SOPS encrypted: their keys and checksum cover the original object, so a
+//! changed one could not be decrypted.
 
 use serde_json::Value as Json;
 
 use super::pointer::Fault;
 use crate::model::{Operation, Pointer, Verb};
 
-/// Refuses an operation that reads or changes an encrypted value or what SOPS notes beside it.
+/// Refuses an operation that reads or changes an encrypted value or SOPS's metadata.
 pub(super) fn check(object: &Json, operation: &Operation) -> Result<(), Fault> {
     if operation.verb == Verb::Test {
         return Ok(());
@@ -28,12 +28,12 @@ pub(super) fn check(object: &Json, operation: &Operation) -> Result<(), Fault> {
 /// The alternative to committing encrypted values.
 pub const ADVICE: &str = "keep secrets out of Git: place objects of External Secrets or Sealed Secrets, which members open themselves";
 
-/// The first place of an object that SOPS encrypted, as a path: its own note, or a value.
+/// Returns the first place of an object that SOPS encrypted, as a path: its metadata, or a value.
 pub fn place_of_cipher(object: &Json) -> Option<String> {
     if object.get("sops").is_some_and(Json::is_object) {
         return Some("sops".to_owned());
     }
-    // Hardly any object has one, and paths take time to write.
+    // Hardly any object has one, so paths are written only on demand.
     let fields = object.as_object().filter(|_| holds_sealed(object))?;
     fields.iter().find_map(|(key, value)| cipher_below(value, key))
 }
@@ -77,7 +77,7 @@ fn holds_sealed(value: &Json) -> bool {
     }
 }
 
-/// Reports whether a value is one that SOPS encrypted. Other tools write `ENC[…]` as well.
+/// Reports whether SOPS encrypted a value. Other tools also write `ENC[…]`.
 pub fn is_sealed(value: &Json) -> bool {
     value.as_str().is_some_and(|text| text.starts_with("ENC[AES256_GCM,") && text.ends_with(']'))
 }

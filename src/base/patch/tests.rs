@@ -257,7 +257,7 @@ fn some_operation() -> impl Strategy<Value = Operation> {
 }
 
 proptest! {
-    /// A patch gives the same as its operations one by one; where one fails, the patch fails there.
+    /// A patch has the same result as its operations one by one; it fails at the first failing operation.
     #[test]
     fn patches_never_panic_and_are_all_or_nothing(start in some_json(), patch in prop::collection::vec(some_operation(), 0..8)) {
         let labels = Labels::new();

@@ -1,7 +1,7 @@
 //! `${MEMBER-CLUSTER-NAME}` and `${MEMBER-CLUSTER-LABEL-KEY-<key>}` in a patch's value.
 //!
-//! KubeFleet's variables: they stand for the name and the labels of the cluster a copy is for, in
-//! every text of the value, keys of mappings included. Any other `${...}` stays as it is.
+//! KubeFleet's variables: the name and the labels of the copy's cluster, in every text of the value,
+//! including keys of mappings. Any other `${...}` stays unchanged.
 
 use serde_json::Value as Json;
 
@@ -11,14 +11,14 @@ use crate::model::selector::Labels;
 const NAME: &str = "${MEMBER-CLUSTER-NAME}";
 const LABEL: &str = "${MEMBER-CLUSTER-LABEL-KEY-";
 
-/// The cluster a copy is for: what `${...}` may stand for.
+/// The cluster of a copy, for the values of variables.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
     pub cluster: &'a str,
     pub labels: &'a Labels,
 }
 
-/// The value with its variables filled in, or why one cannot be.
+/// Returns the value with its variables replaced; the error is the reason why one cannot be.
 pub fn fill(value: &Json, target: Target<'_>) -> Result<Json, String> {
     Ok(match value {
         Json::String(text) => Json::String(fill_text(text, target)?),
@@ -33,7 +33,7 @@ pub fn fill(value: &Json, target: Target<'_>) -> Result<Json, String> {
     })
 }
 
-/// Reports whether a value holds a variable, so that its result depends on the cluster.
+/// Reports whether a value contains a variable, so that its result depends on the cluster.
 pub fn holds_variables(value: &Json) -> bool {
     let in_text = |text: &str| text.contains("${MEMBER-CLUSTER-");
     match value {
@@ -44,7 +44,7 @@ pub fn holds_variables(value: &Json) -> bool {
     }
 }
 
-/// A text that is no variable and looks like one.
+/// A text that looks like a variable but is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookalike {
     pub written: String,

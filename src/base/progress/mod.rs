@@ -1,21 +1,21 @@
 //! Progress of long work: a handle that the caller passes down, and that a display reads.
 //!
-//! Counting changes no result. A handle that nobody looks at counts nothing.
+//! Counting changes no result. A handle without a display counts nothing.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-/// The most beginnings that are remembered until somebody takes them.
+/// The maximal number of beginnings to keep until they are taken.
 const MOST_BEGINNINGS: usize = 256;
 
-/// A handle for the progress of work. Copies count together.
+/// A handle for the progress of work. Clones share their counts.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Option<Arc<Mutex<Work>>>);
 
 #[derive(Debug, Default)]
 struct Work {
     stage: Stage,
-    /// Where somebody wants them.
+    /// The beginnings of stages, for handles that keep them.
     beginnings: Option<Vec<Beginning>>,
 }
 
@@ -26,58 +26,58 @@ pub struct Beginning {
     pub at: SystemTime,
 }
 
-/// The work in progress, and how much of it is done.
+/// The current stage of the work, and its progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stage {
-    /// Empty before the first one.
+    /// Empty before the first stage.
     pub name: &'static str,
-    /// Tells a stage from an earlier one of its name.
+    /// Distinguishes a stage from an earlier one with the same name.
     pub number: u64,
     pub done: u64,
-    /// `None` where the end is not known.
+    /// `None` if the end is not known.
     pub total: Option<u64>,
 }
 
 impl Progress {
-    /// A handle that counts.
+    /// Returns a handle that counts.
     pub fn counting() -> Progress {
         Progress(Some(Arc::default()))
     }
 
-    /// A handle that also remembers when each stage began.
+    /// Returns a handle that also keeps the beginning of each stage.
     pub fn remembering() -> Progress {
         let work = Work { beginnings: Some(Vec::new()), ..Work::default() };
         Progress(Some(Arc::new(Mutex::new(work))))
     }
 
-    /// Takes the beginnings since the last call, the first ones of very many.
+    /// Takes the beginnings since the last call; of too many, the first ones.
     pub fn take_beginnings(&self) -> Vec<Beginning> {
         let mut taken = Vec::new();
         self.change(|work| taken = work.beginnings.as_mut().map(std::mem::take).unwrap_or_default());
         taken
     }
 
-    /// Reports whether anybody may look.
+    /// Reports whether the handle counts.
     pub fn is_counting(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Begins a stage whose end is not known.
+    /// Begins a stage without a known end.
     pub fn begin(&self, name: &'static str) {
         self.enter(name, None);
     }
 
-    /// Begins a stage of so many steps.
+    /// Begins a stage with this many steps.
     pub fn begin_of(&self, name: &'static str, total: usize) {
         self.enter(name, Some(total as u64));
     }
 
-    /// Counts steps of the stage.
+    /// Adds steps to the stage.
     pub fn add(&self, steps: usize) {
         self.change(|work| work.stage.done += steps as u64);
     }
 
-    /// The stage as it is now.
+    /// Returns the current stage.
     pub fn stage(&self) -> Stage {
         let mut now = Stage::default();
         self.change(|work| now = work.stage);

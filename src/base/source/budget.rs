@@ -1,15 +1,15 @@
-//! The most that one tree may hold: the limits of a fleet's source, of a cluster's folder, and of the state.
+//! The size limits of one tree: of a fleet's source, of a cluster's folder, and of the state.
 //!
-//! A tree of Git names its folders and files by their ids, so that a kilobyte can name more entries than any machine
-//! holds. Each entry therefore counts as often as a path leads to it. A tree beyond its limits loses one folder, the
-//! smallest without which the rest is within them: everything else is read as ever.
+//! A Git tree names its folders and files by their ids, so a kilobyte can name more entries than any machine
+//! can store. Each entry therefore counts once for every path to it. A tree beyond its limits loses one
+//! folder, the smallest without which the rest is within them. Everything else is read as usual.
 
 use std::cmp::Ordering;
 
-/// The entries of a tree: files, folders and links, whether they are read or not.
+/// The entries of a tree: files, folders and links, whether read or not.
 pub const MOST_ENTRIES: u64 = 1_000_000;
 
-/// The bytes of all files that are read, and of all paths.
+/// The bytes of all files to read, and of all paths.
 pub const MOST_BYTES: u64 = 256 << 20;
 
 /// The documents of all files, and the values in them.
@@ -19,10 +19,10 @@ pub const MOST_VALUES: usize = 10_000_000;
 /// The files and folders of one cluster's folder, which a member holds in memory.
 pub const MOST_OF_A_CLUSTER: u64 = 500_000;
 
-/// The files and folders of the state on the rendered branch, those of all clusters together.
+/// The files and folders of the state on the rendered branch, for all clusters together.
 pub const MOST_OF_A_STATE: u64 = 10_000_000;
 
-/// The deepest folder that is read: deeper than any fleet. A tree made to exhaust the stack ends here.
+/// The deepest folder to read, deeper than in any fleet: it stops a tree that was made to exhaust the stack.
 pub const DEEPEST: usize = 64;
 
 /// The hint for a tree that is too large.
@@ -37,7 +37,7 @@ pub struct TreeSize {
 }
 
 impl TreeSize {
-    /// Returns the size of an entry, by the length of its path and the bytes that are read of it.
+    /// Returns the size of an entry, from the length of its path and the number of bytes to read.
     pub fn of_entry(path: usize, bytes: u64) -> TreeSize {
         TreeSize { entries: 1, bytes: bytes.saturating_add(path as u64) }
     }
@@ -50,19 +50,19 @@ impl TreeSize {
         }
     }
 
-    /// Returns the size of a folder with this size, below a name of so many bytes.
+    /// Returns the size of a folder with this size, under a name of this many bytes.
     #[must_use]
     pub fn below(self, name: usize) -> TreeSize {
         let length = name as u64 + 1;
         TreeSize { bytes: self.bytes.saturating_add(self.entries.saturating_mul(length)), ..self }
     }
 
-    /// Reports whether a tree of this size is beyond the limits.
+    /// Reports whether a tree of this size exceeds the limits.
     pub fn is_too_large(self) -> bool {
         self.entries > MOST_ENTRIES || self.bytes > MOST_BYTES
     }
 
-    /// Compares by the limit that each comes nearest to.
+    /// Compares by the largest share of a limit that each size uses.
     fn cmp(self, other: TreeSize) -> Ordering {
         let share = |size: TreeSize| {
             let [entries, bytes] = [size.entries, size.bytes].map(u128::from);
@@ -80,8 +80,8 @@ pub struct Part {
     pub size: TreeSize,
 }
 
-/// Returns the path of the smallest folder without which a tree is within the limits; nothing for the whole tree.
-/// `parts` lists a folder by its path.
+/// Returns the path of the smallest folder without which a tree is within the limits; empty for the whole
+/// tree. `parts` lists a folder by its path.
 pub fn too_large_folder<E>(mut parts: impl FnMut(&str) -> Result<Vec<Part>, E>) -> Result<String, E> {
     let (mut path, mut rest) = (String::new(), TreeSize::default());
     loop {

@@ -1,7 +1,7 @@
 //! Reads a folder into a source tree.
 //!
-//! Symbolic links are not followed, since one could point out of the repository, and files over the
-//! limit are not read; both are named, so that nothing is missing in silence.
+//! Symbolic links are not followed, because a link could point out of the repository, and oversized files are
+//! not read; both are reported, so that nothing is left out silently.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -27,7 +27,7 @@ pub enum SourceError {
     TooLarge(PathBuf),
 }
 
-/// Every YAML file below a folder, except in folders whose name begins with a dot.
+/// Reads every YAML file below a folder, except in folders whose name begins with a dot.
 pub fn read_dir(root: &Path, limits: &Limits) -> Result<SourceTree, SourceError> {
     let unreadable = |error| SourceError::Unreadable(root.to_owned(), error);
     if !fs::metadata(root).map_err(unreadable)?.is_dir() {
@@ -81,7 +81,7 @@ pub fn read_dir(root: &Path, limits: &Limits) -> Result<SourceTree, SourceError>
     Ok(tree)
 }
 
-/// Reads files. `None` where all of them are too large together.
+/// Reads files. `None` if their total size is too large.
 fn read_all(
     files: &[(String, PathBuf)],
     entries: TreeSize,
@@ -97,7 +97,7 @@ fn read_all(
     read.into_iter().collect()
 }
 
-/// Returns the folder of files without which the rest can be read.
+/// Returns the folder without which the other files can be read.
 fn too_large(files: &[(String, PathBuf)]) -> Option<String> {
     let size = |(path, file): &(String, PathBuf)| {
         TreeSize::of_entry(path.len(), fs::metadata(file).map_or(0, |file| file.len()))
@@ -126,7 +126,7 @@ fn too_large(files: &[(String, PathBuf)]) -> Option<String> {
     (!folder.is_empty()).then_some(folder)
 }
 
-/// Takes an entry of a folder: a file to read, a folder to open, or a fault.
+/// Handles an entry of a folder: a file to read, a folder to open, or a fault.
 fn take(
     tree: &mut SourceTree,
     files: &mut Vec<(String, PathBuf)>,
@@ -167,7 +167,7 @@ fn take(
             tree.found.push(fault.hint("replace the link with the files"));
         }
     } else if file_type.is_dir() {
-        // No commit of this repository would hold its files.
+        // A commit of this repository would not contain its files.
         if wanted_folder(&path) && entry.path().join(".git").exists() {
             let fault = Diagnostic::warning(Pos::file(path), "a submodule is not read");
             tree.found.push(fault.hint("put the files into this repository"));
@@ -178,7 +178,7 @@ fn take(
         }
     } else if wanted(&path) {
         if !file_type.is_file() {
-            // Opening a pipe could wait for ever.
+            // Opening a pipe could block for ever.
             tree.found.push(Diagnostic::error(Pos::file(path), "not a regular file, so it is not read"));
             return;
         }
@@ -201,14 +201,14 @@ fn join(parent: &str, name: &str) -> String {
     if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") }
 }
 
-/// Reading asks for so many bytes at least, or takes a buffer of its own.
+/// The read call needs at least this much spare space, or it allocates its own buffer.
 const ROOM_AT_THE_END: usize = 32;
 
-/// A file's bytes; `None` where there are more than the limit.
+/// Returns a file's bytes; `None` if they exceed the limit.
 fn read_file(path: &Path, limit: usize) -> io::Result<Option<Vec<u8>>> {
     let file = File::open(path)?;
     let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    // With room for more than the file has, its end is found without another buffer.
+    // Spare space lets the read call find the end of the file without another buffer.
     let size = usize::try_from(file.metadata()?.len().min(most)).unwrap_or(0);
     let mut bytes = Vec::with_capacity(size + ROOM_AT_THE_END);
     file.take(most).read_to_end(&mut bytes)?;

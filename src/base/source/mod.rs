@@ -1,6 +1,7 @@
-//! A source tree as values: the files berth may read, wherever they come from.
+//! A source tree as values: the files that berth may read, from any origin.
 //!
-//! [`dir`] reads a folder; the reader for a Git commit is in `git`. Both take the files [`wanted`] names.
+//! [`dir`] reads a folder; `git` has the reader for a Git commit. Both read the files that [`wanted`]
+//! selects.
 
 pub mod budget;
 pub mod dir;

@@ -18,17 +18,17 @@ pub struct SourceTree {
 /// The origin of a tree's access rules and policy tests.
 #[derive(Clone, Debug, Default)]
 pub enum RulesFrom {
-    /// Its own rules: no tree comes before it.
+    /// Its own rules: the tree has no predecessor.
     #[default]
     Own,
-    /// The rules of the tree before it, which it is compared with.
+    /// The rules of the earlier tree that it is compared with.
     Earlier(Arc<SourceTree>),
-    /// No rules: the tree was published before, the tree before it has none, or it has none itself and is the first.
+    /// No rules: the tree was published already, the earlier tree has none, or this first tree has none.
     Nowhere,
 }
 
 impl SourceTree {
-    /// Reports whether both hold the very same files, which takes no look at any of them.
+    /// Reports whether both trees share the same files, without reading any of them.
     pub fn is_same(&self, other: &SourceTree) -> bool {
         let rules_are_same = match (&self.rules_from, &other.rules_from) {
             (RulesFrom::Own, RulesFrom::Own) | (RulesFrom::Nowhere, RulesFrom::Nowhere) => true,
@@ -39,14 +39,14 @@ impl SourceTree {
     }
 }
 
-/// Files by path. Two versions share what they have in common.
+/// Files by path. Two versions share their common parts.
 pub type SourceFiles = EntryMap<SourceFile>;
 
 /// A file, with its path relative to the root, `/` between parts.
 #[derive(Clone, Debug)]
 pub struct SourceFile {
     pub path: Arc<str>,
-    /// The id of the bytes: the blob's, where they come from Git.
+    /// The id of the bytes: the blob's, if they come from Git.
     pub id: ContentId,
     pub bytes: Arc<[u8]>,
 }
@@ -65,22 +65,22 @@ impl Entry for SourceFile {
 }
 
 impl SourceFile {
-    /// A file that does not come from Git.
+    /// Returns a file that does not come from Git.
     pub fn new(path: impl Into<Arc<str>>, bytes: impl Into<Arc<[u8]>>) -> SourceFile {
         let bytes = bytes.into();
         SourceFile { path: path.into(), id: ContentId::of(&bytes), bytes }
     }
 }
 
-/// The file that marks a folder as berth's own output. Such a folder below the root is not read.
+/// The file that marks a folder as berth's own output. Such folders below the root are not read.
 pub const MARKER: &str = "berth.json";
 
-/// Says that a folder is berth's own output.
+/// Returns the note that a folder is berth's own output.
 pub fn output_note(path: impl Into<Arc<str>>) -> Diagnostic {
     Diagnostic::new(Severity::Note, Pos::file(path), "the output of `berth render` is not read")
 }
 
-/// Reports whether a file is read: its name is a YAML file's, and nothing on its path begins with a dot.
+/// Reports whether a file is read: it has a YAML file's name, and no part of its path begins with a dot.
 pub fn wanted(path: &str) -> bool {
     wanted_folder(path) && [".yaml", ".yml"].iter().any(|end| path.ends_with(end))
 }
@@ -90,8 +90,8 @@ pub fn wanted_folder(path: &str) -> bool {
     path.split('/').all(|part| !part.starts_with('.'))
 }
 
-/// The fault of a file's or folder's name, for which it is not read: names that no checkout would make, and names that
-/// people cannot see.
+/// Returns the fault of a file's or folder's name, for which it is not read: names that no checkout would
+/// create, and names with invisible characters.
 pub fn fault_of_entry(name: &str) -> Option<&'static str> {
     if name.contains('/') {
         return Some("the name holds a slash, so the entry is not read");

@@ -1,7 +1,7 @@
-//! `ClusterStatus` of `berth.dev/v1alpha1`: the stored form of statuses and facts, written and read.
+//! `ClusterStatus` of `berth.dev/v1alpha1`: writes and reads the stored form of statuses and facts.
 //!
-//! Empty parts are left out when written; a reader takes absent parts as empty, so that older and
-//! newer members understand each other.
+//! The writer leaves out empty parts, and the reader treats absent parts as empty, so that older and newer
+//! members understand each other.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -15,7 +15,7 @@ use crate::yaml::{Fields, Node, Scope};
 /// The kind's name.
 pub const KIND: &str = "ClusterStatus";
 
-/// The stored form of a status.
+/// Returns the stored form of a status.
 pub fn to_json(status: &ClusterStatus) -> Json {
     let mut root = Map::new();
     root.insert("apiVersion".to_owned(), json!(API_VERSION));
@@ -199,7 +199,7 @@ pub fn from_node(scope: &Scope, root: &Node) -> Option<ClusterStatus> {
 }
 
 fn name(fields: &mut Fields<'_>) -> Option<String> {
-    // Whatever else a server put into the metadata is no business of ours.
+    // Other metadata from a server is ignored.
     fields.required_fields("metadata")?.required_str("name").map(str::to_owned)
 }
 

@@ -1,4 +1,4 @@
-//! The stored form of members' statuses, and of the facts that decisions read of them.
+//! The stored form of members' statuses, and of the facts that decisions read from them.
 
 mod form;
 
@@ -13,7 +13,7 @@ use crate::yaml::{self, Node, Scope};
 
 pub use form::{KIND, from_node};
 
-/// The text of a status.
+/// Returns the text of a status.
 pub fn write_status(status: &ClusterStatus) -> String {
     yaml::emit(&form::to_json(status))
 }

@@ -4,7 +4,7 @@ use ::base64::Engine as _;
 use ::base64::alphabet::STANDARD as LETTERS;
 use ::base64::engine::general_purpose::{GeneralPurpose, STANDARD, URL_SAFE_NO_PAD};
 
-/// Go's `StdEncoding`: bits after the last byte may have any value.
+/// Go's `StdEncoding`: the bits after the last byte may have any value.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &LETTERS,
     ::base64::engine::general_purpose::PAD.with_decode_allow_trailing_bits(true),
@@ -25,7 +25,7 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
     LENIENT.decode(letters).ok()
 }
 
-/// Decodes the one text that stands for the bytes; white space is skipped.
+/// Decodes only the canonical text of the bytes; white space is skipped.
 pub fn decode_exactly(text: &str) -> Option<Vec<u8>> {
     let letters: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     STANDARD.decode(letters).ok()

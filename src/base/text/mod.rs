@@ -1,4 +1,4 @@
-//! Bytes and counts as text: base64, hexadecimal digits, counted nouns and lists that end after a few names.
+//! Bytes and counts as text: base64, hexadecimal digits, counted nouns and shortened lists.
 
 use std::fmt::{Display, Write as _};
 
@@ -16,12 +16,12 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// `1 error`, `2 errors`.
+/// Returns a counted noun: `1 error`, `2 errors`.
 pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Lists the names up to a number of them: `a, b and 3 more`.
+/// Lists at most `most` names: `a, b and 3 more`.
 pub fn some_of<T: Display>(names: impl IntoIterator<Item = T>, most: usize) -> String {
     let (mut text, mut left) = (String::new(), 0_usize);
     for (index, name) in names.into_iter().enumerate() {
@@ -38,12 +38,12 @@ pub fn some_of<T: Display>(names: impl IntoIterator<Item = T>, most: usize) -> S
     text
 }
 
-/// [`some_of`], with each name in backquotes.
+/// Lists names like [`some_of`], each in backquotes.
 pub fn some_quoted<T: Display>(names: impl IntoIterator<Item = T>, most: usize) -> String {
     some_of(names.into_iter().map(|name| format!("`{name}`")), most)
 }
 
-/// Cuts a text after so many bytes, and marks that there was more.
+/// Cuts a text after this many bytes, and marks the cut.
 pub fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();

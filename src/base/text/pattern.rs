@@ -1,11 +1,11 @@
-//! Patterns of names: `*` stands for any text.
+//! Patterns of names: `*` matches any text.
 
-/// Reports whether a text matches a pattern in which `*` stands for any text.
+/// Reports whether a text matches a pattern in which `*` matches any text.
 pub fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
     let Some(last) = parts.next_back() else { return rest.is_empty() };
-    // The earliest place for each part leaves the most for those after it.
+    // The earliest place for each part leaves the most text for later parts.
     for part in parts {
         match rest.find(part) {
             Some(start) => rest = &rest[start + part.len()..],

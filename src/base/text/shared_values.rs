@@ -1,10 +1,10 @@
-//! Texts and other values of which each is kept once.
+//! Texts and other values that are stored only once.
 
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The values so far, which are cheap to clone.
+/// The stored values, which are cheap to clone.
 #[derive(Debug)]
 pub struct SharedValues<T>(BTreeSet<T>);
 
@@ -17,7 +17,7 @@ impl<T> Default for SharedValues<T> {
 }
 
 impl<T: Ord + ?Sized> SharedValues<Arc<T>> {
-    /// Returns the one copy of a text or another value.
+    /// Returns the stored copy of a text or another value.
     pub fn of(&mut self, value: impl Borrow<T> + Into<Arc<T>>) -> Arc<T> {
         if let Some(known) = self.0.get(value.borrow()) {
             return known.clone();
@@ -29,7 +29,7 @@ impl<T: Ord + ?Sized> SharedValues<Arc<T>> {
 }
 
 impl<T: Ord + Clone> SharedValues<T> {
-    /// Puts the one copy in place of another.
+    /// Replaces a value by its stored copy.
     pub fn share(&mut self, value: &mut T) {
         match self.0.get(value) {
             Some(known) => value.clone_from(known),

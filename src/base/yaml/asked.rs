@@ -1,12 +1,12 @@
-//! The questions that a reader asks of a document: the fields that it knows, and what each must be.
+//! The questions that a reader asks of a document: its known fields, and their forms.
 //!
-//! A reader names its fields by reading them. Whoever wants to know what a kind consists of lets its reader read
-//! a sample and looks at the questions: they cannot differ from what the reader accepts.
+//! Reading a field is what makes it known. To find out the fields of a kind, let its reader read a sample and
+//! collect the questions: they cannot differ from what the reader accepts.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The questions about one path. `spec.taints[].key` is a field of a list's items, `spec.clusters.*` a field
+/// A question about one path. `spec.taints[].key` is a field of a list's items, `spec.clusters.*` a field
 /// whose name is data.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Question {
@@ -14,14 +14,14 @@ pub enum Question {
     Known,
     /// The field may be null.
     Nullable,
-    /// The field must be there.
+    /// The field is required.
     Required,
-    /// The mapping has no fields but the known ones.
+    /// The mapping may only have known fields.
     Closed {
         /// Its known fields must not be null.
         refuses_nulls: bool,
     },
-    /// The value is of this form.
+    /// The value must have this form.
     Is(Form),
 }
 
@@ -31,17 +31,17 @@ pub enum Form {
     Mapping,
     List,
     Text,
-    /// Text that is not empty.
+    /// Text that must not be empty.
     SomeText,
     Bool,
-    /// A whole number from one bound to the other.
+    /// A whole number between two bounds.
     Whole(i64, i64),
     /// A count, or a share such as `25%`.
     CountOrShare,
     Word(Vec<&'static str>),
 }
 
-/// The questions of a reader, with the path of each.
+/// The questions of a reader, each with its path.
 #[derive(Debug, Default)]
 pub struct Asked(Mutex<BTreeSet<(String, Question)>>);
 
@@ -51,7 +51,7 @@ impl Asked {
         self.all().insert((path.replace("[0]", "[]"), question));
     }
 
-    /// Returns the questions asked so far.
+    /// Returns the questions so far.
     pub fn take(&self) -> BTreeSet<(String, Question)> {
         std::mem::take(&mut *self.all())
     }

@@ -20,18 +20,18 @@ pub(super) struct Builder<'a> {
     root: Option<Node>,
     faults: Vec<Fault>,
     warnings: Vec<Fault>,
-    /// A key begins or ends with a blank that is no space. One fault of it says all.
+    /// A key begins or ends with a blank other than a space. One fault of this kind is enough.
     has_odd_blanks: bool,
 }
 
-/// The properties before a value: an anchor, 0 for none, and a tag.
+/// The properties before a value: an anchor (0 for none) and a tag.
 #[derive(Clone, Copy)]
 struct Properties<'t> {
     anchor: usize,
     tag: Option<&'t Tag>,
 }
 
-/// A list or mapping that is not closed yet.
+/// An unclosed list or mapping.
 struct Open {
     at: Mark,
     anchor: usize,
@@ -47,11 +47,11 @@ enum Inside {
 enum Key {
     Text(String, Mark),
     Merge(Mark),
-    /// Reported already; its value is read and dropped.
+    /// The key has been reported; its value is read and dropped.
     Bad,
 }
 
-/// The size of a value, its parts included.
+/// The size of a value, including its parts.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     nodes: usize,
@@ -78,7 +78,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Takes the next event. An error means that reading on is of no use.
+    /// Handles the next event. An error means that further reading is useless.
     pub(super) fn take(&mut self, event: Event<'_>, at: Mark) -> Result<(), Fault> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
@@ -98,17 +98,17 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Returns the number of values that may still come.
+    /// Returns the number of values that may still follow.
     pub(super) fn values_left(&self) -> usize {
         self.left.nodes
     }
 
-    /// The document's root, once all events were taken.
+    /// Returns the document's root, after the last event.
     pub(super) fn finish(&mut self) -> Option<Node> {
         self.root.take()
     }
 
-    /// Errors, and then warnings.
+    /// Returns the errors, and the warnings.
     pub(super) fn into_faults(self) -> (Vec<Fault>, Vec<Fault>) {
         (self.faults, self.warnings)
     }
@@ -181,7 +181,7 @@ impl<'a> Builder<'a> {
             self.faults.extend(fault);
         }
         if let Some(key @ None) = self.pending_key() {
-            // An anchor on a key remembers the key's text.
+            // An anchor on a key stores the key's text.
             let (new, node) = match scalar.into_key(text) {
                 Some(text) => (Key::Text(text.clone(), at), Some(Node { at, value: Value::String(text) })),
                 None => (Key::Bad, None),
@@ -232,7 +232,7 @@ impl<'a> Builder<'a> {
         let Some(Open { at, anchor, mut cost, inside }) = self.open.pop() else { return Ok(()) };
         cost.nodes = cost.nodes.saturating_add(1);
         let value = match inside {
-            // Trees are kept from run to run, so that room to grow would only be memory.
+            // Trees are kept between passes, so spare capacity would waste memory.
             Inside::List(mut items) => {
                 items.shrink_to_fit();
                 Value::List(items)
@@ -265,7 +265,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Keeps a copy for aliases.
+    /// Keeps a copy of an anchored value for aliases.
     fn remember(&mut self, anchor: usize, node: &Node, cost: Cost, at: Mark) -> Result<(), Fault> {
         if anchor > 0 {
             self.charge_copy(cost, at)?;
@@ -274,7 +274,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Puts a finished value where it belongs.
+    /// Adds a finished value to its parent.
     fn place(&mut self, node: Node, cost: Cost) {
         let Some(top) = self.open.last_mut() else {
             self.root = Some(node);
@@ -291,7 +291,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The key that the innermost mapping waits for or has, if that is what comes next.
+    /// Returns the pending key of the innermost mapping, if a key or its value comes next.
     fn pending_key(&mut self) -> Option<&mut Option<Key>> {
         match self.open.last_mut() {
             Some(Open { inside: Inside::Map { key, .. }, .. }) => Some(key),
@@ -313,7 +313,7 @@ impl<'a> Builder<'a> {
         let steps = cost.nodes.saturating_add(cost.bytes / TEXT_PER_STEP);
         match self.left.repeats.checked_sub(steps) {
             Some(left) => self.left.repeats = left,
-            // What is left is used up, so that the next documents do not try.
+            // The rest of the budget is used up, so that later documents do not try.
             None => {
                 self.left.repeats = 0;
                 return Err(too_many_repeats(at));
@@ -342,7 +342,7 @@ fn unknown_tag(tag: &str, at: Mark) -> Fault {
     error(at, &format!("unknown tag `{short}`"), Some(hint))
 }
 
-/// Shows the value only where it is a word such as `yes`: any other may be a Secret's.
+/// Shows the value only if it is a word such as `yes`: any other value may be a Secret's.
 fn read_twice(text: &str, here: &Scalar, (who, there): (&str, &str), at: Mark) -> Fault {
     let here = match here {
         Scalar::Null => "null",
@@ -363,7 +363,7 @@ fn read_twice(text: &str, here: &Scalar, (who, there): (&str, &str), at: Mark) -
     }
 }
 
-/// Adds merged mappings' entries to a mapping's own. Own keys win, then earlier mappings of a list.
+/// Adds the entries of merged mappings to a mapping. Its own keys win, then earlier mappings of a list.
 pub(super) fn apply(
     mut entries: Vec<Entry>,
     merged: Vec<(Mark, Node)>,
@@ -395,7 +395,7 @@ pub(super) fn apply(
                 if own.insert(entry.key.clone()) {
                     entries.push(entry);
                 } else if in_doubt && entries[..n_own].iter().any(|e| e.key == entry.key && e.at < at) {
-                    // In go-yaml v2 the last one wins.
+                    // In go-yaml v2 the last value wins.
                     let message = format!("`<<` comes after `{}`, which it also sets", entry.key);
                     let hint = "put `<<` first: YAML readers differ in the value they take";
                     warnings.push(Fault { severity: Severity::Warning, ..error(at, &message, Some(hint)) });

@@ -1,7 +1,7 @@
-//! Writes values as YAML that readers of YAML 1.1 and 1.2 read alike.
+//! Writes values as YAML that YAML 1.1 and 1.2 readers read alike.
 //!
-//! Block style, two spaces, keys in a fixed order (so that a diff shows only what changed), text in
-//! double quotes wherever any known reader could take it for something else.
+//! Block style, two spaces, keys in a fixed order (so that a diff shows only real changes), and text in
+//! double quotes wherever any known reader could misread it.
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ pub fn emit(value: &Value) -> String {
     out
 }
 
-/// Several documents, each after a `---`.
+/// Writes several documents, each after a `---`.
 pub fn emit_documents<'a>(values: impl IntoIterator<Item = &'a Value>) -> String {
     values.into_iter().fold(String::new(), |mut out, value| {
         out.push_str("---\n");
@@ -33,7 +33,7 @@ pub fn emit_documents<'a>(values: impl IntoIterator<Item = &'a Value>) -> String
     })
 }
 
-/// The place in the tree that decides which keys come first.
+/// The place in the tree, which determines the first keys.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Top,
@@ -61,7 +61,7 @@ fn mapping(out: &mut String, map: &Map<String, Value>, indent: usize, place: Pla
     let mut entries: Vec<(&String, &Value)> = map.iter().collect();
     entries.sort_by(|a, b| place.compare(a.0, b.0));
     for (index, (key, value)) in entries.into_iter().enumerate() {
-        // The first key begins its mapping: after `- ` on this line.
+        // The first key of a mapping may follow `- ` on the same line.
         if index > 0 || out.ends_with('\n') {
             pad(out, indent);
         }
@@ -108,7 +108,7 @@ fn pad(out: &mut String, indent: usize) {
     out.extend(std::iter::repeat_n(' ', indent));
 }
 
-/// A value that begins on the line of its key. A literal block goes on below, at `indent`.
+/// Writes a value that begins on its key's line. A literal block continues below, at `indent`.
 fn inline(out: &mut String, value: &Value, indent: usize) {
     match value {
         Value::Null => out.push_str("null"),
@@ -127,7 +127,7 @@ fn text(out: &mut String, value: &str) {
     if is_plain(value) { out.push_str(value) } else { quoted(out, value) }
 }
 
-/// A literal block, without the line break that ends it: the caller writes that one.
+/// Writes a literal block without its final line break, which the caller writes.
 fn literal(out: &mut String, value: &str, header: &str, indent: usize) {
     out.push_str(header);
     let body = value.strip_suffix('\n').unwrap_or(value);
@@ -140,7 +140,8 @@ fn literal(out: &mut String, value: &str, header: &str, indent: usize) {
     }
 }
 
-/// Numbers that all readers read as the same: YAML 1.1 wants a point before an exponent, and a sign in it.
+/// Writes a number that all readers read alike: YAML 1.1 requires a point before an exponent, and a sign in
+/// it.
 fn number(out: &mut String, number: &Number) {
     if number.is_i64() || number.is_u64() {
         let _ = write!(out, "{number}");

@@ -5,15 +5,15 @@ use std::ops::Range;
 use super::node::Mark;
 use crate::diag::Severity;
 
-/// Something wrong in a file.
+/// A fault in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Line 0 stands for the file as a whole.
+    /// Line 0 means the whole file.
     pub at: Mark,
     pub severity: Severity,
     pub message: String,
     pub hint: Option<String>,
-    /// The text of the document that could not be read because of it.
+    /// The text of the document that this fault makes unreadable.
     pub unreadable: Option<Range<usize>>,
 }
 

@@ -1,11 +1,11 @@
 //! Reads a mapping field by field and reports every fault at its place.
 //!
-//! A reader asks for the fields it knows and closes with [`Fields::finish`], which reports whatever else the mapping
-//! holds, with the nearest known name. So all problems of a document come out at once, and no list of allowed fields
-//! can fall behind the code. The JSON Schemas of the kinds are made from the same calls, see [`super::asked`].
+//! A reader asks for its known fields and ends with [`Fields::finish`], which reports all other fields, with
+//! the nearest known name. So one pass finds all problems of a document, and no separate list of allowed
+//! fields can become outdated. The JSON Schemas of the kinds come from the same calls, see [`super::asked`].
 //!
-//! `null` counts as absent everywhere except in [`Fields::node_or_null`]. A scope can be told to report nulls of a
-//! spec, see [`Scope::refuse_nulls`].
+//! `null` counts as absent everywhere except in [`Fields::node_or_null`]. A scope can report nulls in a spec,
+//! see [`Scope::refuse_nulls`].
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::diag::{Diagnostic, Diagnostics, Pos, Severity, did_you_mean};
 #[derive(Debug)]
 pub struct Scope {
     file: Arc<str>,
-    /// The severity of an unknown field: an error, or a warning where the fleet's settings say so.
+    /// The severity of an unknown field: an error, or a warning by the fleet's settings.
     unknown_fields: Cell<Severity>,
     refuse_nulls: bool,
     asked: Option<Arc<Asked>>,
@@ -32,12 +32,12 @@ impl Scope {
         Scope { file, unknown_fields, refuse_nulls: false, asked: None, found: RefCell::default() }
     }
 
-    /// Reports known fields of the spec that are null, as API servers do where a schema does not allow it.
+    /// Reports known fields of the spec that are null, as API servers do if a schema forbids null.
     pub fn refuse_nulls(self) -> Scope {
         Scope { refuse_nulls: true, ..self }
     }
 
-    /// Notes the questions of the readers.
+    /// Records the questions of the readers.
     pub fn asking(self, asked: Option<Arc<Asked>>) -> Scope {
         Scope { asked, ..self }
     }
@@ -72,7 +72,7 @@ impl Scope {
         self.found.into_inner()
     }
 
-    /// Opens a node as a mapping. Anything else is reported, as `what`.
+    /// Opens a node as a mapping. Any other value is reported, under the name `what`.
     pub fn fields<'a>(&'a self, node: &'a Node, what: &str) -> Option<Fields<'a>> {
         self.note(|| what.to_owned(), || Question::Is(Form::Mapping));
         match &node.value {
@@ -111,28 +111,28 @@ impl<'a> Fields<'a> {
         self.at
     }
 
-    /// The mapping's own path, such as `spec.placement`.
+    /// Returns the mapping's own path, such as `spec.placement`.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The path of one of its fields.
+    /// Returns the path of one of its fields.
     pub fn path_of(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// The field's value, with `null` as absent. Marks the field as known.
+    /// Returns the field's value, with `null` as absent. Marks the field as known.
     pub fn node(&mut self, key: &'static str) -> Option<&'a Node> {
         self.look_up(key).filter(|node| !node.is_null())
     }
 
-    /// The field's value, `null` included. Marks the field as known.
+    /// Returns the field's value, including `null`. Marks the field as known.
     pub(crate) fn node_or_null(&mut self, key: &'static str) -> Option<&'a Node> {
         self.accept(&[key]);
         self.look_up(key)
     }
 
-    /// A field that has no place here, which its reader reports in words of its own.
+    /// Returns a field that is not allowed here, for a reader that reports it in its own words.
     pub fn misplaced(&mut self, key: &'static str) -> Option<&'a Node> {
         self.known.push(key);
         self.entries
@@ -142,7 +142,7 @@ impl<'a> Fields<'a> {
             .filter(|node| !node.is_null())
     }
 
-    /// Notes the form of a field whose reader checks it by itself.
+    /// Records the form of a field that its reader checks itself.
     pub fn takes(&self, key: &str, form: Form) {
         self.scope.note(|| self.path_of(key), || Question::Is(form));
     }
@@ -162,7 +162,7 @@ impl<'a> Fields<'a> {
         self.nullable.extend(keys);
     }
 
-    /// The entries as they stand, for mappings whose keys are data.
+    /// Returns the entries unchanged, for mappings whose keys are data.
     pub fn entries(&self) -> &'a [Entry] {
         self.entries
     }
@@ -192,7 +192,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Every item of a list of mappings, with its path and place.
+    /// Returns every item of a list of mappings, with its path and place.
     pub fn each(&mut self, key: &'static str) -> Vec<Fields<'a>> {
         let path = self.path_of(key);
         let scope = self.scope;
@@ -221,7 +221,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A string that must be there and must not be empty.
+    /// Returns a required string that must not be empty.
     pub fn required_str(&mut self, key: &'static str) -> Option<&'a str> {
         self.takes(key, Form::SomeText);
         if !self.require(key) {
@@ -278,7 +278,7 @@ impl<'a> Fields<'a> {
         whole
     }
 
-    /// An integer within bounds.
+    /// Returns an integer within bounds.
     pub fn int_in(&mut self, key: &'static str, bounds: std::ops::RangeInclusive<i64>) -> Option<i64> {
         self.takes(key, Form::Whole(*bounds.start(), *bounds.end()));
         let value = self.int(key)?;
@@ -309,7 +309,7 @@ impl<'a> Fields<'a> {
         Some(items.iter().enumerate().filter_map(text).collect())
     }
 
-    /// A mapping from text to text, such as labels.
+    /// Returns a mapping from text to text, such as labels.
     pub fn string_map(&mut self, key: &'static str) -> Option<BTreeMap<String, String>> {
         self.scope.note(|| format!("{}.*", self.path_of(key)), || Question::Is(Form::Text));
         let fields = self.fields(key)?;
@@ -326,12 +326,12 @@ impl<'a> Fields<'a> {
         Some(fields.entries.iter().filter_map(text).collect())
     }
 
-    /// Reports a field that must be there and is not; true where it is.
+    /// Reports a required field that is missing; true if it exists.
     pub fn require(&mut self, key: &'static str) -> bool {
         self.require_or_hint(key, None)
     }
 
-    /// [`Fields::require`], with a hint.
+    /// Requires a field like [`Fields::require`], with a hint.
     pub fn require_or_hint(&mut self, key: &'static str, hint: Option<String>) -> bool {
         self.scope.note(|| self.path_of(key), || Question::Required);
         let there = self.node(key).is_some();
@@ -343,7 +343,7 @@ impl<'a> Fields<'a> {
         there
     }
 
-    /// The place of a field's value, or of the mapping where the field is absent.
+    /// Returns the place of a field's value, or of the mapping if the field is absent.
     pub fn place_of(&self, key: &str) -> Mark {
         self.entries.iter().find(|entry| entry.key == key).map_or(self.at, |entry| entry.value.at)
     }
@@ -353,7 +353,7 @@ impl<'a> Fields<'a> {
         self.scope.error(self.place_of(key), message);
     }
 
-    /// Reports every field nobody asked for.
+    /// Reports every field that no reader asked for.
     pub fn finish(self) {
         let is_of_spec = self.path == "spec" || self.path.starts_with("spec.");
         let refuses_nulls = self.scope.refuse_nulls && is_of_spec;

@@ -1,11 +1,11 @@
-//! Writes values in brackets, on one line, for places that are in brackets already.
+//! Writes values in brackets, on one line, for places that are already in brackets.
 
 use serde_json::Value;
 
 use super::emit::emit;
 use super::quote::{is_plain, quoted};
 
-/// A value on one line: `{a: 1, b: [x, "y, z"]}`.
+/// Writes a value on one line: `{a: 1, b: [x, "y, z"]}`.
 pub fn emit_flow(value: &Value) -> String {
     match value {
         Value::Array(items) => {
@@ -22,7 +22,7 @@ pub fn emit_flow(value: &Value) -> String {
     }
 }
 
-/// Between brackets a comma ends a text.
+/// Quotes a text with a comma or colon: between brackets a comma ends a text.
 fn text(value: &str) -> String {
     if is_plain(value) && !value.contains([',', ':']) {
         return value.to_owned();

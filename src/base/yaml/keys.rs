@@ -1,9 +1,9 @@
-//! Faults of a mapping's keys: repeated ones, and the traces of text that was pasted from elsewhere.
+//! Faults of a mapping's keys: repeated ones, and traces of text that was pasted from elsewhere.
 
 use super::fault::{Fault, error};
 use super::node::{Entry, Mark};
 
-/// Keys that stand in one mapping twice, by their second places.
+/// Returns the faults of repeated keys, at their second places.
 pub(super) fn duplicates(entries: &[Entry]) -> Vec<Fault> {
     let mut order: Vec<&Entry> = entries.iter().filter(|entry| odd_blank(&entry.key).is_none()).collect();
     order.sort_by(|a, b| (&a.key, a.at).cmp(&(&b.key, b.at)));
@@ -21,11 +21,11 @@ pub(super) fn duplicates(entries: &[Entry]) -> Vec<Fault> {
         let message = format!("the key `{}` is given twice, first on line {}", pair[1].key, pair[0].at.line);
         error(pair[1].at, &message, Some(&hint))
     };
-    // With the indentation of one line that of all is lost.
+    // If one line has lost its indentation, all have: one fault is enough.
     repeats.map(fault).take(if lost.is_some() { 1 } else { usize::MAX }).collect()
 }
 
-/// The fault of a key that begins or ends with a blank that YAML does not take for one.
+/// Returns the fault of a key that begins or ends with a blank that YAML treats as a letter.
 pub(super) fn blank_in_key(key: &str, at: Mark) -> Option<Fault> {
     let blank = odd_blank(key)?;
     if key.starts_with(blank) {
@@ -35,7 +35,8 @@ pub(super) fn blank_in_key(key: &str, at: Mark) -> Option<Fault> {
     Some(error(at, &message, Some("remove it: it looks like a space and is none")))
 }
 
-/// The fault of an indentation with such a blank at the end of a text, on its last line or the line before.
+/// Returns the fault of such a blank in the indentation at the end of a text, on its last line or the line
+/// before.
 pub(super) fn blank_in_indentation(text: &str, last_line: u32) -> Option<Fault> {
     text.lines().rev().take(2).zip([last_line, last_line.saturating_sub(1)]).find_map(|(content, line)| {
         let indentation = content.chars().take_while(|c| *c == ' ' || is_odd_blank(*c));
@@ -49,13 +50,13 @@ fn odd_indentation(blank: char, at: Mark) -> Fault {
     error(at, &message, Some("write spaces in its place, here and below: it looks like a space and is none"))
 }
 
-/// The first blank at an end of a key that only looks like a space.
+/// Returns the first blank at an end of a key that only looks like a space.
 fn odd_blank(key: &str) -> Option<char> {
     let ends = [key.chars().next(), key.chars().next_back()];
     ends.into_iter().flatten().find(|c| is_odd_blank(*c))
 }
 
-/// Reports whether people see a blank where YAML sees a letter.
+/// Reports whether a character looks like a blank but is a letter in YAML.
 fn is_odd_blank(c: char) -> bool {
     let is_unseen = matches!(c, '\u{200B}' | '\u{2060}' | '\u{FEFF}');
     !c.is_ascii() && (c.is_whitespace() || is_unseen)

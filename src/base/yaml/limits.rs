@@ -3,24 +3,25 @@
 /// Limits on the cost of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The size of the file. Text that aliases repeat may add as much again.
+    /// The size of the file. Text that aliases repeat may add the same amount again.
     pub bytes: usize,
     /// The deepest nesting of lists and mappings.
     pub depth: usize,
-    /// Values in the file, those that aliases repeat included.
+    /// The values in the file, including those that aliases repeat.
     pub nodes: usize,
-    /// Work for aliases: values that they repeat, and their text by [`TEXT_PER_STEP`] bytes.
+    /// The work for aliases: the values that they repeat, and their text by [`TEXT_PER_STEP`] bytes.
     pub repeats: usize,
 }
 
 /// Bytes of repeated text that count like one repeated value.
 pub(super) const TEXT_PER_STEP: usize = 100;
 
-/// The work that aliases of one honest file may take.
+/// The alias work that every file may take.
 pub const HONEST_REPEATS: usize = 10_000;
 
 impl Limits {
-    /// For text within an object, and files that berth wrote or one machine reads: no other file is charged.
+    /// Returns limits for text within an object, and for files that berth wrote or a single machine reads:
+    /// their alias work counts for no other file.
     pub fn of_a_part() -> Limits {
         Limits { repeats: HONEST_REPEATS, ..Limits::default() }
     }

@@ -1,11 +1,11 @@
-//! A List as kubectl and the API server write it → the objects in it.
+//! A List, as kubectl and the API server write it → its objects.
 //!
-//! The rule is the same for every reader of files: `v1` `List`, and a kind that ends in `List` with a list of
-//! `items` and no name of its own. Items of a typed list need not repeat what the list's kind says.
+//! All readers of files use the same rule: `v1` `List`, or a nameless kind that ends in `List` with a list of
+//! `items`. Items of a typed list need not repeat the kind that the list's kind implies.
 
 use super::node::{Entry, Node, Value};
 
-/// Reports whether a document stands for the objects in it. The `items` of a `v1` `List` may be anything.
+/// Reports whether a document is a list of objects. The `items` of a `v1` `List` may be anything.
 pub fn is_list(root: &Node) -> bool {
     let kind = text(root, "kind");
     if kind == "List" && text(root, "apiVersion") == "v1" {
@@ -18,7 +18,7 @@ pub fn is_list(root: &Node) -> bool {
     kind.ends_with("List") && !text(root, "apiVersion").is_empty() && has_items && !named
 }
 
-/// The objects of a list, each with an apiVersion and a kind where the list's own kind says them.
+/// Returns the objects of a list, each with an apiVersion and a kind if the list's own kind implies them.
 pub fn items(list: Node) -> Vec<Node> {
     let of_items = text(&list, "kind").strip_suffix("List").filter(|kind| !kind.is_empty());
     let told = of_items
@@ -34,7 +34,7 @@ pub fn items(list: Node) -> Vec<Node> {
     items
 }
 
-/// Puts a missing field before the others.
+/// Adds a missing field before the others.
 fn tell(item: &mut Node, key: &str, value: &str) {
     let at = item.at;
     let Value::Map(entries) = &mut item.value else { return };

@@ -1,13 +1,13 @@
-//! YAML as kubectl reads it, with places; and YAML that every reader reads the same.
+//! YAML as kubectl reads it, with places; and YAML that every reader reads alike.
 //!
-//! - [`node`]: the value tree. [`fields`]: reading a mapping and reporting all its faults. [`asked`]: what a
-//!   reader asks for.
+//! - [`node`]: the value tree. [`fields`]: reading a mapping and reporting all its faults. [`asked`]: the
+//!   questions that a reader asks.
 //! - [`emit`]: values to canonical text. [`flow`]: values on one line.
 //! - [`list_kind`]: the objects of a List.
 //! - [`mod@outline`]: the place of each value in its text, for edits in place.
 //! - [`reader`]: bytes to documents, by way of [`split`], [`scalar`] and the builder.
 //!
-//! One reader serves everything people write: two parsers for one file would be a security hole.
+//! One reader serves all files of people: two parsers for one file would be a security hole.
 
 pub mod asked;
 mod builder;

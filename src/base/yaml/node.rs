@@ -1,8 +1,7 @@
-//! A YAML value that knows its place in its file.
+//! A YAML value with its place in its file.
 //!
-//! Everything people write is read into this one tree: positions for messages, JSON values for
-//! manifests. Mapping keys are strings (kubectl turns other scalars into their text) and keep the
-//! order of the file.
+//! All files of people are read into this tree: it has positions for messages, and JSON values for manifests.
+//! Mapping keys are strings (kubectl turns other scalars into their text) and keep the order of the file.
 
 use serde_json::{Map, Number, Value as Json};
 
@@ -36,7 +35,7 @@ pub struct Entry {
 }
 
 impl Node {
-    /// The value under a key, if this is a mapping that has it.
+    /// Returns the value under a key, if this is a mapping that has it.
     pub fn get(&self, key: &str) -> Option<&Node> {
         match &self.value {
             Value::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value),
@@ -55,7 +54,7 @@ impl Node {
         matches!(self.value, Value::Null)
     }
 
-    /// Returns the kind of the value, in the words of an error message.
+    /// Returns the kind of the value, for error messages.
     pub fn what(&self) -> &'static str {
         match self.value {
             Value::Null => "null",
@@ -105,7 +104,7 @@ impl Node {
         Node { at: view.at(), value }
     }
 
-    /// The same value without places.
+    /// Returns the same value without places.
     pub fn to_json(&self) -> Json {
         match &self.value {
             Value::Null => Json::Null,

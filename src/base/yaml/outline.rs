@@ -1,7 +1,6 @@
 //! The place of every value in a document's text, to the byte. An editor needs it to change a single value and leave
 //! every other byte unchanged.
-//!
-//! Only for documents that [`super::read`] has accepted, so that depth and size are bounded.
+//! Only for documents that [`super::read`] has accepted, so that depth and size are limited.
 
 use std::ops::Range;
 
@@ -12,8 +11,8 @@ use super::reader::ReadDocument;
 /// A value's place. Offsets count from the beginning of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outline {
-    /// From the first to past the last byte. Empty where nothing is written; a literal or folded block's
-    /// begins after its header.
+    /// The range of the value's bytes. Empty if nothing is written; a literal or folded block's range begins
+    /// after its header.
     pub bytes: Range<usize>,
     pub shape: Shape,
 }
@@ -21,7 +20,7 @@ pub struct Outline {
 /// The written form of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Text, plain or in quotes, or nothing at all.
+    /// Text, plain or in quotes, or an empty value.
     Scalar,
     /// A literal or folded block.
     Block,
@@ -36,7 +35,7 @@ pub enum Shape {
     },
 }
 
-/// Past the opening bracket of a value in brackets.
+/// The position after the opening bracket of a value in brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
     pub inside: usize,
@@ -47,7 +46,7 @@ pub struct Flow {
 pub struct Entry {
     pub key: String,
     pub key_bytes: Range<usize>,
-    /// Past the colon, or past the key where there is none.
+    /// The position after the colon, or after the key if there is none.
     pub colon: usize,
     pub value: Outline,
 }
@@ -58,7 +57,7 @@ impl Entry {
     }
 }
 
-/// Returns the outline of a document of this text. `None` where the text cannot be followed.
+/// Returns the outline of a document of this text. `None` if the parser's positions do not fit the text.
 pub fn outline(text: &str, document: &ReadDocument) -> Option<Outline> {
     let part = text.get(document.bytes.clone())?;
     let mut offsets: Vec<usize> = part.char_indices().map(|(at, _)| at).collect();
@@ -76,7 +75,7 @@ pub fn outline(text: &str, document: &ReadDocument) -> Option<Outline> {
 struct Outliner<'a> {
     parser: Parser<'a, StrInput<'a>>,
     part: &'a str,
-    /// The byte of each character: the parser counts characters.
+    /// The byte offset of each character, because the parser counts characters.
     offsets: Vec<usize>,
     base: usize,
 }
@@ -88,7 +87,7 @@ impl<'a> Outliner<'a> {
         Some((event, bytes))
     }
 
-    /// A span as bytes of the part.
+    /// Returns a span as bytes of the part.
     fn bytes(&self, span: Span) -> Option<Range<usize>> {
         let end = span.end.index().min(self.offsets.len() - 1);
         let start = span.start.index().min(end);
@@ -120,7 +119,7 @@ impl<'a> Outliner<'a> {
         })
     }
 
-    /// The line above a block's text, where its header is.
+    /// Returns the line above a block's text, which contains its header.
     fn header(&self, start: usize) -> &str {
         let above = self.part.get(..start).unwrap_or_default().trim_end();
         above.rsplit(['\n', '\r']).next().unwrap_or_default().rsplit(['|', '>']).next().unwrap_or_default()
@@ -131,7 +130,8 @@ impl<'a> Outliner<'a> {
         written.ends_with(bracket).then_some(Flow { inside: self.base + opening.start + written.len() })
     }
 
-    /// Past the bracket that closes, where there is one: behind the last part and a comma perhaps.
+    /// Returns the position after the closing bracket, if there is one: it may follow a comma after the last
+    /// part.
     fn end(&self, flow: Option<Flow>, last: usize) -> Option<usize> {
         let mut at = match flow {
             Some(flow) => last.max(flow.inside - self.base),
@@ -194,7 +194,7 @@ impl<'a> Outliner<'a> {
     }
 }
 
-/// Returns the length of a text in single quotes, from what comes before its first quote to its last.
+/// Returns the length of a text in single quotes, including any text before its first quote.
 fn single_quoted(written: &str) -> Option<usize> {
     let mut at = written.find('\'')? + 1;
     loop {

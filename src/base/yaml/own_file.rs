@@ -1,15 +1,15 @@
-//! Files that berth wrote: one document each. They are read by the same reader as people's files, so that
-//! text from a stranger is at worst an error.
+//! Files that berth wrote: one document each. The reader of people's files reads them too, so that untrusted
+//! text is at worst an error.
 
 use super::limits::{HONEST_REPEATS, Limits};
 use super::node::Node;
 use super::reader::read;
 use crate::diag::Severity;
 
-/// A policy may nest as deep as a source file can, inside a decision.
+/// Inside a decision, a policy may nest as deep as in a source file.
 const LIMITS: Limits = Limits { bytes: 64 << 20, depth: 200, nodes: 4_000_000, repeats: HONEST_REPEATS };
 
-/// Reads the one document of a file, or says in one line why not.
+/// Reads the single document of a file; the error is one line.
 pub fn read_stored(bytes: &[u8]) -> Result<Node, String> {
     let mut read = read(bytes, &LIMITS);
     if let Some(fault) = read.faults.iter().find(|fault| fault.severity == Severity::Error) {

@@ -1,12 +1,12 @@
 //! Quoting: the form in which every YAML reader reads the same text.
 //!
-//! The readers in mind: go-yaml v2 and v3, PyYAML, Ruby's Psych, serde_yaml and YAML 1.2's core schema.
+//! The considered readers: go-yaml v2 and v3, PyYAML, Ruby's Psych, serde_yaml and YAML 1.2's core schema.
 
 use std::fmt::Write as _;
 
 use crate::diag::is_harmless;
 
-/// Reports whether a text reads as itself without quotes. In doubt it does not.
+/// Reports whether a text reads as itself without quotes. False in case of doubt.
 pub fn is_plain(text: &str) -> bool {
     let Some(first) = text.bytes().next() else { return false };
     let safe_start = first.is_ascii_alphabetic() || matches!(first, b'/' | b'_' | b'.' | b'0'..=b'9' | b'(');
@@ -22,10 +22,10 @@ pub fn is_plain(text: &str) -> bool {
         && !like_number(text)
 }
 
-/// The characters that ask for quotes wherever they stand.
+/// The characters that require quotes anywhere in a text.
 const SPECIAL: &[u8] = b"\"'`\\{}[]|>&*!%@?";
 
-/// By byte: whether it may stand in a text without quotes, as far as its neighbours allow it.
+/// By byte: whether it may occur in a text without quotes, if its neighbours allow it.
 const SAFE: [bool; 256] = {
     let mut safe = [false; 256];
     let mut byte = b' ';
@@ -46,7 +46,7 @@ fn is_word(text: &str) -> bool {
     text.starts_with("...") || WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// Anything that could be a number or a date: it begins like one and holds nothing that none has.
+/// Reports whether a text could be a number or a date: it begins like one and has only characters of these.
 fn like_number(text: &str) -> bool {
     let begins = text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
     let part = |byte: u8| {
@@ -76,9 +76,9 @@ fn like_number(text: &str) -> bool {
     begins && text.bytes().all(part)
 }
 
-/// The header of the literal block that says exactly this text, if one can.
+/// Returns the header of the literal block for exactly this text, if there is one.
 pub(crate) fn literal_header(text: &str) -> Option<&'static str> {
-    // Most texts are one line.
+    // Most texts have one line.
     if !text.as_bytes().contains(&b'\n') {
         return None;
     }
@@ -97,7 +97,7 @@ pub(crate) fn literal_header(text: &str) -> Option<&'static str> {
 fn is_printable(c: char) -> bool {
     match c {
         '\u{FEFF}' | '\u{85}' | '\u{A0}' | '\u{2028}' | '\u{2029}' | '\u{FFFE}' | '\u{FFFF}' => false,
-        // Characters that hide or turn their neighbours are escaped, so that a diff shows them.
+        // Characters that hide or reorder their neighbours are escaped, so that a diff shows them.
         c => is_harmless(c),
     }
 }

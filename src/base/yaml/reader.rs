@@ -1,7 +1,7 @@
 //! Reads a file's bytes into documents, as kubectl would, with the place of every value.
 //!
-//! A document that cannot be read is reported, and costs no other document. Bytes, depth and the number of values
-//! (after aliases are followed) are limited, so that no file can take the reader down.
+//! An unreadable document is reported, and affects no other document. Bytes, depth and the number of values
+//! (after aliases are resolved) are limited, so that no file can crash the reader.
 
 use std::ops::Range;
 
@@ -23,25 +23,25 @@ pub struct Read {
     pub faults: Vec<Fault>,
     /// The work that aliases took, see [`Limits::repeats`].
     pub repeats: usize,
-    /// The values, those that aliases repeat included.
+    /// The number of values, including those that aliases repeat.
     pub values: usize,
 }
 
-/// A document that could be read.
+/// A readable document.
 #[derive(Clone, Debug)]
 pub struct ReadDocument {
     pub root: Node,
-    /// Its text in the file, a leading `---` included.
+    /// Its text in the file, including a leading `---`.
     pub bytes: Range<usize>,
-    /// The line of the file its text begins on.
+    /// The line of the file on which its text begins.
     pub line: u32,
 }
 
-/// Beyond so many faults a document, or a whole file, says nothing new.
+/// The maximal numbers of faults for a document and for a file: more would not help.
 const MOST_FAULTS: usize = 100;
 const MOST_FAULTS_OF_A_FILE: usize = 1000;
 
-/// Reads all documents of a file. Documents that hold nothing are left out.
+/// Reads all documents of a file. Empty documents are left out.
 pub fn read(text: &[u8], limits: &Limits) -> Read {
     let (text, skipped) = match usable_text(text, limits) {
         Ok(usable) => usable,
@@ -81,7 +81,7 @@ pub fn read(text: &[u8], limits: &Limits) -> Read {
     result
 }
 
-/// The file as text without its byte order mark, and the mark's length.
+/// Returns the file as text without its byte order mark, and the length of the mark.
 fn usable_text<'a>(bytes: &'a [u8], limits: &Limits) -> Result<(&'a str, usize), Fault> {
     let whole = |line: u32, message: String, hint: &str| Fault {
         at: Mark { line, column: line.min(1) },
@@ -114,7 +114,8 @@ fn read_slice(text: &str, slice: &Slice, builder: &mut Builder<'_>) -> Result<Op
         return Err(error(Mark { line, column: 1 }, "nothing may follow `...` on its line", Some(hint)));
     }
     check_characters(text, slice.line)?;
-    // The scanner holds all tokens of a list in brackets before it gives the first: count them here.
+    // The scanner stores all tokens of a list in brackets before it returns the first, so they are counted
+    // here.
     let indicators = text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
     if indicators > builder.values_left() {
         return Err(too_many_values(Mark { line: slice.line, column: 1 }));
@@ -122,7 +123,7 @@ fn read_slice(text: &str, slice: &Slice, builder: &mut Builder<'_>) -> Result<Op
     let joined = surrogates::join(text);
     let place = |at: Mark| surrogates::correct(&joined, slice.line, at);
     let mut parser = Parser::new_from_str(&joined.text);
-    // Every byte gives a few events at most; this only guards against a parser that stands still.
+    // Each byte causes a few events at most; this only guards against a parser that makes no progress.
     let mut events_left = text.len().saturating_mul(8).saturating_add(64);
     let mut documents = 0;
     while let Some(event) = parser.next_event() {
@@ -149,7 +150,7 @@ fn read_slice(text: &str, slice: &Slice, builder: &mut Builder<'_>) -> Result<Op
     Ok(builder.finish())
 }
 
-/// Characters that YAML forbids, and those that only some readers take for line breaks.
+/// Refuses characters that YAML forbids, and characters that only some readers treat as line breaks.
 fn check_characters(text: &str, first_line: u32) -> Result<(), Fault> {
     let doubtful = |c: char| match c {
         '\t' | '\n' | '\r' => false,
@@ -186,7 +187,7 @@ fn syntax(fault: &ScanError, first_line: u32) -> Fault {
     error(mark(*fault.marker(), first_line), &format!("not YAML: {info}"), hint)
 }
 
-/// The fault behind a syntax error, where text was pasted with blanks that are no spaces.
+/// Returns the cause of a syntax error in pasted text: a blank that is not a space.
 fn pasted(text: &str, first_line: u32, fault: &Fault) -> Option<Fault> {
     let lines = usize::try_from(fault.at.line.saturating_sub(first_line)).ok()?;
     let end: usize = text.split_inclusive('\n').take(lines + 1).map(str::len).sum();

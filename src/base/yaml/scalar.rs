@@ -1,14 +1,15 @@
 //! Plain scalars and their types: `no` → false, `012` → 10, `12:30` → text.
 //!
-//! kubectl reads YAML with sigs.k8s.io/yaml, which resolves plain scalars by YAML 1.1 as go-yaml v2 understands it.
-//! Every rule here is that reader's, but for the single letters `y` and `n`: they are text, as to every other reader,
-//! since `x` and `y` are common keys and values. [`read_differently`] names a reader that disagrees.
+//! kubectl reads YAML with sigs.k8s.io/yaml, which resolves plain scalars by YAML 1.1 as go-yaml v2 does.
+//! These are that reader's rules, except for the single letters `y` and `n`: they stay text, as in every
+//! other reader, because `x` and `y` are common keys and values. [`read_differently`] names a reader that
+//! disagrees.
 
 use serde_json::Number;
 
 use super::node::Value;
 
-/// A resolved scalar, before it is a JSON value or a key.
+/// A resolved scalar, before it becomes a JSON value or a key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Scalar {
     Null,
@@ -51,7 +52,7 @@ fn special_float(text: &str) -> Option<f64> {
 
 fn number(text: &str, first: u8) -> Scalar {
     if first == b'.' {
-        // Go lets underscores stand between digits here.
+        // Go allows underscores between digits here.
         let tidy =
             !text.contains("__") && !text.ends_with('_') && !text.contains("._") && !text.contains("e_");
         let plain = text.replace('_', "");
@@ -61,7 +62,7 @@ fn number(text: &str, first: u8) -> Scalar {
     integer(&plain).unwrap_or_else(|| float(&plain))
 }
 
-/// Go's `ParseInt` with base 0, then `ParseUint`.
+/// Parses like Go's `ParseInt` with base 0, then `ParseUint`.
 fn integer(plain: &str) -> Option<Scalar> {
     let (negative, signed, digits) = match plain.as_bytes().first()? {
         b'-' => (true, true, &plain[1..]),
@@ -76,7 +77,7 @@ fn integer(plain: &str) -> Option<Scalar> {
         (b'0', Some(_)) => (8, &digits[1..]),
         _ => (10, digits),
     };
-    // Rust's parser would take a second sign.
+    // Rust's parser would accept a second sign.
     if !digits.bytes().next()?.is_ascii_alphanumeric() {
         return None;
     }
@@ -89,14 +90,14 @@ fn integer(plain: &str) -> Option<Scalar> {
 }
 
 fn float(plain: &str) -> Scalar {
-    // Beyond the range of a double Go's reader gives up, and the text stays text.
+    // Beyond the range of a double, Go's reader keeps the text.
     match plain.parse::<f64>() {
         Ok(value) if looks_like_float(plain) && value.is_finite() => Scalar::Float(value),
         _ => Scalar::Text,
     }
 }
 
-/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`
+/// Reports whether a text matches `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`.
 fn looks_like_float(text: &str) -> bool {
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -116,7 +117,7 @@ fn looks_like_float(text: &str) -> bool {
     exponent_fits && mantissa_fits
 }
 
-/// Returns a reader that takes a plain scalar for another value, and the kind of that value.
+/// Returns a reader that reads a plain scalar as another value, and the kind of that value.
 pub(crate) fn read_differently(text: &str, here: &Scalar) -> Option<(&'static str, &'static str)> {
     if let "y" | "Y" | "n" | "N" = text {
         return Some(("kubectl", "a boolean"));
@@ -185,7 +186,7 @@ impl Scalar {
         })
     }
 
-    /// The text of a mapping's key, as kubectl makes it. `None` for null.
+    /// Returns the text of a mapping's key, as kubectl makes it. `None` for null.
     pub(crate) fn into_key(self, text: String) -> Option<String> {
         Some(match self {
             Scalar::Null => return None,
@@ -206,8 +207,8 @@ impl Scalar {
     }
 }
 
-/// kubectl sends the shortest digits that mean the float, and the API server reads a whole number from them. Beyond
-/// 2^53 these digits can spell another whole number than the float is.
+/// Converts a float like kubectl: it sends the shortest digits of the float, and the API server reads a whole
+/// number from them. Beyond 2^53 these digits can be another whole number than the float.
 fn float_to_number(value: f64) -> Option<Number> {
     if value.fract() == 0.0
         && let Ok(whole) = format!("{value}").parse::<i64>()
@@ -217,7 +218,7 @@ fn float_to_number(value: f64) -> Option<Number> {
     Number::from_f64(value)
 }
 
-/// Go's `FormatFloat(value, 'g', -1, 32)`.
+/// Formats like Go's `FormatFloat(value, 'g', -1, 32)`.
 fn go_key(value: f64) -> String {
     let scientific = format!("{:e}", value as f32);
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));

@@ -1,7 +1,7 @@
-//! Cuts a file into its documents before anything is parsed, so that one broken document costs no other.
+//! Splits a file into its documents before parsing, so that one broken document affects no other.
 //!
-//! A document ends before a line that is `---`, and at one that is `...`: YAML allows neither inside any
-//! scalar, so this needs no parser. Lines end as the parser says: `\n`, `\r\n` or a lone `\r`.
+//! A document ends before a line with `---`, and at a line with `...`: YAML allows neither inside any scalar,
+//! so no parser is needed. As in the parser, lines end with `\n`, `\r\n` or a lone `\r`.
 
 use std::ops::Range;
 
@@ -9,13 +9,13 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice {
     pub bytes: Range<usize>,
-    /// The line of the file it begins on, from 1.
+    /// The line of the file on which it begins, from 1.
     pub line: u32,
     /// The line of a `...` that is followed by more than a comment.
     pub junk: Option<u32>,
 }
 
-/// The documents of a file that hold more than blanks and comments.
+/// Returns the documents of a file that have more than blanks and comments.
 pub fn split(text: &str) -> Vec<Slice> {
     let mut slices = Vec::new();
     let mut open = Open::at(0, 1);
@@ -51,7 +51,7 @@ pub fn split(text: &str) -> Vec<Slice> {
     slices
 }
 
-/// Returns the number of lines that begin before the end of a text: the line of its end.
+/// Returns the number of the line at the end of a text.
 pub fn last_line(text: &[u8]) -> u32 {
     let mut start = 0;
     let mut line: u32 = 1;
@@ -68,7 +68,7 @@ pub fn last_line(text: &[u8]) -> u32 {
 struct Open {
     start: usize,
     line: u32,
-    /// Only blanks, comments and directives so far, and no `---`.
+    /// Only blanks, comments and directives so far, without a `---`.
     prologue: bool,
     directives: bool,
     content: bool,
@@ -84,7 +84,7 @@ impl Open {
     }
 }
 
-/// The rest of a line that begins with a marker followed by white space or nothing.
+/// Returns the rest of a line that begins with a marker, if white space or nothing follows it.
 fn after_marker<'a>(line: &'a str, marker: &str) -> Option<&'a str> {
     let rest = line.strip_prefix(marker)?;
     (rest.is_empty() || rest.starts_with([' ', '\t'])).then_some(rest)
@@ -95,7 +95,7 @@ fn says_something(line: &str) -> bool {
     !text.is_empty() && !text.starts_with('#')
 }
 
-/// The length of the first line, its break included.
+/// Returns the length of the first line, including its break.
 fn line_length(bytes: &[u8]) -> usize {
     match bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
         Some(at) if bytes[at] == b'\r' && bytes.get(at + 1) == Some(&b'\n') => at + 2,

@@ -1,5 +1,5 @@
-//! JSON writes characters beyond U+FFFF as two escapes, which YAML does not know. A document that is JSON is read as
-//! kubectl reads it: both escapes are one character.
+//! JSON writes characters beyond U+FFFF as two escapes, which YAML does not support. A document that is JSON
+//! is read as kubectl reads it: both escapes are one character.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 
 use super::node::Mark;
 
-/// A document's text with one escape for each pair, and where the pairs stood.
+/// A document's text with one escape for each pair, and the places of the pairs.
 #[derive(Debug)]
 pub(super) struct Joined<'t> {
     pub(super) text: Cow<'t, str>,
@@ -15,11 +15,11 @@ pub(super) struct Joined<'t> {
     pairs: Vec<(usize, usize)>,
 }
 
-/// Two escapes such as `\ud83d\ude00`, and the one that stands for both.
+/// The lengths of a pair of escapes such as `\ud83d\ude00`, and of the escape that replaces it.
 const PAIR: usize = 12;
 const ONE: usize = 10;
 
-/// Joins the pairs of a document that is JSON; other text is given back as it is.
+/// Joins the pairs of a document that is JSON; other text is returned unchanged.
 pub(super) fn join(text: &str) -> Joined<'_> {
     if !has_pair(text) || !is_json(text) {
         return Joined { text: Cow::Borrowed(text), pairs: Vec::new() };
@@ -34,7 +34,7 @@ pub(super) fn join(text: &str) -> Joined<'_> {
                 column += ONE;
                 PAIR
             }
-            // In JSON an escape begins with a backslash, and what follows it begins none.
+            // In JSON an escape begins with a backslash; the next character begins none.
             None => {
                 let escape = rest.get(..2).filter(|_| next == '\\');
                 let taken = escape.map_or(next.len_utf8(), str::len);
@@ -52,7 +52,7 @@ pub(super) fn join(text: &str) -> Joined<'_> {
 }
 
 impl Joined<'_> {
-    /// The column in the text as it was written, from a place in the joined one; both from 0.
+    /// Returns the column in the original text for a place in the joined one; both from 0.
     pub(super) fn written_column(&self, line: usize, column: usize) -> usize {
         let before = self.pairs.partition_point(|place| *place < (line, column));
         let of_line = self.pairs.partition_point(|place| *place < (line, 0));
@@ -70,7 +70,7 @@ fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(body).is_ok()
 }
 
-/// The character that the two escapes at the beginning of a text stand for.
+/// Returns the character of the two escapes at the beginning of a text.
 fn pair_at(text: &str) -> Option<char> {
     let unit = |at: usize| {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
@@ -81,7 +81,7 @@ fn pair_at(text: &str) -> Option<char> {
     decoded.next().is_none().then_some(first)
 }
 
-/// Corrects a place of the joined text.
+/// Converts a place of the joined text into one of the original.
 pub(super) fn correct(joined: &Joined<'_>, first_line: u32, at: Mark) -> Mark {
     let line = at.line.saturating_sub(first_line) as usize;
     let column = joined.written_column(line, at.column.saturating_sub(1) as usize);

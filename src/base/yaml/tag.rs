@@ -3,8 +3,8 @@
 use super::scalar::{Scalar, resolve};
 use crate::text::base64;
 
-/// Reads a scalar by a tag of YAML's own namespace. `None` for a tag nobody knows, an error for a value that
-/// does not fit it.
+/// Reads a scalar by a tag of YAML's own namespace. `None` for an unknown tag; an error for a value that does
+/// not fit the tag.
 pub(super) fn tagged_scalar(tag: &str, text: String) -> Option<Result<(Scalar, String), String>> {
     let misfit = |text: &str| Err(format!("`{text}` does not fit its tag `!!{tag}`"));
     Some(match tag {

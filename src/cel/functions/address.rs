@@ -1,4 +1,4 @@
-//! IP addresses and networks, as Kubernetes reads them: no zones, and no IPv4 written as IPv6.
+//! IP addresses and networks, as Kubernetes reads them: without zones, and without IPv4 in IPv6 form.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -65,7 +65,7 @@ fn is_link_local_unicast(address: &IpAddr) -> bool {
     }
 }
 
-/// An address of itself or of its text.
+/// Returns an address from an address or its text.
 fn address(value: &Value) -> Result<IpAddr, String> {
     if let Value::Ip(address) = value {
         return Ok(*address);

@@ -1,4 +1,4 @@
-//! Conversions between types, and the type of a value. A conversion that loses anything is an error.
+//! Conversions between types, and the type of a value. A lossy conversion is an error.
 
 use super::function::{Answer, Function, text_of};
 use crate::meter::Meter;
@@ -60,7 +60,7 @@ fn to_string(meter: &mut Meter, values: &[Value]) -> Answer {
 fn to_int(_: &mut Meter, values: &[Value]) -> Answer {
     let int = match &values[0] {
         Value::Uint(value) => i64::try_from(*value).ok(),
-        // Both ends are powers of two, which a double has exactly; cel-go keeps neither.
+        // Both limits are powers of two, which a double represents exactly; cel-go excludes both.
         Value::Double(value)
             if *value > -9_223_372_036_854_775_808.0 && *value < 9_223_372_036_854_775_808.0 =>
         {
@@ -93,13 +93,13 @@ fn to_double(_: &mut Meter, values: &[Value]) -> Answer {
     double.map(Value::Double).ok_or_else(|| format!("{} is no double", words(&values[0])))
 }
 
-/// A number that is written down and too large is none; `inf` is meant.
+/// Parses a double. A written number that is too large is refused, but `inf` is valid.
 fn double_of(text: &str) -> Option<f64> {
     let number: f64 = text.parse().ok()?;
     (number.is_finite() || !text.contains(|character: char| character.is_ascii_digit())).then_some(number)
 }
 
-/// A double as Go's `%g` writes it: with an exponent below 1e-4 and from 1e6 on.
+/// Formats a double like Go's `%g`: with an exponent below 1e-4 and from 1e6 on.
 fn double_text(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
@@ -117,13 +117,13 @@ fn double_text(value: f64) -> String {
     }
 }
 
-/// An exponent with a sign and at least two digits: `e+10`.
+/// Returns an exponent with a sign and at least two digits: `e+10`.
 pub(super) fn signed_exponent(exponent: &str) -> String {
     let (sign, digits) = exponent.strip_prefix('-').map_or(('+', exponent), |rest| ('-', rest));
     format!("e{sign}{digits:0>2}")
 }
 
-/// A value as text, for the types that have one.
+/// Returns a value as text, for the types that have one.
 pub(super) fn to_text(value: &Value) -> Result<String, String> {
     Ok(match value {
         Value::Bool(value) => value.to_string(),

@@ -1,4 +1,4 @@
-//! Kubernetes' named formats: `format.dns1123Label().validate("…")` gives none where the text has it.
+//! Kubernetes' named formats: `format.dns1123Label().validate("…")` returns none if the text has the format.
 
 use super::function::{Function, text_of};
 use crate::types::Type::{self, Optional, Text};

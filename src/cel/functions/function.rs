@@ -1,4 +1,4 @@
-//! A function of the language, and how its code gets at arguments.
+//! A function of the language, and access to its arguments.
 
 use crate::meter::Meter;
 use crate::types::Type;
@@ -7,9 +7,9 @@ use crate::value::Value;
 /// A function for a single list of types.
 #[derive(Debug)]
 pub(crate) struct Function {
-    /// With the first part, for those that stand in a part of their own: `ip.isCanonical`.
+    /// The name, with a namespace if the function has one: `ip.isCanonical`.
     pub(crate) name: &'static str,
-    /// Called on its first argument.
+    /// The function is a method of its first argument.
     pub(crate) method: bool,
     pub(crate) takes: &'static [Type],
     pub(crate) gives: Type,
@@ -18,7 +18,7 @@ pub(crate) struct Function {
 
 pub(crate) type Call = fn(&mut Meter, &[Value]) -> Answer;
 
-/// The value of a call, or why it has none.
+/// The value of a call, or the reason for a failure.
 pub(crate) type Answer = Result<Value, String>;
 
 impl Function {
@@ -40,8 +40,8 @@ impl Function {
         Function { name, method: true, takes, gives, call }
     }
 
-    /// Reports whether values may turn out to be such as it takes, by what is known of their types. A null passes for
-    /// what may be null, and fails when the expression runs.
+    /// Reports whether the function may accept values of these known types. A null is accepted for a nullable
+    /// type, and fails when the expression runs.
     pub(crate) fn may_take(&self, types: &[Type]) -> bool {
         let fits = |(found, wanted): (&Type, &Type)| {
             found.may_be(*wanted) || (*found == Type::Null && wanted.may_be_null())
@@ -49,14 +49,14 @@ impl Function {
         self.takes.len() == types.len() && types.iter().zip(self.takes).all(fits)
     }
 
-    /// Reports whether it takes values of these types.
+    /// Reports whether the function accepts values of these types.
     pub(crate) fn takes(&self, types: &[Type]) -> bool {
         let fits = |(found, wanted): (&Type, &Type)| found.may_be(*wanted);
         self.takes.len() == types.len() && types.iter().zip(self.takes).all(fits)
     }
 }
 
-/// The items of a list, for functions that take one.
+/// Returns the items of a list, for functions that take a list.
 pub(super) fn items(value: &Value) -> &[Value] {
     match value {
         Value::List(items) => items,

@@ -1,7 +1,7 @@
-//! The functions of the language, one small file a family: name, arguments, result, code.
+//! The functions of the language, one small file for each family: name, arguments, result, code.
 //!
-//! Those of the standard, of its texts and optional values, and those Kubernetes adds. A function
-//! charges the meter for work that grows with its arguments, before it does the work.
+//! They are the standard functions, those for texts and optional values, and Kubernetes' extensions. A
+//! function charges the meter for work that grows with its arguments, before it does the work.
 
 mod address;
 mod conversions;
@@ -56,7 +56,7 @@ pub(super) fn shown(name: &str) -> &str {
     }
 }
 
-/// Returns the message for a call that fits no function of the name.
+/// Returns the message for a call that matches no function of this name.
 pub(super) fn no_overload(name: &str, method: bool, types: &[Shape]) -> String {
     let words: Vec<String> = types.iter().map(Shape::name).collect();
     let name = shown(name);

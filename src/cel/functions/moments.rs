@@ -1,4 +1,4 @@
-//! Moments and spans of time: read from text, compared, added, and taken apart in UTC. There is no "now".
+//! Moments and durations: read from text, compared, added, and split into parts in UTC. There is no "now".
 
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
@@ -77,7 +77,7 @@ fn spans(values: &[Value], of: fn(SignedDuration, SignedDuration) -> Option<Sign
     }
 }
 
-/// Spans are kept as 64 bits of nanoseconds: about 292 years.
+/// Checks the limit of durations, which are 64 bits of nanoseconds: about 292 years.
 fn within_reach(span: SignedDuration) -> Answer {
     let fits = i64::try_from(span.as_nanos()).is_ok();
     fits.then_some(Value::Span(span)).ok_or_else(out_of_reach)
@@ -97,7 +97,7 @@ fn whole(values: &[Value], of: fn(&SignedDuration) -> i64) -> Answer {
     }
 }
 
-/// As Go writes spans: a sign, then numbers with their units.
+/// Reads a duration in Go's form: a sign, then numbers with their units.
 fn span(text: &str) -> Option<SignedDuration> {
     const UNITS: [(&str, i128); 8] = [
         ("ns", 1),
@@ -139,7 +139,7 @@ fn span(text: &str) -> Option<SignedDuration> {
     Some(SignedDuration::from_nanos(if negative { -nanos } else { nanos }))
 }
 
-/// Seconds as a floating-point number, in as few digits as tell it apart.
+/// Writes seconds as a floating-point number, with as few digits as possible.
 pub(super) fn span_text(span: SignedDuration) -> String {
     let seconds = span.as_secs() as f64 + f64::from(span.subsec_nanos()) / 1e9;
     format!("{seconds}s")

@@ -1,4 +1,4 @@
-//! Comparisons and arithmetic. What does not fit its type is an error, never another number.
+//! Comparisons and arithmetic. A result that exceeds its type is an error, never another number.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) const EQUALITY: &[Function] = &[
     }),
 ];
 
-/// The overloads of an operator that orders: for each type with an order, and among numbers.
+/// The overloads of an ordering operator: for each type with an order, and between number types.
 macro_rules! ordered {
     ($($name:literal $call:expr;)*) => {
         &[$(
@@ -66,7 +66,7 @@ pub(super) const ORDER: &[Function] = ordered! {
     "_>=_" GREATER_OR_EQUAL;
 };
 
-/// No number has an order with one that is none.
+/// NaN has no order with any number.
 fn ordered(values: &[Value], holds: fn(Ordering) -> bool) -> Answer {
     Ok(Value::Bool(values[0].compare(&values[1]).is_some_and(holds)))
 }
@@ -117,7 +117,7 @@ const NEGATE: Call = |_, values| match &values[0] {
     _ => Err(misfit()),
 };
 
-/// The sum of two numbers of one type.
+/// Returns the sum of two numbers of one type.
 pub(super) fn add(a: &Value, b: &Value) -> Answer {
     of_numbers(&[a.clone(), b.clone()], i64::checked_add, u64::checked_add, |a, b| a + b)
 }

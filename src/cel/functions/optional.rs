@@ -1,5 +1,5 @@
-//! Optional values: making them, and reading their contents. `or` and `orValue` are not functions: they may
-//! leave their argument alone.
+//! Optional values: creating them, and reading their contents. `or` and `orValue` are not functions, because
+//! they may skip their argument.
 
 use super::function::{Function, items};
 use crate::meter::Meter;

@@ -1,6 +1,6 @@
 //! Regular expressions: `matches`, and Kubernetes' functions that find matches.
 //!
-//! The time a search takes is bounded by the lengths of text and pattern, and so is the memory.
+//! The lengths of text and pattern limit the time and the memory of a search.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ fn read(text: &str) -> Result<Regex, String> {
     })
 }
 
-/// The text to look through, and the pattern.
+/// Returns the text to search, and the pattern.
 fn ready<'v>(meter: &mut Meter, values: &'v [Value]) -> Result<(&'v str, Cow<'v, Regex>), String> {
     let text = text_of(&values[0]);
     let pattern = match &values[1] {
@@ -73,7 +73,7 @@ fn find_all(meter: &mut Meter, values: &[Value], most: usize) -> Result<Value, S
     let (text, pattern) = ready(meter, values)?;
     let mut found = Vec::new();
     for part in pattern.find_iter(text).take(most) {
-        // Each search begins anew where the last one ended, and may look at all that is left.
+        // Each search starts at the end of the last match, and may read the whole rest.
         meter.take_text(text.len() - part.start())?;
         found.push(Value::text(part.as_str()));
     }

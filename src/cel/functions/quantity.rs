@@ -17,7 +17,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::global("isQuantity", &[Text], Bool, |_, values| {
         Ok(Value::Bool(text_of(&values[0]).parse::<model::Quantity>().is_ok()))
     }),
-    // A function and no method, as Kubernetes declares it.
+    // A function and not a method, as Kubernetes declares it.
     Function::global("sign", &[Type::Quantity], Int, |_, values| {
         Ok(Value::Int(i64::try_from(nanos(&values[0]).signum()).unwrap_or_default()))
     }),
@@ -70,7 +70,7 @@ fn integer(value: &Value) -> Option<i64> {
     (nanos % NANOS == 0 && !is_decimal(value)).then(|| i64::try_from(nanos / NANOS).ok()).flatten()
 }
 
-/// Adds two amounts. What is added to a decimal is one.
+/// Adds two amounts. The sum is a decimal if one of them is.
 fn sum(a: i128, b: i128, of: &[Value]) -> Answer {
     let sum = a.checked_add(b).ok_or_else(|| "the result is too large for a quantity".to_owned())?;
     let sum = model::Quantity::from_nanos(sum);

@@ -1,4 +1,4 @@
-//! Semantic versions, as Open Cluster Management reads them: strictly.
+//! Semantic versions, read strictly as in Open Cluster Management.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -80,7 +80,7 @@ fn size(meter: &mut Meter, values: &[Value]) -> Answer {
     Ok(Value::Int(i64::try_from(size).unwrap_or(i64::MAX)))
 }
 
-/// Returns the index of a part in a text, in characters; -1 where the text lacks it.
+/// Returns the index of a part in a text, in characters; -1 if the text lacks it.
 fn index_of(meter: &mut Meter, values: &[Value], last: bool) -> Answer {
     let (text, part) = (charged(meter, values)?, text_of(&values[1]));
     meter.take_text(part.len())?;
@@ -93,7 +93,7 @@ fn index_of(meter: &mut Meter, values: &[Value], last: bool) -> Answer {
         None => 0,
     };
     let found = if last {
-        // What begins at the character given, or before it.
+        // The match must begin at the given character or before it.
         let end = ends[start].saturating_add(part.len()).min(text.len());
         text.get(..end).and_then(|head| head.rfind(part))
     } else {

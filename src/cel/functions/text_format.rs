@@ -18,7 +18,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// Digits behind the point where a number does not say how many, and as many as it may ask for.
+/// The default number of digits after the point, and the maximal one.
 const DIGITS: usize = 6;
 const MOST_DIGITS: usize = 100;
 
@@ -91,7 +91,7 @@ fn signed(value: i64, unsigned: impl Fn(u64) -> String) -> String {
     format!("{sign}{}", unsigned(value.unsigned_abs()))
 }
 
-/// With a sign and two digits in the exponent.
+/// Formats a number with a sign and at least two digits in the exponent.
 fn exponential(value: f64, digits: usize) -> String {
     let text = format!("{value:.digits$e}");
     match text.split_once('e') {
@@ -100,7 +100,8 @@ fn exponential(value: f64, digits: usize) -> String {
     }
 }
 
-/// Charged value by value: one that is in a list many times is small until it is written out.
+/// Writes a value as text. It charges each value: one that a list contains many times only becomes large in
+/// the text.
 fn plain(meter: &mut Meter, value: &Value) -> Result<String, String> {
     meter.take(1)?;
     Ok(match value {

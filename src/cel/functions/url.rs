@@ -1,4 +1,4 @@
-//! URLs: whether a text is one, and its parts.
+//! URLs: whether a text is a URL, and its parts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

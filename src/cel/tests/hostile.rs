@@ -21,11 +21,11 @@ fn deep_and_long_texts_are_refused_and_crash_nothing() {
         let fault = Program::compile(&text, NAMES).expect_err("it is too deep or too long");
         assert!(fault.message.contains("at most"), "{}", fault.message);
     }
-    // As deep as it may be, in a thread's small stack.
+    // The deepest allowed nesting, in a thread's small stack.
     let deep = nested("[1].map(x, ", ")", 45);
     assert!(run(&deep).is_ok(), "{:?}", run(&deep));
     assert!(run(&nested("(", ")", 49)).is_ok());
-    // Chains of one operator are as long as they like.
+    // Chains of one operator may have any length.
     assert!(run(&format!("true{}", " && true".repeat(1000))).is_ok());
     assert!(run(&format!("{}true", "!".repeat(9000))).is_ok());
     assert!(run(&format!("{}1 == 1", "-".repeat(8000))).is_ok());

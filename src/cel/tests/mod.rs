@@ -38,7 +38,7 @@ fn is_true(texts: &[&str]) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Each is an error that holds the words beside it.
+/// Checks that each expression fails with an error that contains the given words.
 fn fails(texts: &[(&str, &str)]) {
     for (text, words) in texts {
         match run(text) {

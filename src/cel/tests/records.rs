@@ -1,4 +1,4 @@
-//! Variables whose fields are known, and work that several runs share.
+//! Variables with known fields, and a work budget that several runs share.
 
 use serde_json::json;
 

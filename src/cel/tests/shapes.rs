@@ -1,4 +1,4 @@
-//! Expressions that cel-go's checker takes and refuses in the environment that OCM makes: found by asking it.
+//! Expressions that cel-go's checker accepts or refuses in OCM's environment; the results come from cel-go.
 
 use crate::Program;
 

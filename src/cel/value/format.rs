@@ -2,7 +2,7 @@
 
 use super::url::Url;
 
-/// A format that texts may have.
+/// A named format of texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Dns1123Label,
@@ -37,14 +37,14 @@ const NAMES: [(&str, Format); 13] = [
 ];
 
 impl Format {
-    /// The format of a name, such as `dns1123Label`.
+    /// Returns the format with a name, such as `dns1123Label`.
     pub(crate) fn named(name: &str) -> Option<Format> {
         NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, format)| format)
     }
 
     /// Reports whether a text has the format.
     pub(crate) fn fits(self, text: &str) -> bool {
-        // A prefix may end with a dash, as the name that is made of it goes on.
+        // A prefix may end with a dash, because the name continues after it.
         let prefix = || text.strip_suffix('-').unwrap_or(text);
         match self {
             Format::Dns1123Label => is_label(text),

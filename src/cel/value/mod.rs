@@ -21,7 +21,7 @@ pub use semver::Semver;
 pub use url::Url;
 pub(crate) use url::unescape;
 
-/// Whatever an expression can name or make. Parts are shared, so that copying is cheap.
+/// Any value that an expression can name or create. Parts are shared, so that cloning is cheap.
 #[derive(Clone, Debug)]
 pub enum Value {
     Null,
@@ -43,7 +43,7 @@ pub enum Value {
     Ip(IpAddr),
     Cidr(IpAddr, u8),
     Format(Format),
-    /// A regular expression that stood in the text and was read ahead.
+    /// A regular expression that was a literal in the text and compiled in advance.
     Pattern(Arc<Regex>),
 }
 
@@ -68,13 +68,13 @@ impl Value {
         Value::Optional(Some(Arc::new(value)))
     }
 
-    /// The key a value is, if it can be one.
+    /// Returns the value as a key, if it can be one.
     pub(crate) fn key(&self) -> Option<MapKey> {
         match self {
             Value::Bool(value) => Some(MapKey::Bool(*value)),
             Value::Int(value) => Some(MapKey::Number(i128::from(*value))),
             Value::Uint(value) => Some(MapKey::Number(i128::from(*value))),
-            // Beyond this, neighbouring numbers cannot be told apart.
+            // Beyond this limit, a double cannot distinguish neighbouring whole numbers.
             Value::Double(value) if value.fract() == 0.0 && value.abs() < 9e15 => {
                 Some(MapKey::Number(*value as i128))
             }
@@ -176,7 +176,7 @@ impl Value {
     }
 }
 
-/// Compares exactly: turning the whole number into a floating one could round it.
+/// Compares exactly: converting the whole number into a double could round it.
 fn compare_numbers(a: f64, b: i128) -> Option<Ordering> {
     if a.is_nan() {
         return None;

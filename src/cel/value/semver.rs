@@ -2,14 +2,14 @@
 
 use std::cmp::Ordering;
 
-/// A version. What was built makes no difference between versions and is not kept.
+/// A version. Build metadata makes no difference between versions and is dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Semver {
     pub(crate) parts: [u64; 3],
     before: Vec<Part>,
 }
 
-/// A part behind the `-`. Numbers come before texts.
+/// A part of the pre-release. Numbers come before texts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Number(u64),
@@ -21,7 +21,7 @@ impl Semver {
         parse(text)
     }
 
-    /// A version that has neither parts behind it comes after those that do.
+    /// Compares two versions. A version without a pre-release comes after those with one.
     pub(crate) fn compare(&self, other: &Semver) -> Ordering {
         let by_before = match (self.before.is_empty(), other.before.is_empty()) {
             (true, true) => Ordering::Equal,
@@ -59,7 +59,7 @@ fn parse(text: &str) -> Option<Semver> {
     Some(Semver { parts, before })
 }
 
-/// Digits without leading zeros.
+/// Parses digits without leading zeros.
 fn number(text: &str) -> Option<u64> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     is_plain.then(|| text.parse().ok()).flatten()

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Url {
     pub(crate) scheme: String,
-    /// With the port.
+    /// The host with the port.
     pub(crate) host: String,
     pub(crate) path: String,
     pub(crate) query: String,
@@ -30,7 +30,7 @@ impl Url {
         }
         let scheme = scheme.to_ascii_lowercase();
         let Some(rest) = rest.strip_prefix("//") else {
-            // Without a host: the path must be absolute, or all of it is opaque.
+            // Without a host, the path must be absolute; otherwise the whole rest is opaque.
             let path = if rest.starts_with('/') { rest.to_owned() } else { String::new() };
             return is_escaped(rest).then_some(Url { scheme, path, query, host: String::new() });
         };
@@ -52,13 +52,13 @@ impl Url {
         })
     }
 
-    /// The host without brackets around an IPv6 address, and the port.
+    /// Returns the host without brackets around an IPv6 address, and the port.
     pub(crate) fn name_and_port(&self) -> (&str, &str) {
         split(&self.host)
     }
 }
 
-/// Name and port; the name of an IPv6 address has no brackets.
+/// Splits name and port; the name of an IPv6 address has no brackets.
 fn split(host: &str) -> (&str, &str) {
     if let Some((name, rest)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return (name, rest.strip_prefix(':').unwrap_or(rest));
@@ -76,7 +76,7 @@ fn is_escaped(text: &str) -> bool {
     })
 }
 
-/// A text with its escapes replaced; none where they make no text.
+/// Returns a text with its escapes replaced; `None` if the result is not valid text.
 pub(crate) fn unescape(text: &str) -> Option<String> {
     if !is_escaped(text) {
         return None;

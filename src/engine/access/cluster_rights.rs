@@ -1,7 +1,8 @@
-//! The rights that a cluster's document requires: on the sets the cluster was in, is in, and moves between.
+//! The rights that a cluster's document requires: on the sets that the cluster was in, is in, and moves
+//! between.
 //!
-//! Everything is compared with the commit before, so that a move requires the right on both sets, in
-//! whichever file. A document is not blamed for other documents of the same cluster.
+//! Everything is compared with the earlier commit, so that a move requires the right on both sets, whichever
+//! file it is in. A document is not blamed for other documents of the same cluster.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +16,11 @@ use berth_base::model::selector::Labels;
 use berth_base::packed::View;
 use berth_base::yaml::Mark;
 
-/// A cluster's document and the facts to compare it with.
+/// A cluster's document, and the facts to compare it with.
 pub(super) struct Case<'a> {
     pub(super) document: &'a Document,
     pub(super) before: &'a Facts,
-    /// The sets there are now.
+    /// The current sets.
     pub(super) now: &'a Facts,
     /// The clusters of this commit, including those of refused documents.
     pub(super) all: &'a Facts,
@@ -40,7 +41,7 @@ impl Case<'_> {
             } else {
                 format!("put the cluster `{cluster}` into the set `{set}`")
             };
-            // Who may change this cluster may have its file, as long as it stays where it is.
+            // A folder that may change this cluster may also hold its document, if the set does not change.
             if !(old.contains(set) && rules.may_edit(path, cluster, &old)) {
                 found.push((at, MissingRight::new(act, join(set))));
             }
@@ -62,7 +63,8 @@ impl Case<'_> {
         found
     }
 
-    /// The sets the document puts its cluster into by the label: its own word, else that of others.
+    /// Returns the sets into which the document puts its cluster by label: its own label, or else those of
+    /// other documents.
     fn sets(&self, seen: &Seen) -> BTreeSet<String> {
         match set_of(&seen.labels) {
             Some(set) => BTreeSet::from([set]),
@@ -70,7 +72,7 @@ impl Case<'_> {
         }
     }
 
-    /// Labels that a set selects by count as protected like the set label: whoever changes them moves the cluster.
+    /// Protects the labels by which a set selects, like the set label: changing them moves the cluster.
     fn by_labels(&self, rules: &Rules, seen: &Seen, was: &[Seen]) -> Vec<Lack> {
         let (path, cluster) = (&*self.document.at.file, &*self.document.key.name);
         let (before, mut after) = (merged(was.iter()), merged(was.iter().filter(|one| one.key != seen.key)));
@@ -90,8 +92,7 @@ impl Case<'_> {
         found
     }
 
-    /// Reports whether a field beside the set label differs, or the document adds to a cluster that already
-    /// exists.
+    /// Reports whether a field other than the set label differs, or the document adds to an existing cluster.
     fn is_edit(&self, seen: &Seen, was: &[Seen]) -> bool {
         match was.iter().find(|one| one.key == seen.key) {
             Some(one) => without_set(one) != without_set(seen),
@@ -100,8 +101,8 @@ impl Case<'_> {
     }
 }
 
-/// Returns the missing rights for removing a cluster's document. While other documents describe the cluster,
-/// the removal also changes the cluster.
+/// Returns the missing rights for removing a cluster's document. If other documents describe the cluster, the
+/// removal also changes the cluster.
 pub(super) fn lacks_to_go(
     before: &Facts,
     rules: &Rules,

@@ -18,7 +18,7 @@ pub struct Judged {
     /// Indexes of the refused documents.
     pub refused: BTreeSet<usize>,
     pub found: Vec<Diagnostic>,
-    /// Objects of the commit before that are missing now and may not be removed.
+    /// Objects of the earlier commit that are missing now but may not be removed.
     pub stays: BTreeSet<Key>,
     /// The facts of this commit, without refused documents.
     pub facts: Facts,
@@ -34,7 +34,7 @@ impl World {
         let dialects = self.rules.dialects;
         let (clusters, others): (Vec<_>, Vec<_>) =
             documents.iter().copied().enumerate().partition(|(_, one)| is_cluster(dialects, &one.key));
-        // Sets come first: their members are part of the rights on clusters.
+        // Sets are judged first: their members determine the rights on clusters.
         for (index, document) in &others {
             let lacks = |rules: &Rules| lacks(rules, document);
             self.tell(&mut judged, *index, document, &lacks);
@@ -45,7 +45,7 @@ impl World {
             .partition(|(index, _)| judged.refused.contains(index));
         let mut now = Facts::of(sets.iter().map(|(_, document)| *document), dialects);
         for (_, set) in refused_sets {
-            // A refused change of a set has no effect on it.
+            // A refused change of a set has no effect on the set.
             if now.path(&set.key).is_none()
                 && let Some(members) = self.before.by_labels.get(&*set.key.name)
             {
@@ -82,7 +82,7 @@ impl World {
         lacking.is_empty()
     }
 
-    /// Clusters and sets that are nowhere now: their folder must have had the right to take them away.
+    /// Judges the removal of clusters and sets: their folder must have had the right to remove them.
     fn tell_gone(&self, judged: &mut Judged, documents: &[&Document]) {
         let there: BTreeSet<&Key> = documents.iter().map(|document| &document.key).collect();
         let dialects = self.rules.dialects;
@@ -124,7 +124,7 @@ impl World {
     }
 }
 
-/// Returns the rights that a document lacks, except those on clusters.
+/// Returns the rights that a document lacks, except rights on clusters.
 fn lacks(rules: &Rules, document: &Document) -> Vec<Lack> {
     let (key, path) = (&document.key, &*document.at.file);
     let (group, kind, name) = (&*key.group, &*key.kind, &*key.name);
@@ -153,7 +153,7 @@ fn lacks(rules: &Rules, document: &Document) -> Vec<Lack> {
         _ => {}
     }
     let what = match role {
-        // It goes where it says itself, but for what has no namespace to go to.
+        // The wrapped object goes to the document's namespace, unless its kind has no namespace.
         AccessRole::Wraps(target) => rules.what(None, target, &key.namespace, name),
         _ => rules.what(Some(group), kind, &key.namespace, name),
     };
@@ -169,7 +169,7 @@ fn lacks(rules: &Rules, document: &Document) -> Vec<Lack> {
     let home = &*key.namespace;
     let carried = rules.dialects.iter().flat_map(|dialect| (dialect.carried_objects)(document));
     found.extend(carried.filter_map(|one| {
-        // Inside a namespace's object, only what has none of its own goes elsewhere.
+        // Inside a namespace's object, only cluster-scoped objects go elsewhere.
         let what = rules.what(Some(&one.group), &one.kind, &one.namespace, &one.name);
         let repeats = found_already(rules, path, home, &one.namespace);
         object(rules, path, what).filter(|_| !repeats).map(|words| (one.at, words))
@@ -182,7 +182,7 @@ fn found_already(rules: &Rules, path: &str, home: &str, namespace: &str) -> bool
     !home.is_empty() && home == namespace && !rules.may_use(path, home)
 }
 
-/// Returns the right that a file lacks for placing an object.
+/// Returns the right that a file lacks to place an object.
 pub(super) fn object(rules: &Rules, path: &str, what: What<'_>) -> Option<MissingRight> {
     if rules.may_place(path, what) {
         return None;
@@ -235,7 +235,7 @@ fn set(rules: &Rules, document: &Document, found: &mut Vec<Lack>) {
     }
 }
 
-/// Reports whether a document is about the repository itself: settings, an access rule or a role.
+/// Reports whether a document concerns the repository itself: settings, an access rule or a role.
 fn is_of_the_repository(document: &Document) -> bool {
     let (group, kind, file) = (&*document.key.group, &*document.key.kind, &*document.at.file);
     let own = group == OWN_GROUP && ["FleetConfig", KIND].contains(&kind);

@@ -1,4 +1,4 @@
-//! The facts that access rules read of a commit: clusters with their labels, cluster sets, and the file of
+//! The facts of a commit that access rules read: clusters with their labels, cluster sets, and the file of
 //! each object.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,8 +13,8 @@ use berth_base::model::{Key, Selector};
 use berth_base::packed::{Packed, View};
 use berth_base::yaml::{Node, Scope};
 
-/// The label that puts a cluster into the set of this name, and the set of those without it. Sets are those of
-/// Open Cluster Management, for the clusters of all dialects.
+/// The label that puts a cluster into the set of this name, and the set of clusters without the label. Sets
+/// are those of Open Cluster Management, for the clusters of all dialects.
 pub(super) const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
 const DEFAULT_SET: &str = "default";
 const GLOBAL_SET: &str = "global";
@@ -31,7 +31,7 @@ pub(super) struct Seen {
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     pub(super) clusters: BTreeMap<String, Vec<Seen>>,
-    /// Sets that take in clusters by their labels.
+    /// Sets that select clusters by their labels.
     pub(super) by_labels: BTreeMap<String, Selector>,
     /// The file of each object.
     paths: BTreeMap<Key, Arc<str>>,
@@ -43,7 +43,7 @@ impl Facts {
         let mut facts = Facts::default();
         for document in documents {
             let (key, path) = (&document.key, &document.at.file);
-            // As everywhere, the first of two counts.
+            // Of two documents with the same key, the first is used, as everywhere.
             if facts.paths.contains_key(key) {
                 continue;
             }
@@ -64,7 +64,7 @@ impl Facts {
         self.paths.get(key)
     }
 
-    /// The clusters and sets, each with its file: what goes only where that is granted.
+    /// Returns the clusters and sets, each with its file: moving them requires a right.
     pub(super) fn kept_apart(&self, dialects: Dialects) -> impl Iterator<Item = (&Key, &Arc<str>)> {
         self.paths.iter().filter(move |(key, _)| is_cluster(dialects, key) || is_set(dialects, key))
     }
@@ -74,8 +74,8 @@ impl Facts {
         self.clusters.get(cluster).is_some_and(|all| all.iter().any(|one| keys.contains(&one.key)))
     }
 
-    /// The sets that a cluster is in by its set label. Without any, that is `default`; empty for a cluster
-    /// that there is not.
+    /// Returns the sets that a cluster is in by its set label. Without a label, that is `default`; empty for
+    /// an unknown cluster.
     pub(super) fn labelled_sets(&self, cluster: &str) -> BTreeSet<String> {
         let Some(seen) = self.clusters.get(cluster) else { return BTreeSet::new() };
         let named: BTreeSet<String> = seen.iter().filter_map(|one| set_of(&one.labels)).collect();
@@ -92,7 +92,7 @@ impl Facts {
     }
 }
 
-/// The set that labels name.
+/// Returns the set that labels name.
 pub(super) fn set_of(labels: &Labels) -> Option<String> {
     labels.get(SET_LABEL).filter(|set| !set.is_empty()).cloned()
 }
@@ -117,7 +117,7 @@ fn labels(document: &Document) -> Labels {
     node.into_iter().flat_map(View::entries).filter_map(text).collect()
 }
 
-/// Returns the selector of a set. A faulty one matches no cluster; its reader reports it.
+/// Returns the selector of a set. A faulty selector matches no cluster; its reader reports it.
 fn members(document: &Document) -> Option<Selector> {
     let selector = Node::unpack(document.root.get("spec")?.get("clusterSelector")?);
     if selector.get("selectorType")?.as_str() != Some("LabelSelector") {

@@ -1,4 +1,4 @@
-//! A right that a folder lacks, and the error that says so.
+//! A right that a folder lacks, and the error about it.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use berth_base::yaml::Mark;
 /// The forbidden action, and the grant that a rule would need.
 #[derive(Debug)]
 pub struct MissingRight {
-    /// `may not …`, after the folder's name.
+    /// The forbidden action, as `may not …` after the folder's name.
     pub act: String,
     /// The missing grant, as a rule would write it.
     pub needs: String,
@@ -21,7 +21,7 @@ impl MissingRight {
         MissingRight { act: act.into(), needs: needs.into() }
     }
 
-    /// The error at a place. `allowed_next` says that the rules of the same commit would let it pass.
+    /// Returns the error at a place. `allowed_next`: the rules of the same commit would allow the action.
     pub fn error(self, rules: &Rules, at: Pos, allowed_next: bool) -> Diagnostic {
         let folder = folder_of(&at.file);
         let hint = if allowed_next {
@@ -38,7 +38,7 @@ impl MissingRight {
     }
 }
 
-/// The folder of a file, as messages name it.
+/// Returns the folder of a file, as messages name it.
 pub(super) fn folder_of(path: &str) -> String {
     match path.rsplit_once('/') {
         Some((folder, _)) => format!("the folder `{folder}`"),
@@ -46,7 +46,7 @@ pub(super) fn folder_of(path: &str) -> String {
     }
 }
 
-/// A place, and the right that is lacking there.
+/// A place, and the right that is missing there.
 pub(super) type Lack = (Mark, MissingRight);
 
 /// Returns the place where a document begins.

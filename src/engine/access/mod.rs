@@ -1,8 +1,8 @@
-//! Access rules of a fleet repository: the rights of each folder, taken from the commit before.
+//! Access rules of a fleet repository: the rights of each folder, taken from the earlier commit.
 //!
-//! Rules and facts are read from the documents of one commit and judge the documents of the next: [`World`]
-//! holds both. [`World::judge`] refuses single documents before they are lowered; [`whole_fleet`] checks
-//! selected objects and clusters afterwards. Without any rule, everything is allowed.
+//! Rules and facts come from the documents of one commit and judge the documents of the next: [`World`] holds
+//! both. [`World::judge`] refuses single documents before they are lowered; [`whole_fleet`] checks selected
+//! objects and clusters afterwards. Without any rule, everything is allowed.
 
 mod cluster_rights;
 mod document_rights;
@@ -28,7 +28,7 @@ pub use roles::{Roles, is_role, misplaced};
 pub use rule::{Grants, Rule, Rules, Subject, What};
 pub use rule_reader::rule;
 
-/// The folder at the root in which rules count: whoever may change it decides.
+/// The folder at the root in which rules are valid.
 pub const FOLDER: &str = "access/";
 pub const KIND: &str = "AccessRule";
 pub(crate) const OWN_GROUP: &str = "berth.dev";
@@ -37,7 +37,7 @@ pub(crate) const OWN_GROUP: &str = "berth.dev";
 #[derive(Clone, Debug, Default)]
 pub struct World {
     pub rules: Rules,
-    /// The facts of the commit before; empty for the first commit.
+    /// The facts of the earlier commit; empty for the first commit.
     pub before: Facts,
     /// The rules of the next commit, for hints.
     pub next: Rules,
@@ -50,8 +50,8 @@ impl World {
     }
 }
 
-/// Reads the rules among documents. `unreadable` says that a file beside them cannot be read. It may be a
-/// rule, so everything not granted is forbidden.
+/// Reads the rules among documents. `unreadable`: another file cannot be read. That file may be a rule, so
+/// everything that is not granted is forbidden.
 pub fn rules<'d>(
     documents: impl Iterator<Item = &'d Document>,
     unreadable: bool,
@@ -67,7 +67,7 @@ pub fn rules<'d>(
         } else if is_role(document) {
             roles.read(&scope, document);
         } else {
-            // A misspelt rule was meant as a rule.
+            // A misspelt rule was meant as a rule, so it enforces the rules.
             let is_ours = *document.key.group == *OWN_GROUP || *document.key.kind == *KIND;
             rules.enforced |= is_ours && !["Approval", "ClusterStatus"].contains(&&*document.key.kind);
         }

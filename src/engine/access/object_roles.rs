@@ -1,4 +1,4 @@
-//! The role of each object for access rules: its dialect knows it, and of berth's own kinds this file.
+//! The role of each object for access rules: from its dialect, or from this file for berth's own kinds.
 
 use super::OWN_GROUP;
 use crate::dialects::{AccessRole, Dialects};
@@ -6,10 +6,10 @@ use berth_base::model::Key;
 
 pub(super) fn role<'k>(dialects: Dialects, key: &'k Key) -> AccessRole<'k> {
     match (&*key.group, &*key.kind) {
-        // It deletes the object that it names, whoever owns it.
+        // An approval allows the removal of any workload.
         (OWN_GROUP, "Approval") => AccessRole::FleetWide,
         (OWN_GROUP, "PolicyTest") => AccessRole::FleetWide,
-        // In a namespace it is for the workloads there.
+        // A namespaced policy affects only the workloads of its namespace.
         (OWN_GROUP, "RolloutPolicy") if key.namespace.is_empty() => AccessRole::FleetWide,
         (OWN_GROUP, _) => AccessRole::Policy,
         _ => {

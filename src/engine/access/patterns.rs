@@ -1,23 +1,22 @@
 //! The patterns of access rules: folders, names and kinds of objects.
 //!
-//! `*` stands for any text within a name or a part of a path, never for a `/`. A folder includes all its
-//! files.
+//! `*` matches any text within a name or a part of a path, never a `/`. A folder includes all its files.
 
 use berth_base::text::fits;
 
-/// The API groups whose objects give rights themselves: no `*` in a kind's place takes them in.
+/// The API groups whose objects grant rights themselves: `*` in place of a kind does not match them.
 const RIGHTS: [&str; 2] = ["rbac.authorization.k8s.io", "authorization.openshift.io"];
 const RIGHTS_KINDS: [&str; 4] = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
 
 /// A folder of the repository, or one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder {
-    /// None for the whole repository.
+    /// Empty for the whole repository.
     parts: Vec<String>,
 }
 
 impl Folder {
-    /// Reads a pattern; the error is the end of a sentence that begins with its text.
+    /// Reads a pattern. The error completes a sentence that begins with the pattern's text.
     pub fn new(text: &str) -> Result<Folder, &'static str> {
         if text == "/" {
             return Ok(Folder { parts: Vec::new() });
@@ -40,7 +39,7 @@ impl Folder {
     }
 }
 
-/// Names, each a pattern.
+/// Names, each as a pattern.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names(Vec<String>);
 

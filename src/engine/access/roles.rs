@@ -1,7 +1,7 @@
 //! A hub's roles, in the forms of Open Cluster Management's documentation → grants.
 //!
-//! A ClusterRole names rights on cluster sets, a ClusterRoleBinding gives it to groups and users, and an
-//! `AccessRule` says which folders those have. Rights without a counterpart in a repository get a warning.
+//! A ClusterRole names rights on cluster sets, a ClusterRoleBinding binds it to groups and users, and an
+//! `AccessRule` binds these to folders. Rights without a counterpart in a repository get a warning.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,11 @@ use berth_base::diag::{Diagnostic, did_you_mean};
 use berth_base::meta;
 use berth_base::yaml::{Fields, Mark, Scope};
 
-/// The group that roles are of.
+/// The API group of roles.
 const GROUP: &str = "rbac.authorization.k8s.io";
 /// The group of the resources in these rules.
 const CLUSTERS: &str = "cluster.open-cluster-management.io";
-/// The hub makes roles of these names for each set.
+/// The prefix of the roles that the hub makes for each set.
 const MADE_BY_HUB: &str = "open-cluster-management:managedclusterset:";
 const CHANGING: [&str; 3] = ["create", "update", "patch"];
 
@@ -27,7 +27,7 @@ pub fn is_role(document: &Document) -> bool {
     *document.key.group == *GROUP && kinds.contains(&&*document.key.kind)
 }
 
-/// Roles and who has them.
+/// Roles and their bindings.
 #[derive(Clone, Debug, Default)]
 pub struct Roles {
     by_name: BTreeMap<String, Vec<Grants>>,
@@ -73,8 +73,8 @@ impl Roles {
         }
     }
 
-    /// The rules that bindings make, for the folders that rules give to their subjects. What gives nothing is
-    /// told to `tell`.
+    /// Returns the rules that follow from bindings, for the folders of their subjects. Passes warnings about
+    /// useless parts to `tell`.
     pub fn rules(&self, rules: &[Rule], mut tell: impl FnMut(Diagnostic)) -> Vec<Rule> {
         let mut made = Vec::new();
         for binding in &self.bindings {
@@ -114,14 +114,14 @@ impl Roles {
     }
 }
 
-/// The roles that the hub makes for each set, recognized by name.
+/// Returns the grants of a role that the hub makes for each set, recognized by its name.
 fn made_by_hub(name: &str) -> Option<Vec<Grants>> {
     let (what, set) = name.strip_prefix(MADE_BY_HUB)?.split_once(':')?;
     let set = Names::of([set]);
     Some(vec![match what {
         "admin" => Grants { admin: set, ..Grants::default() },
         "bind" => Grants { bind: set, ..Grants::default() },
-        // Whoever reads the repository sees every set.
+        // Every reader of the repository sees every set.
         "view" => Grants::default(),
         _ => return None,
     }])
@@ -152,7 +152,7 @@ fn subject(mut fields: Fields<'_>) -> Option<(Subject, Mark)> {
     Some((Subject { kind: kind?.to_owned(), namespace, name: name? }, at))
 }
 
-/// Reads one rule of a role. Rights without a meaning in a repository get a warning.
+/// Reads one rule of a role. Rights without a counterpart in a repository get a warning.
 fn grants(mut fields: Fields<'_>) -> Grants {
     let mut words = |key| -> BTreeSet<String> {
         fields.strings(key).unwrap_or_default().into_iter().map(str::to_owned).collect()

@@ -1,7 +1,7 @@
 //! Access rules: the rights of each folder. Rules only grant, and grants add up.
 //!
-//! A path has the grants of every rule for a folder above it. One rule must allow an object as a whole: a
-//! namespace of one rule and a kind of another make no right.
+//! A path has the grants of every rule for a folder above it. A single rule must allow an object as a whole:
+//! the namespace of one rule and the kind of another do not combine.
 
 use super::patterns::{Folder, Kinds, Names};
 use crate::dialects::Dialects;
@@ -10,7 +10,7 @@ use crate::dialects::Dialects;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subject {
     pub kind: String,
-    /// Of service accounts; else empty.
+    /// The namespace of a service account; else empty.
     pub namespace: String,
     pub name: String,
 }
@@ -18,33 +18,33 @@ pub struct Subject {
 /// The rights that a rule grants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
-    /// Sets whose clusters may be placed into.
+    /// Sets into whose clusters objects may be placed.
     pub bind: Names,
-    /// Sets that clusters may be put into and taken out of.
+    /// Sets that clusters may join and leave.
     pub join: Names,
-    /// Sets that may be made, changed and deleted.
+    /// Sets that may be created, changed and deleted.
     pub define: Names,
     /// Sets with all of the above rights, and the right to change their clusters.
     pub admin: Names,
-    /// Clusters that may be placed into by name, whatever set they are in.
+    /// Clusters into which objects may be placed by name, whatever their sets.
     pub place: Names,
     /// Clusters whose files may be changed.
     pub edit: Names,
-    /// Namespaces that may be placed into.
+    /// Namespaces into which objects may be placed.
     pub namespaces: Names,
-    /// The kinds that may be placed into them; `None` for all that give no rights.
+    /// The kinds that may be placed into these namespaces; `None` for all kinds that grant no rights.
     pub kinds: Option<Kinds>,
-    /// Kinds without a namespace that may be placed.
+    /// Cluster-scoped kinds that may be placed.
     pub cluster_kinds: Kinds,
 }
 
 /// Grants for some folders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Its name, for hints.
+    /// The rule's name, for hints.
     pub name: String,
     pub folders: Vec<Folder>,
-    /// Subjects whose roles these folders have.
+    /// Subjects whose roles apply to these folders.
     pub subjects: Vec<Subject>,
     pub grants: Grants,
 }
@@ -52,7 +52,7 @@ pub struct Rule {
 /// An object as rules see it, see [`Rules::what`].
 #[derive(Clone, Copy, Debug)]
 pub struct What<'a> {
-    /// `None` where it is not known.
+    /// `None` if unknown.
     pub group: Option<&'a str>,
     pub kind: &'a str,
     /// Empty for cluster-scoped objects.
@@ -61,7 +61,7 @@ pub struct What<'a> {
 }
 
 impl What<'_> {
-    /// The namespace it is in. A Namespace object is in itself.
+    /// Returns the object's namespace. A Namespace object is in itself.
     pub fn home(&self) -> &str {
         if self.kind == "Namespace" && self.group.is_none_or(str::is_empty) {
             self.name
@@ -117,13 +117,13 @@ pub struct Rules {
     /// Forbids everything that is not granted. True as soon as any document is a rule, even a faulty one.
     pub enforced: bool,
     pub rules: Vec<Rule>,
-    /// The systems whose kinds the rules know.
+    /// The systems whose kinds are known.
     pub dialects: Dialects,
 }
 
 impl Rules {
-    /// Returns an object as rules see it. A namespace that is written into an object of a cluster-scoped kind
-    /// means nothing. `group` is `None` where it is not known.
+    /// Returns an object as rules see it. The namespace of a cluster-scoped object is ignored. `group` is
+    /// `None` if unknown.
     pub fn what<'a>(
         &self,
         group: Option<&'a str>,
@@ -141,7 +141,7 @@ impl Rules {
         !self.enforced || self.of(path).any(|rule| grants(&rule.grants))
     }
 
-    /// The rules that name a folder above a file.
+    /// Returns the rules that name a folder above a file.
     pub fn of(&self, path: &str) -> impl Iterator<Item = &Rule> {
         self.rules.iter().filter(move |rule| rule.folders.iter().any(|folder| folder.covers(path)))
     }
@@ -164,13 +164,13 @@ impl Rules {
         self.any(path, |grants| grants.define.hold(set) || grants.admin.hold(set))
     }
 
-    /// Reports whether the file may define sets of every name, as a set that picks clusters by their labels
-    /// requires.
+    /// Reports whether the file may define sets of every name. A set that selects clusters by labels requires
+    /// this.
     pub(crate) fn may_define_every(&self, path: &str) -> bool {
         self.any(path, |grants| grants.define.hold_every() || grants.admin.hold_every())
     }
 
-    /// Reports whether the file of a cluster in these sets may be changed.
+    /// Reports whether the document of a cluster in these sets may be changed.
     pub(crate) fn may_edit<'a>(
         &self,
         path: &str,
@@ -211,7 +211,7 @@ impl Rules {
                 )
         };
         let is_homeless = what.home().is_empty();
-        // A namespace is an object of the cluster as well.
+        // A namespace is also a cluster-scoped object.
         (!is_homeless && self.any(path, in_namespace))
             || (what.is_of_the_cluster() && self.may_place_cluster_kind(path, what.group, what.kind))
     }

@@ -1,4 +1,4 @@
-//! An `AccessRule` document → a rule. A faulty one is reported, and grants nothing.
+//! An `AccessRule` document → a rule. A faulty rule is reported, and grants nothing.
 
 use super::patterns::{Folder, Kinds, Names};
 use super::rule::{Grants, Rule, Subject};

@@ -1,7 +1,7 @@
-//! Access checks that need the whole fleet: the clusters that placements reach, and the objects they carry.
+//! Access checks that need the whole fleet: the clusters that placements reach, and the objects of workloads.
 //!
-//! A workload with an object that its folder may not place is frozen with its placement: both keep their
-//! last good form. A placement's new picks are limited to clusters that its folder may reach.
+//! A workload with an object that its folder may not place is frozen with its placement: both keep their last
+//! good form. A placement's new picks are limited to clusters that its folder may reach.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use berth_base::model::object::group_of;
 use berth_base::model::placement::{Blocked, Filter, Policy, Reach, Rule, Selection, Source};
 use berth_base::model::{Cluster, Condition, Fleet, Key, ObjectId, Override, Shared, Template, Workload};
 
-/// Maximal number of missing rights that are reported for one workload.
+/// The maximal number of missing rights that are reported for one workload.
 const MOST_TOLD: usize = 5;
 
-/// Freezes workloads and narrows placements that the rules do not allow. `now` are the facts of this commit.
+/// Freezes workloads and narrows placements that exceed their rights. `now` are the facts of this commit.
 pub fn hold(world: &World, now: &Facts, fleet: &mut Fleet) -> Diagnostics {
     let mut found = Diagnostics::new();
     if world.is_free() {
@@ -94,14 +94,14 @@ fn tell(world: &World, workload: &Workload, found: &mut Diagnostics) -> bool {
     true
 }
 
-/// Returns the rights that a workload lacks for its objects. An object written in another folder was checked
-/// there for its kind; selecting it requires the right to its namespace.
+/// Returns the rights that a workload lacks for its objects. An object from another folder was checked there
+/// for its kind; selecting it requires the right to its namespace.
 fn carries(rules: &Rules, workload: &Workload) -> Vec<MissingRight> {
     let path = &*workload.origin.file;
     let selects = role(rules.dialects, &workload.key) == AccessRole::Selector;
     let mut asked = BTreeSet::new();
     let moves: Vec<&Override> = workload.overrides.iter().filter(|one| one.api_version().is_some()).collect();
-    // An override that moves an object to another API group needs the right on that kind, too.
+    // An override that moves an object to another API group also needs the right on that kind.
     let ids = |template: &Template| {
         let own = template.object.id.clone();
         let moved = moves.iter().filter(|one| one.concerns(&own)).filter_map(|one| one.api_version());
@@ -113,7 +113,7 @@ fn carries(rules: &Rules, workload: &Workload) -> Vec<MissingRight> {
     let lack = |id: ObjectId| {
         let what = rules.what(Some(&id.group), &id.kind, &id.namespace, &id.name);
         let home = what.home().to_owned();
-        // The same question once.
+        // Each question is asked once.
         let kind = (!selects || what.is_of_the_cluster()).then(|| (id.group.clone(), id.kind.clone()));
         if !asked.insert((home.clone(), kind)) {
             return None;
@@ -135,10 +135,10 @@ fn no_cluster(cluster: &str) -> MissingRight {
     )
 }
 
-/// Each cluster with the sets it is in.
+/// Returns each cluster with its sets.
 fn sets_of_clusters(now: &Facts, fleet: &Fleet) -> BTreeMap<String, BTreeSet<String>> {
     let one = |(name, cluster): (&String, &Shared<Cluster>)| {
-        // A status file may report labels that the cluster's own file does not have.
+        // A status file may report labels that the cluster's document does not have.
         let mut labels = fleet.statuses.get(name).map(|status| status.labels.clone()).unwrap_or_default();
         labels.extend(cluster.labels.clone());
         (name.clone(), now.sets_of(&labels))
@@ -166,8 +166,8 @@ impl<'a> Reaches<'a> {
     }
 }
 
-/// Reports whether clusters are picked from bound sets only. The bindings were already checked for the right
-/// to use the sets.
+/// Reports whether a placement picks clusters from bound sets only. The bindings were already checked for the
+/// right to use the sets.
 fn is_bound(fleet: &Fleet, source: &Source) -> bool {
     let by_sets =
         |policy: &Policy| policy.candidates.iter().any(|filter| matches!(filter.rule, Rule::InSets(_)));
@@ -180,7 +180,7 @@ fn is_bound(fleet: &Fleet, source: &Source) -> bool {
     }
 }
 
-/// The clusters that a policy names itself.
+/// Returns the clusters that a policy itself names.
 fn named(source: &Source) -> BTreeSet<String> {
     let Source::Own(policy) = source else { return BTreeSet::new() };
     let exactly = match &policy.selection {

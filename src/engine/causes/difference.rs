@@ -1,11 +1,11 @@
-//! The difference of two values, field by field, each field with its place. Any of the fields can be taken back.
+//! The difference of two values, field by field, each with its place. Any of these changes can be taken back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::yaml::node::Entry;
 use berth_base::yaml::{Mark, Node, Value};
 
-/// Fields by which people tell the items of a list apart.
+/// Fields by which people identify the items of a list.
 const NAMES: &[&str] = &["name", "clusterName", "cluster", "key", "topologyKey", "path"];
 /// The most comparisons of items between two lists. Longer ones differ as a whole.
 const MOST_COMPARISONS: usize = 1_000_000;
@@ -14,7 +14,7 @@ const MOST_COMPARISONS: usize = 1_000_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Field(String),
-    /// An item of a list, by its name or else its place.
+    /// An item of a list, by its name or else its index.
     Item(String),
 }
 
@@ -22,9 +22,9 @@ pub(super) enum Step {
 #[derive(Debug)]
 pub(super) struct Change<'n> {
     pub path: Vec<Step>,
-    /// In the new value, or in the old one where the field is gone.
+    /// The place in the new value, or in the old one if the field was removed.
     pub at: Mark,
-    /// None on either side where only the order of fields changed.
+    /// `None` on both sides if only the order of fields changed.
     pub before: Option<&'n Node>,
     pub after: Option<&'n Node>,
 }
@@ -38,18 +38,19 @@ pub(super) enum Difference {
     List(Vec<Difference>),
 }
 
-/// The fields of two mappings. Their order counts too: decisions read some in the order of the file.
+/// The fields of two mappings. Their order counts, because decisions read some fields in the order of the
+/// file.
 #[derive(Clone, Debug)]
 pub(super) struct Fields {
     fields: Vec<(String, Difference)>,
-    /// The places of all fields in the old order and in the new one.
+    /// The indexes of all fields in the old order and in the new one.
     orders: [Vec<usize>; 2],
     /// The number of a change of their order.
     order: Option<usize>,
 }
 
 impl Difference {
-    /// Returns the new value without the changes of these numbers.
+    /// Returns the new value without the changes that have these numbers.
     pub(super) fn without(&self, taken_back: &BTreeSet<usize>) -> Option<Node> {
         let value = match self {
             Difference::Same(value) => return Some(value.clone()),
@@ -64,7 +65,7 @@ impl Difference {
         Some(Node { at: Mark::default(), value })
     }
 
-    /// Reports whether one of the differences has such a number.
+    /// Reports whether one of the differences has one of these numbers.
     pub(super) fn has_any(&self, numbers: &BTreeSet<usize>) -> bool {
         match self {
             Difference::Same(_) => false,
@@ -90,7 +91,7 @@ impl Fields {
     }
 }
 
-/// Compares two values. The first difference gets the number `first`, and the others the next ones.
+/// Compares two values. Differences are numbered from `first` on.
 pub(super) fn compare<'n>(before: &'n Node, after: &'n Node, first: usize) -> (Difference, Vec<Change<'n>>) {
     let mut comparison = Comparison { first, path: Vec::new(), changes: Vec::new() };
     let difference = comparison.values(before, after, after.at);
@@ -156,7 +157,7 @@ impl<'n> Comparison<'n> {
         if is_reordered {
             self.changes.push(Change { path: self.path.clone(), at, before: None, after: None });
         }
-        // One order goes with both where the fields that stay do not change places.
+        // One order fits both if the common fields keep their relative order.
         let places = |order: &[&str]| {
             order.iter().filter_map(|key| orders[1].iter().position(|other| other == key)).collect()
         };
@@ -179,7 +180,8 @@ impl<'n> Comparison<'n> {
     }
 }
 
-/// All keys, in the order of the first list. Those of the second alone stand behind the same key as there.
+/// Returns all keys, in the order of the first list. A key of the second list alone follows the same key as
+/// there.
 fn merged<'k>(keys: &[&'k str], others: &[&'k str]) -> Vec<&'k str> {
     let mut order = keys.to_vec();
     let mut place = 0;
@@ -211,8 +213,8 @@ fn is_same(a: &Node, b: &Node) -> bool {
 
 type Pairs<'n> = Vec<(Option<&'n Node>, Option<&'n Node>)>;
 
-/// Aligns the items of two lists, in an order that goes with both. `None` where there is none, or it takes too long to
-/// find.
+/// Aligns the items of two lists, in an order that fits both. `None` if there is none, or the search takes
+/// too long.
 fn aligned<'n>(old: &'n [Node], new: &'n [Node]) -> Option<Pairs<'n>> {
     if let Some(names) = NAMES.iter().find_map(|name| Some([by_name(old, name)?, by_name(new, name)?])) {
         return by_names(old, new, &names);
@@ -228,7 +230,7 @@ fn aligned<'n>(old: &'n [Node], new: &'n [Node]) -> Option<Pairs<'n>> {
     Some(pairs)
 }
 
-/// The name of each item, if all have one and no two the same.
+/// Returns the name of each item, if every item has a different one.
 fn by_name<'n>(items: &'n [Node], name: &str) -> Option<BTreeMap<&'n str, usize>> {
     let named = |(place, item): (usize, &'n Node)| Some((item.get(name)?.as_str()?, place));
     let names: BTreeMap<&str, usize> = items.iter().enumerate().map(named).collect::<Option<_>>()?;
@@ -253,7 +255,7 @@ fn by_names<'n>(
             pairs.push((None, Some(item)));
             continue;
         };
-        // An item that went before others has changed the order.
+        // An item that moved before others has changed the order.
         let skipped = old.get(next..partner)?;
         if (next..partner).any(|place| kept.contains(&place)) {
             return None;
@@ -266,7 +268,7 @@ fn by_names<'n>(
     Some(pairs)
 }
 
-/// Aligns lists by their longest common part. What is between two common items was changed, as far as both have some.
+/// Aligns lists by their longest common part. Items between two common items count as changed, pair by pair.
 fn common<'n>(old: &'n [Node], new: &'n [Node]) -> Option<Pairs<'n>> {
     if old.len().saturating_mul(new.len()) > MOST_COMPARISONS {
         return None;
@@ -310,7 +312,7 @@ fn replace<'n>(pairs: &mut Pairs<'n>, gone: &mut Vec<&'n Node>, come: &mut Vec<&
     come.clear();
 }
 
-/// The name of an item, for people.
+/// Returns the name of an item, for people.
 fn name_of(item: &Node) -> Option<&str> {
     NAMES.iter().find_map(|name| item.get(name)?.as_str())
 }

@@ -1,4 +1,5 @@
-//! The effects of a step: the workloads and placements that differ in a cluster, and what a trial shows of each.
+//! The effects of a step: the workloads and placements that differ in a cluster, and the form of each in a
+//! trial.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -63,7 +64,7 @@ impl Effects {
         self.list.is_empty()
     }
 
-    /// Returns what a state shows of each effect.
+    /// Returns the form of each effect in a state.
     pub fn seen_in(&self, state: &State) -> Vec<Seen> {
         let ends = self.before.iter().zip(&self.after);
         let seen = |(now, (before, after)): (Signature, (&Signature, &Signature))| match now {
@@ -74,7 +75,7 @@ impl Effects {
         self.signatures(state).zip(ends).map(seen).collect()
     }
 
-    /// Gives each effect its result.
+    /// Pairs each effect with its result.
     pub fn each_with<T>(self, results: impl IntoIterator<Item = T>) -> BTreeMap<Effect, T> {
         self.list.into_iter().zip(results).collect()
     }
@@ -94,7 +95,7 @@ fn shown(pick: &Pick) -> (Option<i64>, bool, bool) {
     (pick.replicas, pick.pending, pick.leaving)
 }
 
-/// The clusters that a decision treats otherwise than another.
+/// Returns the clusters that two decisions treat differently.
 fn moved<'d>(before: Option<&'d Decision>, after: Option<&'d Decision>) -> BTreeSet<&'d str> {
     if let (Some(before), Some(after)) = (before, after)
         && before.picks.is_same(&after.picks)

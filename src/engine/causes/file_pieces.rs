@@ -1,4 +1,4 @@
-//! A file as pieces of text, each with its objects, so that some of them can be written anew.
+//! A file as pieces of text, each with its objects, so that single objects can be rewritten.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use berth_base::model::object::group_of;
 use berth_base::source::SourceFile;
 use berth_base::yaml::{self, Limits, Node, Value, list_kind};
 
-/// A document of a file: its text, and its objects. Text that is no object has none.
+/// A document of a file: its text, and its objects. Text that is not an object has none.
 #[derive(Debug)]
 pub(super) struct Piece {
     pub text: Range<usize>,
@@ -22,7 +22,7 @@ pub(super) struct FileObject {
     pub root: Arc<Node>,
 }
 
-/// Reads a file. `None` where a part of it cannot be read.
+/// Reads a file. `None` if a part of it is unreadable.
 pub(super) fn read(file: &SourceFile) -> Option<Vec<Piece>> {
     let read = yaml::read(&file.bytes, &Limits::default());
     if read.faults.iter().any(|fault| fault.unreadable.is_some()) {

@@ -1,4 +1,4 @@
-//! One search: the trials made so far, and the search among a few inputs.
+//! One search: the trials so far, and the search among a few inputs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::{Blame, How};
 
 /// The limit on trials.
 const MOST_TRIALS: usize = 96;
-/// The most inputs that are searched for where only several together make an effect.
+/// The maximal number of inputs to search when only several together make an effect.
 const MOST_JOINT: usize = 8;
 
 /// Inputs that are taken back together.
@@ -29,7 +29,7 @@ impl Share {
     }
 }
 
-/// A search, with the trials made so far.
+/// A search, with its trials so far.
 pub(super) struct Inquiry<'t, T> {
     trials: &'t mut T,
     /// Inputs that every trial takes back.
@@ -43,12 +43,12 @@ impl<'t, T: Trials> Inquiry<'t, T> {
         Inquiry { trials, aside: Inputs::new(), known: BTreeMap::new(), n_effects }
     }
 
-    /// Returns the number of trials made so far.
+    /// Returns the number of trials so far.
     pub(super) fn asked(&self) -> usize {
         self.known.len()
     }
 
-    /// Makes a trial, unless it was made already. `None` beyond the limit.
+    /// Makes a trial, unless its result is known. `None` beyond the limit.
     pub(super) fn ask(&mut self, mut taken_back: Inputs) -> Result<Option<Answers>, T::Error> {
         taken_back.extend(&self.aside);
         if taken_back.is_empty() {
@@ -65,14 +65,14 @@ impl<'t, T: Trials> Inquiry<'t, T> {
         Ok(Some(answers))
     }
 
-    /// Makes the trial in which only these of the items count.
+    /// Makes the trial with only the chosen items.
     pub(super) fn only(&mut self, items: &[Inputs], chosen: &[usize]) -> Result<Option<Answers>, T::Error> {
         let chosen: BTreeSet<usize> = chosen.iter().copied().collect();
         let others = items.iter().enumerate().filter(|(item, _)| !chosen.contains(item));
         self.ask(others.flat_map(|(_, inputs)| inputs).copied().collect())
     }
 
-    /// Makes a trial for each item. `None` where the limit is too low.
+    /// Makes a trial for each item. `None` if the limit is too low.
     pub(super) fn each(
         &mut self,
         n_items: usize,
@@ -81,7 +81,7 @@ impl<'t, T: Trials> Inquiry<'t, T> {
         (0..n_items).map(|item| trial(self, item)).collect()
     }
 
-    /// Searches among a few items, with these inputs taken back in every trial.
+    /// Searches among a few items, while every trial takes back these inputs.
     pub(super) fn within_alone(
         &mut self,
         items: &[Inputs],
@@ -94,7 +94,7 @@ impl<'t, T: Trials> Inquiry<'t, T> {
         found
     }
 
-    /// Searches among a few items. All other inputs count.
+    /// Searches among a few items, while all other inputs stay.
     pub(super) fn within(
         &mut self,
         items: &[Inputs],
@@ -121,7 +121,7 @@ impl<'t, T: Trials> Inquiry<'t, T> {
         Ok(found)
     }
 
-    /// Effects that need these items: each of them changes the effects when it is taken back.
+    /// Finds the effects that need some of these items: taking back one such item changes the effect.
     fn needing(
         &mut self,
         items: &[Inputs],
@@ -151,7 +151,7 @@ impl<'t, T: Trials> Inquiry<'t, T> {
         Ok(())
     }
 
-    /// Effects that stay whichever single item is taken back.
+    /// Finds the effects that remain whichever single item is taken back.
     fn needing_none(
         &mut self,
         items: &[Inputs],
@@ -187,8 +187,8 @@ impl<'t, T: Trials> Inquiry<'t, T> {
         Ok(())
     }
 
-    /// Searches for a few items that make an effect together with the `fixed` ones, none of them left out. A `guess`
-    /// is tried first.
+    /// Searches for a few items that make an effect together with the `fixed` ones and need each other. Tries
+    /// the `guess` first.
     pub(super) fn joint(
         &mut self,
         items: &[Inputs],
@@ -213,7 +213,7 @@ impl<'t, T: Trials> Inquiry<'t, T> {
                 }
                 Some(false) => {}
             }
-            // The last of the shortest beginning that is enough is needed.
+            // The last item of the shortest sufficient prefix is needed.
             let mut between = 0..left.len();
             while between.len() > 1 {
                 let middle = between.start + between.len() / 2;
@@ -231,7 +231,8 @@ impl<'t, T: Trials> Inquiry<'t, T> {
         Ok(None)
     }
 
-    /// Leaves out the chosen items, but no `fixed` one, that an effect does not need: one edit may undo another.
+    /// Drops the chosen items that an effect does not need, except the `fixed` ones: one edit may undo
+    /// another.
     fn least(
         &mut self,
         items: &[Inputs],
@@ -248,7 +249,7 @@ impl<'t, T: Trials> Inquiry<'t, T> {
         Ok(chosen)
     }
 
-    /// Reports whether only these of the items make an effect.
+    /// Reports whether the chosen items alone make an effect.
     fn makes(&mut self, items: &[Inputs], chosen: &[usize], effect: usize) -> Result<Option<bool>, T::Error> {
         Ok(self.only(items, chosen)?.map(|answers| answers[effect] == Seen::After))
     }

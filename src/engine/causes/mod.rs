@@ -1,7 +1,7 @@
-//! The causes of a step: which edits, reports, or the passing of time make each change of a state.
+//! The causes of a step: the edits, reports, or passing of time behind each change of a state.
 //!
-//! Nothing is guessed from names. The step is computed again with some of its inputs taken back, and what comes out
-//! differently depends on them.
+//! Names prove nothing. The step is computed again with some inputs taken back; the effects that change
+//! depend on those inputs.
 
 mod difference;
 mod edits;
@@ -29,16 +29,16 @@ use berth_base::model::{Fleet, Key};
 /// A change of one input: an edit of the source, a member's report, or time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputChange {
-    /// The place in the new source, or in the old one where the edit removes something.
+    /// The place in the new source, or in the old one if the edit removes something.
     pub at: Option<Pos>,
-    /// The change in a few words, such as `label env: prod → prd`. Harmless on one line.
+    /// The change in a few words, such as `label env: prod → prd`. Safe to print on one line.
     pub words: String,
-    /// The words without the document's name, which equal changes of other documents share.
+    /// The words without the document's name, equal for equal changes of other documents.
     pub alike: String,
     pub kind: InputKind,
 }
 
-/// The sort of an input.
+/// The kind of an input.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InputKind {
     Edit,
@@ -61,45 +61,47 @@ pub struct Blame {
     pub how: How,
 }
 
-/// The way in which inputs make an effect.
+/// The relation of inputs to an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum How {
-    /// The only input that makes it.
+    /// This input alone makes the effect.
     Alone,
-    /// None of them is enough without the others.
+    /// Only all of these inputs together make the effect.
     Together,
-    /// Each makes a part of it.
+    /// Each input makes a part of the effect.
     Parts,
-    /// Each is enough.
+    /// Each input alone makes the effect.
     Each,
-    /// An earlier edit, which was held until now or has not reached all clusters yet.
+    /// An earlier edit makes the effect: it was held until now, or has not reached all clusters yet.
     Earlier,
-    /// The state before was imported: it has the placements of a hub and comes from no source.
+    /// The earlier state was imported: it has the placements of a hub, and no source.
     Imported,
-    /// More inputs than are traced: these are the candidates.
+    /// Too many inputs to trace: these are the candidates.
     Untraced,
 }
 
-/// The inputs that changed, and the effects of each.
+/// The changed inputs, and the effects of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Causes {
     pub inputs: Vec<InputChange>,
     pub by_effect: BTreeMap<Effect, Blame>,
-    /// The clusters whose documents come and go.
+    /// The clusters whose documents were removed or added.
     pub clusters: ClusterChange,
-    /// The number of times the step was computed again.
+    /// The number of times that the step was computed again.
     pub asked: usize,
 }
 
 impl Causes {
-    /// Reports whether edits before these inputs make an effect: they were held until now, or are still on their way.
+    /// Reports whether earlier edits make an effect: they were held until now, or have not reached all
+    /// clusters yet.
     pub fn is_earlier(&self, key: &Key, cluster: &str) -> bool {
         let effect = Effect { key: key.clone(), cluster: cluster.to_owned() };
         self.by_effect.get(&effect).is_some_and(|blame| blame.how == How::Earlier)
     }
 
-    /// Returns the clusters that leave and join the fleet. Another document may still describe one.
+    /// Returns the clusters that leave and join the fleet. A removed document does not count while another
+    /// one describes its cluster.
     pub fn of_fleet(&self, fleet: &Fleet) -> ClusterChange {
         let mut change = self.clusters.clone();
         change.lost.retain(|cluster| !fleet.clusters.contains_key(&**cluster));

@@ -1,9 +1,9 @@
-//! The words for overrides: each patch by its path and its value.
+//! The words for overrides: the path and value of each patch.
 
 use berth_base::yaml::{Node, Value, emit_flow};
 
-/// Returns the words for a patch, a list of patches, or an override that holds some; `None` for anything else. The path
-/// of the edit may name the cluster already.
+/// Returns the words for a patch, a list of patches, or an override with patches; `None` for anything else.
+/// `is_named`: the path of the edit already names the cluster.
 pub(super) fn of(node: &Node, is_named: bool) -> Option<String> {
     match &node.value {
         Value::List(items) if !items.is_empty() => {
@@ -15,7 +15,7 @@ pub(super) fn of(node: &Node, is_named: bool) -> Option<String> {
     }
 }
 
-/// `/spec/replicas = 5`, with the operation where it is another one.
+/// Describes a patch as `/spec/replicas = 5`, with any other operation named.
 fn patch(node: &Node) -> Option<String> {
     let text = |name: &str| node.get(name).and_then(Node::as_str);
     let (path, value) = (text("path").filter(|path| path.starts_with('/'))?, node.get("value"));
@@ -27,7 +27,7 @@ fn patch(node: &Node) -> Option<String> {
     Some(format!("{op}{path}{}", value.unwrap_or_default()))
 }
 
-/// The patches of a KubeFed override or a KubeFleet rule, with its clusters.
+/// Describes the patches of a KubeFed override or a KubeFleet rule, with its clusters.
 fn one_override(node: &Node, is_named: bool) -> Option<String> {
     let patches = ["clusterOverrides", "jsonPatchOverrides"].into_iter().find_map(|list| node.get(list))?;
     let patches = of(patches, false)?;

@@ -1,4 +1,4 @@
-//! The words for a member's report that says something else now.
+//! The words for a change in a member's report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -7,10 +7,10 @@ use berth_base::diag::harmless_line;
 use berth_base::model::ClusterStatus;
 use berth_base::text::some_of;
 
-/// The most differences named.
+/// The maximal number of differences to name.
 const MOST_NAMED: usize = 3;
 
-/// Says in what a member's report differs: what decisions read of it before, and what they would read now.
+/// Describes the change in a member's report, as far as decisions read it.
 pub fn words(cluster: &str, was: &ClusterStatus, is: &ClusterStatus) -> String {
     let mut found = Vec::new();
     add(&mut found, "label", &was.labels, &is.labels);

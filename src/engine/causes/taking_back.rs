@@ -10,7 +10,7 @@ use berth_base::source::{SourceFile, SourceTree};
 use berth_base::yaml::{Node, Value};
 
 impl Edits {
-    /// Returns the tree after all edits without some of them. Files that none of these concerns stay as they are.
+    /// Returns the new tree without some of the edits. Files that these do not affect stay equal.
     pub fn without(&self, after: &SourceTree, taken_back: &BTreeSet<usize>) -> SourceTree {
         let concerned: BTreeSet<&Arc<str>> =
             taken_back.iter().filter_map(|number| self.concerned.get(*number)).flatten().collect();
@@ -37,7 +37,7 @@ impl Edits {
         tree
     }
 
-    /// The changed documents of each file, old and new.
+    /// Returns the changed documents of each file, old and new.
     fn by_file(&self) -> BTreeMap<&Arc<str>, Vec<&ChangedDocument>> {
         let mut by_file: BTreeMap<&Arc<str>, Vec<&ChangedDocument>> = BTreeMap::new();
         for document in &self.changed {
@@ -84,7 +84,7 @@ fn written(
     (file.after.is_some() || !bytes.is_empty()).then(|| SourceFile::new(path.clone(), bytes))
 }
 
-/// Writes a document as JSON, which is YAML too, with its fields in their order.
+/// Writes a document as JSON, which is also YAML, with its fields in their order.
 fn append_document(bytes: &mut Vec<u8>, document: Option<&Node>) {
     if let Some(document) = document {
         let mut text = String::new();
@@ -122,16 +122,16 @@ fn write(node: &Node, text: &mut String) {
 }
 
 impl ChangedDocument {
-    /// Reports whether one of the edits is of this document.
+    /// Reports whether one of the edits affects this document.
     fn is_concerned(&self, taken_back: &BTreeSet<usize>) -> bool {
         self.whole.is_some_and(|number| taken_back.contains(&number))
             || self.fields.as_ref().is_some_and(|fields| fields.has_any(taken_back))
     }
 
-    /// Returns the document as a file has it without some edits.
+    /// Returns the document without some edits, if it is in this file then.
     fn left_in(&self, path: &Arc<str>, taken_back: &BTreeSet<usize>) -> Option<Node> {
         let is_back = self.whole.is_some_and(|number| taken_back.contains(&number));
-        // An edit taken back leaves the document where it was, and as it was.
+        // Taking the whole edit back restores the document's earlier file and content.
         let spot = if is_back { &self.before } else { &self.after };
         let spot = spot.as_ref().filter(|spot| spot.file == *path)?;
         match &self.fields {

@@ -1,16 +1,16 @@
-//! The words for an edit: what people call the field, what it was and what it is. No data of Secrets.
+//! The words for an edit: the usual name of the field, its old and its new value. No data of Secrets.
 
 use super::difference::{Change, Step};
 use super::patch_words;
 use berth_base::diag::harmless_line;
 use berth_base::yaml::{Node, Value, emit_flow};
 
-/// The longest value shown, in characters.
+/// The longest value to show, in characters.
 const LONGEST_VALUE: usize = 120;
-/// The longest path shown whole, in characters.
+/// The longest path to show in full, in characters.
 const LONGEST_PATH: usize = 80;
 
-/// Returns the words for a field that differs. Nothing of it is shown where it may be a Secret's.
+/// Returns the words for a changed field. Its values are hidden if the field may belong to a Secret.
 pub(super) fn of(change: &Change<'_>, is_secret: bool) -> String {
     let (subject, named) = subject(&change.path);
     if change.before.is_none() && change.after.is_none() {
@@ -44,7 +44,7 @@ pub(super) fn of(change: &Change<'_>, is_secret: bool) -> String {
     }
 }
 
-/// The field's usual name, and its own name where people call it by a common noun.
+/// Returns the field's usual name, and its own name if the usual one is a common noun.
 fn subject(path: &[Step]) -> (String, Option<String>) {
     let field = |place: usize| match path.get(place) {
         Some(Step::Field(name)) => name.as_str(),
@@ -64,7 +64,7 @@ fn subject(path: &[Step]) -> (String, Option<String>) {
     }
 }
 
-/// The list that a path ends in an item of.
+/// Returns the list whose item a path ends in.
 fn last_list(path: &[Step]) -> Option<&str> {
     match path {
         [.., Step::Field(list), Step::Item(_)] => Some(list),
@@ -72,7 +72,7 @@ fn last_list(path: &[Step]) -> Option<&str> {
     }
 }
 
-/// A path as text, a long one by its first field and its last ones.
+/// Writes a path as text; a long one by its first field and its last ones.
 fn shortened(path: &[Step]) -> String {
     let is_short = |text: &str| text.chars().count() <= LONGEST_PATH;
     let whole = path_text(path);
@@ -123,7 +123,7 @@ fn value(node: &Node, list: Option<&str>) -> String {
     if length <= LONGEST_VALUE {
         return shown;
     }
-    // Addresses and versions differ at their ends.
+    // Addresses and versions often differ at their ends.
     let start: String = shown.chars().take(LONGEST_VALUE / 3).collect();
     let end: String = shown.chars().skip(length - 2 * LONGEST_VALUE / 3).collect();
     format!("{start}…{end}")
@@ -137,7 +137,7 @@ fn cut(text: &str, longest: usize) -> String {
     }
 }
 
-/// Reports whether a value can be shown on a line: text of many lines cannot, and may hold any object.
+/// Reports whether a value can be shown on a line: multi-line text cannot, and may contain any object.
 fn is_readable(node: &Node) -> bool {
     match &node.value {
         Value::String(text) => !(text.contains('\n') || text.contains("Secret") && text.contains(':')),
@@ -147,15 +147,15 @@ fn is_readable(node: &Node) -> bool {
     }
 }
 
-/// The parts of a document that may be a Secret's.
+/// The parts of a document that may contain a Secret's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Secrecy {
     Open,
-    /// Everything but what places the document.
+    /// Everything except the fields that place the document.
     Secret,
 }
 
-/// Reports what of a document may be shown.
+/// Returns which parts of a document may be shown.
 pub(super) fn secrecy(root: &Node) -> Secrecy {
     let kind = root.get("kind").and_then(Node::as_str).unwrap_or_default();
     let is_override = kind.contains("Override") || kind.contains("Patch");
@@ -166,7 +166,7 @@ fn is_of_secret(node: &Node) -> bool {
     node.get("kind").and_then(Node::as_str).is_some_and(|kind| kind.contains("Secret"))
 }
 
-/// Reports whether a value holds a Secret, or also where it only `names` one.
+/// Reports whether a value contains a Secret; with `names`, also whether it only names one.
 fn holds_secret(node: &Node, names: bool) -> bool {
     let is_one = |node: &Node| is_of_secret(node) && (names || node.get("apiVersion").is_some());
     match &node.value {
@@ -178,7 +178,7 @@ fn holds_secret(node: &Node, names: bool) -> bool {
     }
 }
 
-/// Reports whether a field of such a document must not be shown.
+/// Reports whether a field of such a document must be hidden.
 pub(super) fn is_hidden(secrecy: Secrecy, path: &[Step]) -> bool {
     let starts = |names: &[&str]| {
         names.len() <= path.len()

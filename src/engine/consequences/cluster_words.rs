@@ -1,18 +1,18 @@
-//! Sets of clusters in a few words: `all 12 of region=south and turin`.
+//! Short descriptions of sets of clusters: `all 12 of region=south and turin`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::model::Fleet;
 use berth_base::text::counted;
 
-/// A label names a group only where it saves so many names.
+/// The smallest group that a label may name in place of its clusters.
 const SMALLEST_GROUP: usize = 3;
 
-/// The most groups and single names in the words for a set.
+/// The maximal number of groups and single names in a description.
 const MOST_GROUPS: usize = 3;
 const MOST_NAMES: usize = 5;
 
-/// The groups that labels make of a fleet's clusters.
+/// The groups of a fleet's clusters by label.
 #[derive(Debug, Default)]
 pub struct ClusterWords<'a> {
     all: BTreeSet<&'a str>,
@@ -33,7 +33,7 @@ impl<'a> ClusterWords<'a> {
         words
     }
 
-    /// The number of clusters in the fleet.
+    /// Returns the number of clusters in the fleet.
     pub fn total(&self) -> usize {
         self.all.len()
     }
@@ -52,7 +52,7 @@ impl<'a> ClusterWords<'a> {
         while left.len() >= SMALLEST_GROUP && parts.len() < MOST_GROUPS {
             let fits = |names: &&BTreeSet<&str>| names.is_subset(&whole);
             let gain = |names: &BTreeSet<&str>| names.intersection(&left).count();
-            // The first of equal groups, in the order of labels.
+            // Of equal groups the first, in the order of labels.
             let best = self
                 .groups
                 .iter()
@@ -79,7 +79,8 @@ impl<'a> ClusterWords<'a> {
         listed(&parts)
     }
 
-    /// The group that says most about a set which does not hold all of it: many, and not too small a part of it.
+    /// Returns the best group for a set that does not contain all of it: many clusters, and not too small a
+    /// share of the group.
     fn densest(&self, clusters: &BTreeSet<&str>) -> Option<(&(&'a str, &'a str), &BTreeSet<&'a str>)> {
         let gain = |names: &BTreeSet<&str>| names.intersection(clusters).count();
         let density = |names: &BTreeSet<&str>| gain(names).pow(2) * self.all.len() / names.len().max(1);
@@ -91,7 +92,7 @@ impl<'a> ClusterWords<'a> {
         groups.max_by_key(|(_, names)| density(names))
     }
 
-    /// `all 200 clusters but oslo`.
+    /// Returns a description such as `all 200 clusters but oslo`.
     fn all_but(&self, clusters: &BTreeSet<&str>) -> Option<String> {
         let missing: Vec<&str> = self.all.difference(clusters).copied().collect();
         let is_short =
@@ -101,13 +102,13 @@ impl<'a> ClusterWords<'a> {
     }
 }
 
-/// A label without the domain of its key.
+/// Returns a label without the domain of its key.
 fn label(key: &str, value: &str) -> String {
     let name = key.rsplit_once('/').map_or(key, |(_, name)| name);
     format!("{name}={value}")
 }
 
-/// `a, b and c`.
+/// Joins parts as `a, b and c`.
 pub fn listed<T: AsRef<str>>(parts: &[T]) -> String {
     match parts {
         [] => String::new(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-/// Stands in place of a Secret's values.
+/// Replaces a Secret's values.
 pub const HIDDEN: &str = "(not shown)";
 
 /// Fields that name an item of a list.
@@ -14,13 +14,13 @@ const NAMES: [&str; 4] = ["name", "key", "mountPath", "ip"];
 /// One field that differs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct FieldChange {
-    /// `spec.template.spec.containers[web].image`
+    /// For example `spec.template.spec.containers[web].image`.
     pub path: String,
     pub before: Option<String>,
     pub after: Option<String>,
 }
 
-/// Compares two forms of an object. The values of a Secret are hidden, the names of its fields are not.
+/// Compares two forms of an object. The values of a Secret are hidden, but not the names of its fields.
 pub fn field_changes(before: &Json, after: &Json, is_secret: bool) -> Vec<FieldChange> {
     let mut found = Vec::new();
     compare("", Some(before), Some(after), &mut found);
@@ -66,7 +66,7 @@ fn compare_lists(path: &str, old: &[Json], new: &[Json], found: &mut Vec<FieldCh
         }
         return;
     }
-    // Items without names are told apart by their places, between those that stay at both ends.
+    // Items without names are compared by their index, between the equal items at both ends.
     let start = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let (old, new) = (&old[start..], &new[start..]);
     let end = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
@@ -76,7 +76,7 @@ fn compare_lists(path: &str, old: &[Json], new: &[Json], found: &mut Vec<FieldCh
     }
 }
 
-/// The items of a list by a field that names each of them.
+/// Returns the items of a list by a field that names each of them.
 fn by_name<'j>(list: &'j [Json], field: &str) -> Option<BTreeMap<&'j str, &'j Json>> {
     let mut items = BTreeMap::new();
     for item in list {
@@ -97,7 +97,7 @@ fn field(path: &str, key: &str) -> String {
     }
 }
 
-/// A text as it is, and any other value as JSON.
+/// Returns a text unchanged, and any other value as JSON.
 fn shown(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),

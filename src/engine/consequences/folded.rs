@@ -1,4 +1,4 @@
-//! A plan folded for reading: by cause, then equal changes once with the workloads and clusters they are for.
+//! A plan folded for reading: by cause, then each change once with its workloads and clusters.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::plan::{Change, Counts};
 use berth_base::diag::Pos;
 use berth_base::model::{Key, ObjectId};
 
-/// A plan by its causes: those with removals first.
+/// A plan by its causes, those with removals first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FoldedPlan {
     pub sections: Vec<Section>,
@@ -23,17 +23,17 @@ pub struct FoldedPlan {
 /// The changes that come from the same edits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Section {
-    /// Empty where no cause is known.
+    /// Empty if no cause is known.
     pub causes: Vec<Cause>,
     pub how: Option<How>,
-    /// The indices of the causes among all changes of inputs.
+    /// The indices of the causes among all changed inputs.
     pub inputs: BTreeSet<usize>,
     pub consequences: Vec<Consequence>,
     pub replicas: Vec<ReplicaMove>,
     pub risks: BTreeSet<Risk>,
 }
 
-/// Equal changes of inputs, with every place that has one.
+/// Equal changes of inputs, with the places of all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
     pub words: String,
@@ -45,21 +45,21 @@ pub struct Cause {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Consequence {
     pub move_: Move,
-    /// The changes wait for an approval.
+    /// The gate holds the changes until an approval.
     pub is_held: bool,
-    /// Clusters keep the objects that go, and nobody owns them.
+    /// The clusters keep the removed objects, without an owner.
     pub is_orphaning: bool,
-    /// The workloads, by the clusters they change in.
+    /// The workloads, by the clusters in which they change.
     pub places: Vec<(Vec<Key>, Vec<String>)>,
     /// The reasons with their number of clusters, the most frequent first.
     pub reasons: Vec<(String, usize)>,
-    /// Copies of objects.
+    /// The counts of changed copies.
     pub copies: Counts,
-    /// Empty where workloads come or go.
+    /// Empty if workloads arrive or leave.
     pub objects: Arc<[ObjectDetail]>,
 }
 
-/// The part of a workload's life in a cluster.
+/// The kind of a workload's change in a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Move {
@@ -68,14 +68,14 @@ pub enum Move {
     Joins,
 }
 
-/// The change of an object, the same in each of the workloads and clusters.
+/// The change of an object, equal in all of the workloads and clusters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectDetail {
     pub change: Change,
     pub kind: Arc<str>,
-    /// The object, where all changes are of one.
+    /// The object, if all changes are of the same one.
     pub object: Option<ObjectId>,
-    /// `None` where the contents were not compared.
+    /// `None` if the contents were not compared.
     pub fields: Option<Arc<[FieldChange]>>,
 }
 
@@ -86,13 +86,13 @@ pub struct ReplicaMove {
     pub is_held: bool,
     pub before: i64,
     pub after: i64,
-    /// Clusters with the number before and after.
+    /// The clusters, each with its number before and after.
     pub clusters: Vec<(String, Option<i64>, Option<i64>)>,
 }
 
 impl FoldedPlan {
-    /// Leaves out what is told of other clusters: edits without an effect here, their replicas, and the share of the
-    /// fleet.
+    /// Removes the parts about other clusters: edits without an effect here, moved replicas, and the share of
+    /// the fleet.
     pub fn narrow(&mut self, cluster: &str) {
         self.idle.clear();
         for section in &mut self.sections {
@@ -109,14 +109,14 @@ impl Section {
         self.consequences.is_empty() && self.replicas.is_empty()
     }
 
-    /// The clusters that the section's changes reach.
+    /// Returns the clusters that the section's changes reach.
     pub fn clusters(&self) -> BTreeSet<&str> {
         let places = self.consequences.iter().flat_map(|one| &one.places);
         let replicas = self.replicas.iter().flat_map(|moved| moved.clusters.iter().map(|(name, ..)| name));
         places.flat_map(|(_, clusters)| clusters).chain(replicas).map(String::as_str).collect()
     }
 
-    /// Orders by removals first, then by the number of changes.
+    /// Returns the sort key: removals first, then the number of changes.
     pub(super) fn weight(&self) -> (usize, usize) {
         let removed = self.consequences.iter().map(|one| one.copies.removed).sum();
         let all = self.consequences.iter().map(|one| one.copies.changed + one.copies.added).sum();

@@ -1,6 +1,6 @@
-//! Folds a plan: finds the changes that are equal, and the edits that they come from.
+//! Folds a plan: finds equal changes, and the edits that cause them.
 //!
-//! Pure. Contents are read through a function, each pair of them once.
+//! Pure. A function reads contents, once for each pair.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use berth_base::diag::Pos;
 use berth_base::model::annotation::ORPHAN;
 use berth_base::model::{ContentId, Decision, Fleet, Key, ObjectId};
 
-/// Pairs of contents that are compared field by field. Further changes are told without their fields.
+/// The maximal number of pairs of contents to compare field by field. Further changes are shown without their
+/// fields.
 const MOST_COMPARED: usize = 5_000;
 
 /// The inputs of a folded plan.
@@ -31,13 +32,13 @@ pub struct ToFold<'a> {
     pub causes: &'a Causes,
     /// Reads an object by its content's id.
     pub read: &'a mut dyn FnMut(ContentId) -> Option<Json>,
-    /// Reports whether a workload's change in a cluster waits until somebody approves.
+    /// Reports whether the gate holds a workload's change in a cluster until an approval.
     pub held: &'a dyn Fn(&Key, &str) -> bool,
     /// The reason why a placement gets or loses a cluster.
     pub reasons: &'a dyn Fn(&Key, &str) -> Option<&'a str>,
 }
 
-/// The sort of a change of inputs, and its words.
+/// The kind of an input change, and its words.
 type Alike<'a> = (u8, &'a str);
 
 /// The properties that equal changes share.
@@ -66,20 +67,20 @@ pub fn fold(given: ToFold<'_>) -> FoldedPlan {
 struct Folder<'a> {
     given: ToFold<'a>,
     compared: BTreeMap<(ContentId, ContentId), Arc<[FieldChange]>>,
-    /// The objects that were looked at for the wish that members keep them.
+    /// The objects checked so far for the annotation that lets members keep them.
     orphans: BTreeMap<ContentId, bool>,
     sections: Vec<Section>,
-    /// The section of each blame that was met, and of each set of equal causes.
+    /// The section of each blame so far, and of each set of equal causes.
     by_blame: BTreeMap<Option<&'a Blame>, usize>,
     by_causes: BTreeMap<(Option<How>, BTreeSet<Alike<'a>>), usize>,
 }
 
 #[derive(Default)]
 struct Gathered<'a> {
-    /// Of one likeness: the clusters of each workload.
+    /// The clusters of each workload.
     places: BTreeMap<&'a Key, BTreeSet<&'a str>>,
     copies: [usize; 3],
-    /// An object with exactly these changes, and whether others have them as well.
+    /// An object with exactly these changes, and whether other objects have them too.
     objects: BTreeSet<&'a ObjectId>,
 }
 
@@ -92,7 +93,7 @@ impl<'a> Folder<'a> {
                 let section = self.section_of(key, cluster);
                 let move_ = self.move_of(key, cluster, local);
                 let is_orphaning = move_ == Move::Leaves && self.is_orphaning(local);
-                // Where clusters keep the objects, nothing is lost.
+                // If clusters keep the objects, nothing is lost.
                 let mut risks = if is_orphaning { Vec::new() } else { self.risks_of(key, move_, local) };
                 let objects = match move_ {
                     Move::Changes => self.details(local, moved.as_ref(), &mut risks),
@@ -132,7 +133,7 @@ impl<'a> Folder<'a> {
         FoldedPlan { sections, idle }
     }
 
-    /// The changes by workload and cluster. Files that no decision accounts for are not among them.
+    /// Returns the changes by workload and cluster, without files that no decision accounts for.
     fn locals(&self) -> BTreeMap<&'a Key, BTreeMap<&'a str, Local<'a>>> {
         let wanted = self.given.wanted;
         let mut found: BTreeMap<&Key, BTreeMap<&str, Local<'_>>> = BTreeMap::new();
@@ -151,7 +152,7 @@ impl<'a> Folder<'a> {
         found
     }
 
-    /// The section for the causes of an effect.
+    /// Returns the section for the causes of an effect.
     fn section_of(&mut self, key: &Key, cluster: &str) -> usize {
         let effect = Effect { key: key.clone(), cluster: cluster.to_owned() };
         let given = self.given.causes;
@@ -182,13 +183,13 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Reports whether clusters keep all objects that one workload loses there.
+    /// Reports whether clusters keep all objects that a workload loses there.
     fn is_orphaning(&mut self, local: &Local<'_>) -> bool {
         !local.objects.is_empty()
             && local.objects.iter().all(|change| change.before.is_some_and(|id| self.is_orphan(id)))
     }
 
-    /// Reports whether an object asks members to keep it when it goes.
+    /// Reports whether an object's annotation lets members keep it after its removal.
     fn is_orphan(&mut self, id: ContentId) -> bool {
         if let Some(known) = self.orphans.get(&id) {
             return *known;
@@ -218,7 +219,7 @@ impl<'a> Folder<'a> {
         found
     }
 
-    /// The changes of one workload's objects in one cluster, without the replicas that moved.
+    /// Returns the changes of one workload's objects in one cluster, without moved replicas.
     fn details(
         &mut self,
         local: &Local<'_>,
@@ -333,7 +334,7 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Equal changes of inputs, each once with all of its places.
+    /// Returns equal changes of inputs, each once with all of its places.
     fn causes(&self, inputs: &BTreeSet<usize>) -> Vec<Cause> {
         let mut found: BTreeMap<Alike<'_>, Vec<&InputChange>> = BTreeMap::new();
         for input in inputs.iter().filter_map(|index| self.given.causes.inputs.get(*index)) {
@@ -348,7 +349,7 @@ impl<'a> Folder<'a> {
         found.into_values().map(cause).collect()
     }
 
-    /// Adds the risks that only the whole section has, and puts removals first.
+    /// Adds the risks of the whole section, and puts removals first.
     fn finish(&self, section: &mut Section) {
         let clusters = section.clusters();
         let wanted = self.given.wanted;
@@ -363,7 +364,7 @@ impl<'a> Folder<'a> {
     }
 }
 
-/// Returns the sort and the words of a change.
+/// Returns the kind and the words of an input change.
 fn likeness(input: &InputChange) -> Alike<'_> {
     let sort = match input.kind {
         InputKind::Edit => 0,

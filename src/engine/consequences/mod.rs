@@ -1,7 +1,7 @@
-//! The consequences of a change, folded for reading: equal changes once, by the edits that make them.
+//! The consequences of a change, folded for reading: equal changes once, by the edits that cause them.
 //!
-//! [`folding`] makes a [`folded`] plan. [`field_changes`] compares two forms of an object, [`risks`] reads danger off
-//! the changes, and [`cluster_words`] tells sets of clusters in a few words.
+//! [`folding`] makes a [`folded`] plan. [`field_changes`] compares two forms of an object, [`risks`] finds
+//! dangerous changes, and [`cluster_words`] describes sets of clusters in a few words.
 
 pub mod cluster_words;
 pub mod field_changes;

@@ -1,4 +1,4 @@
-//! Signs that a change is dangerous, read from what it does to objects.
+//! Signs that a change is dangerous, read from its effect on objects.
 
 use std::collections::BTreeSet;
 
@@ -6,22 +6,22 @@ use berth_base::model::{Key, ObjectId};
 
 use super::field_changes::FieldChange;
 
-/// A change that reaches more than this share of a fleet is told, in percent.
+/// The share of a fleet, in percent, above which a change is a risk.
 const LARGE_SHARE: usize = 30;
 
-/// The least clusters of a large share.
+/// The smallest number of clusters in a large share.
 const LARGE_COUNT: usize = 5;
 
-/// A reason to look twice.
+/// A reason for a second look.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Risk {
-    /// The objects, made or stored in these, go with them.
+    /// The objects inside it, or of its kind, are removed with it.
     TakesAlong { object: ObjectId },
     /// No cluster keeps a copy of the workload.
     LastCopy { key: Key },
-    /// The data of these objects stays in the clusters that they leave.
+    /// The data of these objects stays in the clusters that lose them.
     LeavesData { key: Key, object: ObjectId },
-    /// The cluster refuses another value for the field, so that the object must be replaced.
+    /// The cluster refuses another value for the field, so the object must be replaced.
     Immutable { object: ObjectId, field: String },
     /// The keys of a Secret change.
     SecretKeys { object: ObjectId, keys: BTreeSet<String> },
@@ -31,7 +31,7 @@ pub enum Risk {
     Share { clusters: usize, of: usize },
 }
 
-/// Fields that a cluster does not let anybody change, by kind. A field stands for those below it.
+/// Immutable fields by kind. A field includes those below it.
 const IMMUTABLE: [(&str, &str, &[&str]); 12] = [
     ("apps", "Deployment", &["spec.selector"]),
     ("apps", "ReplicaSet", &["spec.selector"]),
@@ -55,7 +55,7 @@ const IMMUTABLE: [(&str, &str, &[&str]); 12] = [
     ("apiextensions.k8s.io", "CustomResourceDefinition", &["spec.scope", "spec.group"]),
 ];
 
-/// The risks of changed fields of one object.
+/// Returns the risks of changed fields of one object.
 pub(super) fn of_fields(object: &ObjectId, fields: &[FieldChange]) -> Vec<Risk> {
     let mut risks = Vec::new();
     let rules =
@@ -83,7 +83,7 @@ fn is_below(path: &str, field: &str) -> bool {
     path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// The risk of objects that leave a cluster while the fleet keeps the workload.
+/// Returns the risks of objects that leave a cluster while the fleet keeps the workload.
 pub(super) fn of_leaving(key: &Key, objects: &BTreeSet<&ObjectId>) -> Vec<Risk> {
     let takes_along = objects.iter().filter(|object| object.takes_more_along());
     let mut risks: Vec<Risk> =
@@ -94,7 +94,7 @@ pub(super) fn of_leaving(key: &Key, objects: &BTreeSet<&ObjectId>) -> Vec<Risk> 
     risks
 }
 
-/// The risk of reaching a large part of a fleet.
+/// Returns the risk of a change that reaches a large share of a fleet.
 pub(super) fn of_share(clusters: usize, of: usize) -> Option<Risk> {
     let is_large = clusters >= LARGE_COUNT && clusters * 100 > of * LARGE_SHARE;
     is_large.then_some(Risk::Share { clusters, of })

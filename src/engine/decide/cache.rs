@@ -1,5 +1,5 @@
-//! The cache between two passes: what was decided, and what it was decided from. The next pass looks at the placements
-//! that a change concerns.
+//! The cache between two passes: the results of the last pass, and its inputs. The next pass decides only
+//! placements that a change may affect.
 //!
 //! Losing it costs time only.
 
@@ -21,7 +21,7 @@ use berth_base::model::{
 pub(super) struct DecisionInputs {
     pub(super) fleet: Shared<Fleet>,
     pub(super) previous: Map<Key, Decision>,
-    /// The members' own.
+    /// The members' own statuses.
     pub(super) statuses: Map<String, Shared<ClusterStatus>>,
     pub(super) now: Timestamp,
 }
@@ -32,9 +32,9 @@ pub(super) struct Results {
     pub(super) decisions: Map<Key, Decision>,
     /// The diagnostics of placements that have any.
     pub(super) said: Map<Key, Vec<Diagnostic>>,
-    /// The moments at which a verdict changes by itself.
+    /// The moments at which time alone changes a verdict.
     pub(super) flips: Map<Key, Timestamp>,
-    /// Placements that the next pass decides again in any case.
+    /// Placements that the next pass must decide again.
     pub(super) unsettled: BTreeSet<Key>,
 }
 
@@ -46,18 +46,18 @@ pub struct DecisionCache {
     pub(super) facts: Map<String, Shared<ClusterStatus>>,
 }
 
-/// The results that still hold, and what is to be decided.
+/// The results that are still valid, and the placements to decide again.
 #[derive(Clone, Debug)]
 pub(super) struct Rest {
     pub(super) results: Results,
     pub(super) keys: BTreeSet<Key>,
-    /// The facts, where they still hold.
+    /// The facts, if they are still valid.
     pub(super) facts: Option<Map<String, Shared<ClusterStatus>>>,
 }
 
 impl DecisionInputs {
-    /// Reports whether the current state has what was decided of a placement, so that it would only be found to stand.
-    /// Picks name only clusters of the pass that made them: while none has left, all of them are there.
+    /// Reports whether deciding a placement again would only find its decision sticky. Picks name only
+    /// clusters of the pass that made them: if no cluster has left since, all of them still exist.
     fn stands(&self, placement: &Placement, decided: &Decision, any_left: bool) -> bool {
         let Some(previous) = self.previous.get(&placement.key) else { return false };
         let Source::Own(policy) = &placement.source else { return false };
@@ -73,14 +73,14 @@ impl DecisionInputs {
     }
 }
 
-/// Reports whether the current picks, without those that only keep a copy, are the ones decided.
+/// Reports whether the current picks are the decided ones, apart from picks that only keep a copy.
 fn picks_as(decided: &Decision, previous: &Decision) -> bool {
     let mut pairs = decided.picks.iter().zip(previous.picked());
     decided.picks.len() == previous.picked().count()
         && pairs.all(|(one, other)| is_same_but_for_turns(one, other))
 }
 
-/// Reports whether both are picked for the same, whether their turn has come or not.
+/// Reports whether two picks are equal, apart from their turns in a rollout.
 fn is_same_but_for_turns(one: &Pick, other: &Pick) -> bool {
     let PickDetails { reason, replicas, scores, group, pending: _, leaving: _, held: _ } = &*one.details;
     one.cluster == other.cluster
@@ -90,7 +90,7 @@ fn is_same_but_for_turns(one: &Pick, other: &Pick) -> bool {
 }
 
 impl Results {
-    /// Forgets the result for a placement.
+    /// Drops the result for a placement.
     pub(super) fn forget(&mut self, key: &Key) {
         let Results { decisions, said, flips, unsettled } = self;
         decisions.remove(key);
@@ -101,7 +101,8 @@ impl Results {
 }
 
 impl DecisionCache {
-    /// Returns what still holds, and the keys of the placements to decide again. `None` where all are.
+    /// Returns the results that are still valid, and the placements to decide again. `None`: decide all
+    /// placements.
     pub(super) fn reusable(&self, now: &DecisionInputs) -> Option<Rest> {
         let DecisionCache { inputs, results, facts } = self;
         let fleet = &now.fleet;
@@ -112,7 +113,7 @@ impl DecisionCache {
             return None;
         }
         let moved = Moved::between(inputs, now)?;
-        // Limits may have fractions, so that a verdict may change within the second before it flips.
+        // Limits may have fractions, so a verdict may change within the second before its flip.
         let is_due = |flips: Timestamp| now.now != inputs.now && now.now.as_second() + 1 >= flips.as_second();
         let mut keys: BTreeSet<Key> = results.unsettled.clone();
         keys.extend(results.flips.iter().filter(|(_, flips)| is_due(**flips)).map(|(key, _)| key.clone()));
@@ -130,7 +131,7 @@ impl DecisionCache {
             read_alike &= reads(change.before) == reads(change.after);
             balances |= change.after.is_some_and(|placement| reads_load(placement));
         }
-        // From the first decision that reads the load on, those that were not published count as decided.
+        // From the first balancing placement on, unpublished decisions count as decided, too.
         if balances && !inputs.fleet.placements.values().any(|placement| reads_load(placement)) {
             return None;
         }
@@ -138,7 +139,7 @@ impl DecisionCache {
         keys.extend(following(fleet, &keys));
         let mut results = results.clone();
         keys.iter().for_each(|key| results.forget(key));
-        // Placements and rollouts choose the facts.
+        // Placements and rollouts determine which facts exist.
         let facts = (moved.is_empty() && read_alike).then(|| facts.clone());
         Some(Rest { results, keys, facts })
     }

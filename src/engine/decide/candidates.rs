@@ -1,5 +1,5 @@
-//! Candidate rules → the clusters a placement may pick from at all, and those it would pick from now; each made once
-//! for equal rules.
+//! Candidate rules → the clusters that a placement may pick, and those that also pass its filters; computed
+//! once for equal rules.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,29 +11,30 @@ use super::policy_encoding::{self, Encoder};
 use super::remembered::Remembered;
 use berth_base::model::placement::{Filter, Policy, Rule, Selection};
 
-/// The rows of candidates, ascending, and a number for them in cache keys: none where no other placement has them.
+/// The rows of candidates, ascending. The number identifies them in cache keys; `None` if no other placement
+/// has the same candidates.
 #[derive(Clone)]
 pub(super) struct Candidates {
     pub(super) id: Option<u32>,
     pub(super) rows: Arc<Vec<Row>>,
 }
 
-/// The clusters that a placement may pick, whatever it has picked now.
+/// The clusters that a placement may pick, whatever its current picks.
 pub(super) struct Open {
     /// The candidates.
     pub(super) all: Candidates,
-    /// Those that pass the filters too.
+    /// The candidates that pass the filters.
     pub(super) passing: Candidates,
 }
 
-/// The candidate sets met so far.
+/// The candidate sets of this pass.
 #[derive(Default)]
 pub(super) struct CandidateSets {
     by_rules: Remembered<Vec<u8>, Candidates>,
     made: AtomicU32,
 }
 
-/// Sets beyond so many are not remembered: then hardly two placements have the same rules.
+/// Further sets are not cached: with so many, hardly two placements have the same rules.
 const MOST_SETS: usize = 4096;
 
 impl CandidateSets {
@@ -46,7 +47,7 @@ impl CandidateSets {
         self.remembered(encoder, || candidates(table, filters, &[]))
     }
 
-    /// Returns the clusters that a policy could pick if it had picked none yet.
+    /// Returns the clusters that a policy could pick without any current picks.
     pub(super) fn open(&self, table: &Table<'_>, policy: &Policy) -> Open {
         let all = self.of(table, &policy.candidates, &[]);
         let filters = [&policy.filters[..]];
@@ -73,7 +74,7 @@ impl CandidateSets {
                 [&policy.candidates[..]].iter().chain(&choices).for_each(|filters| {
                     policy_encoding::filters(&mut encoder, filters);
                 });
-                // Tells it from the candidates themselves.
+                // Distinguishes this key from the one of the candidates themselves.
                 encoder.tag(1);
                 self.remembered(encoder, || passing(&all.rows))
             }
@@ -94,7 +95,7 @@ impl CandidateSets {
     }
 }
 
-/// Returns the names outside which a policy picks nothing, ascending.
+/// Returns the names to which a policy is limited, ascending.
 fn named(policy: &Policy) -> Option<&BTreeSet<String>> {
     if policy.division.is_some() {
         return None;

@@ -11,12 +11,12 @@ pub(super) struct Case<'a> {
     pub(super) table: &'a Table<'a>,
     pub(super) policy: &'a Policy,
     pub(super) candidates: &'a [Row],
-    /// The candidates that pass the filters, if they are known and nobody asks why the others do not.
+    /// The candidates that pass the filters, if they are known and no trace needs the reasons of the others.
     pub(super) passing: Option<&'a [Row]>,
     pub(super) previous: Option<&'a Decision>,
     /// The rows of the current picks.
     pub(super) current_rows: &'a [Row],
-    /// Marks current picks, by row; empty without any.
+    /// Marks current picks, by row; empty if there are none.
     pub(super) is_current: &'a [bool],
     pub(super) load: &'a Load,
     /// The decision is uncertain: it may not lose a cluster.

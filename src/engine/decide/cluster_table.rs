@@ -27,7 +27,7 @@ pub(super) struct Table<'a> {
     resources: Remembered<String, Arc<Vec<Option<f64>>>>,
     taints: BTreeMap<TaintName<'a>, u32>,
     taint_names: Vec<TaintName<'a>>,
-    /// By row: whether there is any taint. Most clusters have none, and each placement asks of each.
+    /// By row: whether the cluster has any taint. Most clusters have none, and every placement asks.
     tainted: Vec<bool>,
     ran: Ran,
 }
@@ -83,7 +83,7 @@ impl<'a> Table<'a> {
         &self.cluster(row).name
     }
 
-    /// Picks a cluster.
+    /// Returns a pick of the cluster in a row.
     pub(super) fn pick(&self, row: Row, details: impl Into<Arc<PickDetails>>) -> Pick {
         Pick::new(self.cluster(row).name.clone(), details)
     }
@@ -116,7 +116,7 @@ impl<'a> Table<'a> {
         self.amounts.get_or_make(measure, || Arc::new(self.clusters.iter().map(of).collect()))
     }
 
-    /// [`Table::amounts`] as numbers to reckon with.
+    /// Returns [`Table::amounts`] as floating-point numbers.
     pub(super) fn approximations(&self, measure: &Measure) -> Arc<Vec<Option<f64>>> {
         let of = |cluster: &&Cluster| cluster.measured(measure).and_then(Quantity::approximate);
         self.approximations.get_or_make(measure, || Arc::new(self.clusters.iter().map(of).collect()))
@@ -128,7 +128,7 @@ impl<'a> Table<'a> {
         self.resources.get_or_make(resource, || Arc::new(self.clusters.iter().map(of).collect()))
     }
 
-    /// The verdicts of an expression.
+    /// Returns the verdicts of an expression.
     pub(super) fn ran(&self, expression: &Expression) -> Arc<Column> {
         self.ran.column(self.len(), expression)
     }
@@ -142,7 +142,7 @@ impl<'a> Table<'a> {
         self.taints.get(&taint_name(taint)).copied().unwrap_or(0)
     }
 
-    /// `key=value:effect` of a taint's number.
+    /// Returns `key=value:effect` for a taint's number.
     pub(super) fn taint_text(&self, number: u32) -> String {
         let Some((key, value, effect)) = self.taint_names.get(number as usize) else { return String::new() };
         if value.is_empty() { format!("{key}:{effect}") } else { format!("{key}={value}:{effect}") }
@@ -175,13 +175,14 @@ impl Texts {
     }
 }
 
-/// Reports whether ascending rows have this one, which is never before the last one asked for.
+/// Reports whether ascending rows contain this one. Each call must ask for the same row as the call before,
+/// or a later one.
 pub(super) fn reaches<'r>(rows: &mut Peekable<impl Iterator<Item = &'r Row>>, row: Row) -> bool {
     while rows.next_if(|one| **one < row).is_some() {}
     rows.peek() == Some(&&row)
 }
 
-/// A resource's allocatable amount; none where either amount is not given.
+/// Returns a resource's allocatable amount; `None` if either amount is missing.
 pub(super) fn resource_of(cluster: &Cluster, resource: &str) -> Option<f64> {
     cluster.capacity.get(resource)?;
     Quantity::approximate(cluster.allocatable.get(resource)?)

@@ -1,6 +1,6 @@
-//! Clusters that are not the same in two passes → the placements whose decisions may depend on them.
+//! Clusters that differ between two passes → the placements whose decisions may depend on them.
 //!
-//! Most placements refuse such a cluster before and after, and do not have it: for them nothing has changed.
+//! Most placements refuse such a cluster in both passes and do not have it: nothing changes for them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use super::taint_times;
 use berth_base::model::placement::{Follow, Policy, Rule};
 use berth_base::model::{AnyPicked, Cluster, ClusterStatus, Fleet, Key, Map, Shared, Source, Timestamp};
 
-/// The clusters that are not the same, as decisions see them in either pass.
+/// The clusters that differ between two passes, as decisions see them in each pass.
 pub(super) struct Moved<'i> {
     names: BTreeSet<&'i str>,
     before: Clusters<'i>,
@@ -28,7 +28,7 @@ struct Clusters<'i> {
 }
 
 impl<'i> Moved<'i> {
-    /// `None` where it is about as much work to decide everything, or a taint is seen for the first time.
+    /// Returns `None` if deciding everything is about as much work, or a taint is new.
     pub(super) fn between(before: &'i DecisionInputs, after: &'i DecisionInputs) -> Option<Moved<'i>> {
         let mut names: BTreeSet<&str> = BTreeSet::new();
         names.extend(before.fleet.clusters.changes(&after.fleet.clusters).map(|one| one.key.as_str()));
@@ -42,7 +42,7 @@ impl<'i> Moved<'i> {
         Some(Moved { names, before, after })
     }
 
-    /// Reports whether a cluster of the pass before may be gone in a later fleet.
+    /// Reports whether a cluster of the earlier pass may be missing from a later fleet.
     pub(super) fn any_left(&self, later: &Fleet) -> bool {
         self.names.iter().any(|name| !later.clusters.contains_key(*name))
     }
@@ -51,8 +51,8 @@ impl<'i> Moved<'i> {
         self.names.is_empty()
     }
 
-    /// Adds the keys of the placements to look at again to those of all that are not the same; `results` are those of the
-    /// pass before.
+    /// Adds the placements that a changed cluster may affect to `keys`, the changed placements. `results` are
+    /// those of the earlier pass.
     pub(super) fn add_placements(&self, now: &DecisionInputs, results: &Results, keys: &mut BTreeSet<Key>) {
         if self.is_empty() {
             return;
@@ -70,12 +70,12 @@ impl<'i> Moved<'i> {
                 (Some(decided), Source::Own(policy)) => {
                     let covers_all = covers_all(policy, decided.picks.len());
                     let concerns = || self.concerns(policy, covers_all, &sides);
-                    // One that was not published may be one too many: the decision in force may hold again.
+                    // The decision was not published: the current decision may be valid again.
                     let is_held = in_force.get(&placement.key).map(|one| one.digest) != Some(decided.digest);
                     is_held
                         || picked.by(decided)
                         || match decided.digest {
-                            // Equal digests are those of equal policies, and cover the same clusters.
+                            // Equal digests have equal policies, and cover the same clusters.
                             Some(digest) => *by_digest.entry((digest, covers_all)).or_insert_with(concerns),
                             None => concerns(),
                         }
@@ -89,11 +89,11 @@ impl<'i> Moved<'i> {
             }
         }
         keys.extend(others);
-        // A message may name the clusters of the fleet, or count them.
+        // Diagnostics may name the fleet's clusters, or count them.
         keys.extend(results.said.keys().cloned());
     }
 
-    /// Reports whether a policy names one of the clusters, or depends on it without having picked it.
+    /// Reports whether a policy names one of the clusters, or depends on it without a pick of it.
     fn concerns<'f>(&self, policy: &'f Policy, covers_all: bool, sides: &[Side<'_, 'f>]) -> bool {
         self.names.iter().any(|name| names(policy, name))
             || sides.iter().any(|side| side.concerns(policy, covers_all))
@@ -128,7 +128,7 @@ impl<'i> Clusters<'i> {
     }
 }
 
-/// A pass's view of the clusters, and of them alone.
+/// One pass's view of the changed clusters.
 struct Side<'t, 'f> {
     table: Table<'t>,
     sets: CandidateSets,
@@ -141,7 +141,7 @@ impl<'t, 'f> Side<'t, 'f> {
         Side { table, sets: CandidateSets::default(), digests: Digests::default() }
     }
 
-    /// Reports whether a digest covers one of the clusters, or time changes a verdict on one.
+    /// Reports whether a digest covers one of the clusters, or time changes a verdict on one of them.
     fn concerns(&self, policy: &'f Policy, covers_all: bool) -> bool {
         let open = self.sets.open(&self.table, policy);
         let covered = if covers_all { &open.all } else { &open.passing };
@@ -149,7 +149,7 @@ impl<'t, 'f> Side<'t, 'f> {
     }
 }
 
-/// Reports whether a policy names a cluster, so that it says so where there is none.
+/// Reports whether a policy names a cluster, so that its diagnostics depend on the cluster's existence.
 fn names(policy: &Policy, cluster: &str) -> bool {
     let mut listed = policy.filters.iter().filter_map(|filter| match &filter.rule {
         Rule::Named(names) => Some(names),
@@ -159,7 +159,7 @@ fn names(policy: &Policy, cluster: &str) -> bool {
         || policy.division.as_ref().is_some_and(|division| division.shares.contains_key(cluster))
 }
 
-/// Returns the clusters of which decisions do not read the same.
+/// Returns the clusters whose statuses differ for decisions.
 fn speaks_otherwise<'s>(
     before: &'s Map<String, Shared<ClusterStatus>>,
     after: &'s Map<String, Shared<ClusterStatus>>,

@@ -1,11 +1,11 @@
-//! The inputs of a placement's decision → its digest, and the next moment at which a verdict changes by
-//! itself.
+//! The inputs of a placement's decision → its digest, and the next moment at which time alone changes a
+//! verdict.
 //!
-//! The digest covers the policy, clusters by name, and exactly the parts of each that the rules read; never the
-//! decisions of other placements. These clusters are the ones that the placement has, and those that it could pick: a
-//! cluster that is refused anyway changes nothing. Where the decision tells about refused clusters, or spreads its picks
-//! over all, it covers every candidate. Time counts through verdicts only. Each part is hashed once for equal
-//! candidates, however many placements read it.
+//! The digest covers the policy, clusters by name, and exactly the parts of each cluster that the rules read;
+//! never the decisions of other placements. It covers the clusters that the placement has, and those that it
+//! could pick: a refused cluster changes nothing. If the decision reports refused clusters, or spreads its
+//! picks over all clusters, the digest covers every candidate. Time counts through verdicts only. Each part
+//! is hashed once for equal candidates, however many placements read it.
 
 use sha2::{Digest as _, Sha256};
 
@@ -19,13 +19,13 @@ use super::score::valid;
 use berth_base::model::placement::{Filter, Policy, ScoreRule, Selection};
 use berth_base::model::{Cluster, Digest, Effect, Timestamp};
 
-/// Goes into every digest: a new word makes every placement decided again.
+/// Part of every digest: another text makes all placements be decided again.
 const ENGINE: &str = "berth engine 1";
 
-/// Stands for all clusters where candidates are not made yet.
+/// Represents all clusters where candidates are not computed yet.
 const EVERYBODY: u32 = u32::MAX;
 
-/// Hashes made so far, by candidates and by the thing read; `None` stands for the names.
+/// The hashes so far, by candidates and by the part read; `None` represents the names.
 #[derive(Default)]
 pub(super) struct Digests<'f> {
     columns: Remembered<(u32, Option<Read<'f>>), Column>,
@@ -37,7 +37,7 @@ struct Column {
     flips: Option<Timestamp>,
 }
 
-/// Reports whether a decision with so many picks depends on clusters that it could not pick.
+/// Reports whether a decision with this many picks depends on clusters that it could not pick.
 pub(super) fn covers_all(policy: &Policy, picks: usize) -> bool {
     let is_short = match policy.selection {
         Selection::First(count) => picks < count,
@@ -49,7 +49,7 @@ pub(super) fn covers_all(policy: &Policy, picks: usize) -> bool {
 }
 
 impl<'f> Digests<'f> {
-    /// The digest of a decision with these picks.
+    /// Returns the digest of a decision with these picks.
     pub(super) fn of(&self, table: &Table<'_>, open: &Open, picks: &[Row], policy: &'f Policy) -> Digest {
         let covers_all = covers_all(policy, picks.len());
         let covered = if covers_all { &open.all } else { &open.passing };
@@ -67,7 +67,7 @@ impl<'f> Digests<'f> {
         finish(&encoder)
     }
 
-    /// Returns the first moment at which a verdict of a policy on any cluster changes by itself.
+    /// Returns the first moment at which time alone changes a verdict of a policy on any cluster.
     pub(super) fn flips_of(
         &self,
         table: &Table<'_>,
@@ -79,7 +79,7 @@ impl<'f> Digests<'f> {
         self.earliest(self.flips(table, &policy.candidates), table, || candidates.clone(), reads)
     }
 
-    /// Returns the next moment at which a filter's verdict on any cluster changes by itself.
+    /// Returns the next moment at which time alone changes a filter's verdict on any cluster.
     pub(super) fn flips(&self, table: &Table<'_>, filters: &'f [Filter]) -> Option<Timestamp> {
         let mut reads = Reads::new();
         policy_reads::of_filters(filters, &mut reads);
@@ -130,7 +130,7 @@ impl<'f> Digests<'f> {
     }
 }
 
-/// Begins a digest: with the policy, and the parts of clusters that it reads.
+/// Begins a digest with the policy, and returns the parts of clusters that it reads.
 fn begin<'f>(engine: &str, policy: &'f Policy) -> (Encoder, Reads<'f>) {
     let mut encoder = Encoder::default();
     encoder.text(engine);
@@ -146,7 +146,7 @@ fn finish(encoder: &Encoder) -> Digest {
     Digest(digest)
 }
 
-/// Encodes one cluster's value of the thing read, and returns the next moment at which it changes by itself.
+/// Encodes the part that one cluster has, and returns the next moment at which time alone changes it.
 fn encode_read(
     encoder: &mut Encoder,
     table: &Table<'_>,
@@ -201,7 +201,8 @@ fn encode_read(
             flips = score.and_then(|score| score.valid_until).map(flip);
         }
         Read::Ready => encoder.tag(u8::from(is_ready(cluster))),
-        // The whole view counts, whatever the expression reads. Methods may return any score, however old.
+        // The whole view counts, whatever the expression reads. An expression can read any score, however
+        // old.
         Read::Shown(view) => {
             encoder.text(&(view.shown)(cluster).to_string());
             encoder.all(cluster.scores.iter(), |encoder, ((resource, name), score)| {

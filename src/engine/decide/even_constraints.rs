@@ -1,8 +1,8 @@
-//! Picks that keep the numbers of clusters even over the values of labels or claims.
+//! Picks that spread clusters evenly over the values of labels or claims.
 //!
-//! Only clusters that passed the filters make domains: a cluster that cannot be picked holds no pick back. A
-//! pick that would make its domain lead the smallest one by more than the limit is refused, or goes last,
-//! earlier constraints before later ones. Among the others the scores decide.
+//! Only clusters that passed the filters form domains: a cluster that cannot be picked holds no pick back. A
+//! pick is refused, or goes last, if its domain would exceed the smallest one by more than the limit. Earlier
+//! constraints come before later ones; the scores decide between the remaining clusters.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -20,13 +20,13 @@ pub(super) struct Evenly<'a> {
 struct Counted<'a> {
     constraint: &'a EvenConstraint,
     values: Arc<Texts>,
-    /// Picks so far, by the number of the value.
+    /// The number of picks so far, by the number of the value.
     counts: BTreeMap<u32, i64>,
-    /// The number of values by the number of their picks.
+    /// The number of values, by the number of their picks.
     values_with: BTreeMap<i64, usize>,
 }
 
-/// Clusters that are alike: whether they may wait, and their values.
+/// Equal clusters: whether they may wait, and their values.
 type Alike = (bool, Vec<u32>);
 
 /// The order between the best clusters of two groups: first, whether the cluster may wait, then the
@@ -35,20 +35,20 @@ type Turn = (bool, Vec<bool>, usize);
 
 struct Group {
     alike: Alike,
-    /// Rank and index, the best first.
+    /// The clusters by rank and index, the best first.
     queue: VecDeque<(usize, u32)>,
-    /// As it is in the line; none where it may not be picked from.
+    /// The group's place in the line; `None` if no cluster of the group may be picked.
     turn: Option<Turn>,
 }
 
-/// Picks in order, and the clusters that a constraint refuses, with its key.
+/// The picks in order, and the refused clusters, each with the key of the constraint.
 pub(super) struct Evened<'a> {
     pub(super) chosen: Vec<u32>,
     pub(super) refused: BTreeMap<u32, &'a str>,
 }
 
 impl<'a> Evenly<'a> {
-    /// None where the policy has no such constraints.
+    /// Returns `None` if the policy has no such constraints.
     pub(super) fn of(table: &Table<'_>, policy: &'a Policy, passed: &[Row]) -> Option<Evenly<'a>> {
         let (part, constraints) =
             policy.scorers.iter().enumerate().find_map(|(part, scorer)| match &scorer.rule {
@@ -70,7 +70,8 @@ impl<'a> Evenly<'a> {
         Some(Evenly { part, constraints: constraints.iter().map(counted).collect() })
     }
 
-    /// Picks so many of those in `order`, best first. Those `at_any_rate` go before others and break nothing.
+    /// Picks up to `open` clusters in `order`, best first. Clusters for which `at_any_rate` holds go first
+    /// and break no constraint.
     pub(super) fn pick(
         mut self,
         passed: &[Row],
@@ -106,7 +107,7 @@ impl<'a> Evenly<'a> {
         Evened { chosen, refused }
     }
 
-    /// Clusters with the same values are alike but for their rank.
+    /// Groups clusters with the same values: only their ranks differ.
     fn group(&self, passed: &[Row], order: &[u32], at_any_rate: impl Fn(u32) -> bool) -> Vec<Group> {
         let mut queues: BTreeMap<Alike, VecDeque<(usize, u32)>> = BTreeMap::new();
         for (rank, index) in order.iter().enumerate() {
@@ -117,7 +118,7 @@ impl<'a> Evenly<'a> {
         queues.into_iter().map(|(alike, queue)| Group { alike, queue, turn: None }).collect()
     }
 
-    /// By constraint, the groups that have each value.
+    /// Returns for each constraint the groups that have each value.
     fn groups_by_value(&self, groups: &[Group]) -> Vec<BTreeMap<u32, Vec<usize>>> {
         let mut of_value = vec![BTreeMap::new(); self.constraints.len()];
         for (index, group) in groups.iter().enumerate() {
@@ -128,7 +129,7 @@ impl<'a> Evenly<'a> {
         of_value
     }
 
-    /// Puts a group where it belongs now.
+    /// Moves a group to its current place in the line.
     fn line_up(&self, groups: &mut [Group], line: &mut BTreeSet<(Turn, usize)>, index: usize) {
         let group = &mut groups[index];
         if let Some(turn) = group.turn.take() {
@@ -141,8 +142,8 @@ impl<'a> Evenly<'a> {
         group.turn = turn;
     }
 
-    /// Returns for each constraint whether one more pick would break it, or the key of a required one that it
-    /// would break.
+    /// Returns for each constraint whether one more pick would break it; the error is the key of a required
+    /// constraint.
     fn broken(&self, values: &[u32]) -> Result<Vec<bool>, &'a str> {
         let each = self.constraints.iter().zip(values).map(|(one, value)| {
             let breaks = one.breaks(*value, one.smallest());
@@ -157,12 +158,12 @@ impl Counted<'_> {
         self.values_with.first_key_value().map_or(0, |(count, _)| *count)
     }
 
-    /// Without a value there is no domain that a pick could keep even.
+    /// Reports whether a pick breaks the constraint. A missing value has no domain, so any pick breaks it.
     fn breaks(&self, value: u32, smallest: i64) -> bool {
         self.counts.get(&value).is_none_or(|count| count + 1 - smallest > self.constraint.max_skew)
     }
 
-    /// Counts a pick; gives the values for which the answer is another one now.
+    /// Counts a pick; returns the values for which `breaks` changed.
     fn add(&mut self, value: u32) -> Vec<u32> {
         let (before, broke) = (self.smallest(), self.breaks(value, self.smallest()));
         let Some(count) = self.counts.get_mut(&value) else { return Vec::new() };

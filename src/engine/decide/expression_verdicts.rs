@@ -1,7 +1,7 @@
 //! CEL expressions over clusters. Each expression runs once per cluster, however many placements use it.
 //!
-//! A run that ends with an error, or with anything but true, does not match. Faults of an expression's text
-//! were reported when the placement was read.
+//! A run that ends with an error, or with a value other than true, does not match. The reader of the
+//! placement has reported faults of the expression's text.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -10,7 +10,7 @@ use super::remembered::Remembered;
 use berth_base::model::{Cluster, Expression, View};
 use berth_cel::{Fault, Names, Program, Value, Variable};
 
-/// Views and verdicts made so far.
+/// The views and verdicts computed so far.
 #[derive(Default)]
 pub(super) struct Ran {
     shown: Remembered<View, Shown>,
@@ -23,7 +23,7 @@ type Shown = Arc<Remembered<usize, Arc<Value>>>;
 /// An expression's verdicts by row.
 pub(super) struct Column {
     view: View,
-    /// A text that cannot be read matches nothing; a dialect reports it before anybody gets here.
+    /// `None` for a text that cannot be read: it matches nothing, and the dialect has reported it.
     program: Option<Program>,
     shown: Shown,
     verdicts: Vec<AtomicU8>,
@@ -60,7 +60,7 @@ impl Column {
         }
     }
 
-    /// Says why a cluster does not match.
+    /// Returns the reason why a cluster does not match.
     pub(super) fn why(&self, row: usize, cluster: &Cluster) -> String {
         match self.run(row, cluster) {
             None => "the expression cannot be read".to_owned(),

@@ -15,11 +15,12 @@ use berth_base::model::{Condition, Decision, Fleet, Key, Map, Pick, PickDetails,
 pub(super) struct Followed {
     pub(super) picks: Vec<Pick>,
     pub(super) condition: Option<Condition>,
-    /// Every reference was found; otherwise current picks may not be lost.
+    /// Every reference was found; otherwise the placement keeps its current picks.
     pub(super) complete: bool,
 }
 
-/// The clusters of the followed decisions, each with who picked it; names no cluster has are left out.
+/// The clusters of the followed decisions, each with the placements that picked it; unknown clusters are left
+/// out.
 pub(super) struct Union<'d> {
     pub(super) rows: Vec<(Row, Vec<&'d Key>)>,
     complete: bool,
@@ -44,17 +45,17 @@ pub(super) fn union<'d>(
     Union { rows: rows.into_iter().collect(), complete }
 }
 
-/// A placement that follows others, and all that its picks depend on.
+/// A placement that follows others, and the inputs of its picks.
 pub(super) struct Following<'a> {
     pub(super) table: &'a Table<'a>,
     pub(super) follow: &'a Follow,
     pub(super) union: &'a Union<'a>,
-    /// By row, the placement's current picks where a filter reads them.
+    /// Marks the placement's current picks, by row, if a filter reads them.
     pub(super) is_current: &'a [bool],
 }
 
 impl Following<'_> {
-    /// Filters the union's clusters.
+    /// Applies the filters to the union's clusters.
     pub(super) fn picks(&self, recorder: &mut impl Recorder) -> Followed {
         let Following { table, follow, union, is_current } = *self;
         let checks: Vec<_> =
@@ -83,7 +84,7 @@ impl Following<'_> {
     }
 }
 
-/// Finds the decision of a reference: made in this pass, or kept because it is uncertain.
+/// Finds the decision that a reference names: a decision of this pass, or an uncertain one that is kept.
 fn find<'d>(
     fleet: &Fleet,
     decisions: &'d Map<Key, Decision>,
@@ -108,7 +109,7 @@ fn find<'d>(
     {
         return Some(decision);
     }
-    // Loading has reported the missing placement already.
+    // The loader has reported the missing placement.
     None
 }
 

@@ -1,4 +1,4 @@
-//! Several choices of clusters → picks: each takes its clusters from those that the earlier ones left.
+//! Several choices of clusters → picks: each choice picks from the clusters that earlier ones left.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,8 +14,8 @@ use berth_base::model::decision::Outcome;
 use berth_base::model::placement::{Choice, Filter, Rule};
 use berth_base::model::{Pick, PickDetails};
 
-/// Decides choice by choice. A cluster that the placement has goes before others in a choice that it matches, so that
-/// scores which change move nothing.
+/// Decides choice by choice. In a choice that they match, current clusters go before others, so that changing
+/// scores move nothing.
 pub(super) fn decide(case: &Case<'_>, choices: &[Choice], recorder: &mut impl Recorder) -> Chosen {
     let mut free = passed(case, recorder);
     let passed = free.len();
@@ -28,7 +28,7 @@ pub(super) fn decide(case: &Case<'_>, choices: &[Choice], recorder: &mut impl Re
         for row in &free {
             match check.refuse(*row).filter(|_| !choice.terms.is_empty()) {
                 None => matching.push(*row),
-                // Each cluster has its own reason where somebody asks; otherwise they are only counted.
+                // A trace records a reason for each cluster; otherwise they are only counted.
                 Some(code) if recorder.wants_ranks() => {
                     note(&mut left_out, *row, format!("{}: {}", choice.name, check.detail(code, *row)));
                 }
@@ -58,8 +58,8 @@ pub(super) fn decide(case: &Case<'_>, choices: &[Choice], recorder: &mut impl Re
     Chosen { picks, condition }
 }
 
-/// Returns the candidates that pass the filters, or that the placement has: a cluster that is away for a while keeps
-/// what it has.
+/// Returns the candidates that pass the filters, and the current clusters: a cluster that fails a filter for
+/// a while keeps its copies.
 fn passed(case: &Case<'_>, recorder: &mut impl Recorder) -> Vec<Row> {
     let filters = case.policy.filters.iter();
     let checks: Vec<_> = filters.map(|filter| Checked::new(case.table, filter, case.is_current)).collect();
@@ -78,7 +78,7 @@ fn passed(case: &Case<'_>, recorder: &mut impl Recorder) -> Vec<Row> {
     rows
 }
 
-/// Takes the best of those that match.
+/// Picks the best matching clusters.
 fn take(
     case: &Case<'_>,
     choice: &Choice,

@@ -1,9 +1,9 @@
 //! The engine: a fleet, current decisions, statuses and a moment → next decisions, each with its reasons.
 //!
-//! For every placement: candidates → [`filter`] → [`score`] → [`select`] → [`divide`] → groups. A
-//! decision whose inputs are equal (by its [`digest`]) is sticky: it is reused. Placements with a policy of
-//! their own come first, in the order of their keys, then placements that follow others. Nothing here knows
-//! which system it serves, and equal inputs give equal output, whatever the order of files.
+//! For every placement: candidates → [`filter`] → [`score`] → [`select`] → [`divide`] → groups. A decision
+//! whose inputs are equal (by its [`digest`]) is sticky: it is reused. Placements with their own policy come
+//! first, in the order of their keys, then placements that follow others. This module knows no system, and
+//! equal inputs give equal output, whatever the order of files.
 
 mod cache;
 mod candidates;
@@ -53,13 +53,13 @@ pub use trace::{ClusterTrace, DivisionTrace, ReplicaTrace, ScorePart, Stage, Ste
 #[derive(Clone, Debug, Default)]
 pub struct Decided {
     pub decisions: Map<Key, Decision>,
-    /// The part of the statuses that some policy looks at.
+    /// The part of the statuses that some policy reads.
     pub facts: Map<String, Shared<ClusterStatus>>,
     pub diagnostics: Diagnostics,
-    /// Counts of new decisions, and of sticky ones.
+    /// The numbers of new and of sticky decisions.
     pub decided: usize,
     pub sticky: usize,
-    /// The number of placements looked at; the results for all others were taken over.
+    /// The number of placements that were decided; the results of all others were reused.
     pub looked_at: usize,
     /// The next moment at which time alone changes a verdict: a toleration, heartbeat or score expires.
     pub next_change: Option<Timestamp>,
@@ -76,7 +76,7 @@ pub fn decide(
     decide_rest(Given { fleet, previous, statuses, now }, None).decided()
 }
 
-/// [`decide`], going on from an earlier pass.
+/// Decides like [`decide`], starting from an earlier pass.
 pub(crate) fn decide_after(
     earlier: Option<&DecisionCache>,
     fleet: &Shared<Fleet>,
@@ -95,8 +95,8 @@ pub(crate) fn decide_after(
         }
         rest => decide_rest(Given { fleet, previous, statuses, now }, rest),
     };
-    // While a decision is uncertain, all are made again. A taint seen for the first time has a different moment in
-    // every pass.
+    // While any decision is uncertain, every pass decides all placements. A new taint has a different moment
+    // in every pass.
     let lasts = !made.any_new && fleet.doubt == Doubt::default();
     let (results, facts) = (made.results.clone(), made.facts.clone());
     (made.decided(), lasts.then(|| DecisionCache { inputs, results, facts }))
@@ -106,10 +106,10 @@ pub(crate) fn decide_after(
 struct Made {
     results: Results,
     facts: Map<String, Shared<ClusterStatus>>,
-    /// The number of new decisions, and of placements looked at.
+    /// The numbers of new decisions, and of decided placements.
     decided: usize,
     looked_at: usize,
-    /// A taint was seen for the first time.
+    /// Some taint is new.
     any_new: bool,
     placements: usize,
 }
@@ -131,7 +131,7 @@ impl Made {
     }
 }
 
-/// The inputs of all decisions, borrowed.
+/// The borrowed inputs of all decisions.
 struct Given<'a> {
     fleet: &'a Fleet,
     previous: &'a Map<Key, Decision>,
@@ -139,12 +139,12 @@ struct Given<'a> {
     now: Timestamp,
 }
 
-/// Decides what is left to decide; everything without a `rest`.
+/// Decides the remaining placements; all of them without a `rest`.
 fn decide_rest(given: Given<'_>, rest: Option<Rest>) -> Made {
     let Given { fleet, previous, statuses, now } = given;
     let mut clusters = overlay(fleet, statuses);
     let known = rest.as_ref().and_then(|rest| rest.facts.clone());
-    // Without them, nothing depends on what other placements read.
+    // Without undated taints, no decision depends on the reads of other placements.
     let reads = match &known {
         Some(_) if !taint_times::any_undated(&clusters) => policy_reads::Reads::new(),
         _ => reads_of(fleet),
@@ -171,7 +171,7 @@ fn decide_rest(given: Given<'_>, rest: Option<Rest>) -> Made {
     Made { results, facts, decided, looked_at, any_new, placements: fleet.placements.len() }
 }
 
-/// Explains for each cluster why one placement picks it or not; `None` for an unknown placement.
+/// Returns for each cluster why one placement picks it or not; `None` for an unknown placement.
 pub fn explain(
     fleet: &Fleet,
     previous: &Map<Key, Decision>,
@@ -182,7 +182,7 @@ pub fn explain(
     explain_all(fleet, previous, statuses, now, [key]).remove(key)
 }
 
-/// [`explain`], for several placements in one pass. Placements that the fleet does not have are left out.
+/// Explains several placements in one pass, as [`explain`] does for one. Unknown placements are left out.
 pub fn explain_all<'k>(
     fleet: &Fleet,
     previous: &Map<Key, Decision>,

@@ -1,6 +1,6 @@
 //! A placement's own policy → picks: filter → score → select, over the candidates.
 //!
-//! A recorder hears the findings of each step: in a pass it only counts, for `explain` it keeps everything.
+//! A recorder receives the findings of each step: in a pass it only counts them, for `explain` it keeps all.
 
 use super::candidates::Open;
 use super::case::Case;
@@ -27,7 +27,7 @@ pub(super) struct Chosen {
     pub(super) condition: Option<Condition>,
 }
 
-/// Decides, and counts the refused clusters. Looks at each candidate only where the decision tells of those.
+/// Decides, and counts the refused clusters. Checks each candidate only if the decision reports refusals.
 pub(super) fn decide_and_count(case: &Case<'_>, open: &Open) -> (Chosen, Vec<Refused>) {
     let Case { policy, .. } = *case;
     let passing = &open.passing.rows;
@@ -94,8 +94,8 @@ pub(super) fn decide(case: &Case<'_>, recorder: &mut impl Recorder) -> Chosen {
     Chosen { picks, condition }
 }
 
-/// Rows that passed the filters, ascending, without current picks that stay; and wanted names that did not
-/// pass.
+/// Rows that passed the filters, ascending, without current picks that stay; and the wanted names that did
+/// not pass.
 struct Passed {
     rows: Vec<Row>,
     unmet: Vec<String>,
@@ -107,7 +107,8 @@ fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut imp
         let rows = passing.iter().copied().filter(|row| !reaches(&mut kept, *row)).collect();
         return Passed { rows, unmet: Vec::new() };
     }
-    // Picks that stay under an unchanged policy pass no filters; under a new policy no pick is current yet.
+    // Under an unchanged policy, current picks stay without filters; under a new policy no pick counts as
+    // current.
     let is_current = match case.policy.retention {
         Retention::None => case.is_current,
         Retention::SamePolicy(_) => &[],
@@ -134,7 +135,7 @@ fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut imp
             }
             rest = &rest[1..];
             let stays = reaches(&mut kept, row);
-            // A name that is kept although it no longer passes leaves the placement unfulfilled.
+            // A kept name that no longer passes leaves the placement unfulfilled.
             let refusal = first_refusal(row);
             if refusal.is_none() {
                 met.push(case.table.name(row));
@@ -185,7 +186,8 @@ fn kept(case: &Case<'_>, filters: &[&Filter]) -> Vec<Row> {
     kept
 }
 
-/// Returns the current picks whose members are silent for too long, as many as other clusters can take the place of.
+/// Returns the current picks to replace: their members are silent for too long, and another cluster passes
+/// for each.
 fn replaced(case: &Case<'_>, kept: &[Row], filters: &[&Filter]) -> Vec<Row> {
     let (Some(seconds), Selection::First(_)) = (case.policy.replace_after, &case.policy.selection) else {
         return Vec::new();
@@ -225,7 +227,7 @@ fn find<'p>(picks: &'p [Pick], name: &str) -> Option<&'p Pick> {
     sorted.map(|index| &picks[index]).or_else(|| picks.iter().find(|pick| *pick.cluster == *name))
 }
 
-/// Keeps the current picks with their replicas, if they pass these filters.
+/// Keeps the current picks with their replicas if they pass these filters.
 fn stand_divided(case: &Case<'_>, then: &[Filter], recorder: &mut impl Recorder) -> Chosen {
     let checks: Vec<_> =
         then.iter().map(|filter| Checked::new(case.table, filter, case.is_current)).collect();
@@ -247,7 +249,7 @@ fn stand_divided(case: &Case<'_>, then: &[Filter], recorder: &mut impl Recorder)
     Chosen { picks, condition: (case.policy.condition.function)(&outcome) }
 }
 
-/// Returns the reason of the new picks: one text for all of them.
+/// Returns the reason that all new picks share.
 fn reason(case: &Case<'_>, filters: &[&Filter]) -> String {
     match &case.policy.selection {
         Selection::Exactly(_) => "named by the placement".to_owned(),
@@ -256,7 +258,7 @@ fn reason(case: &Case<'_>, filters: &[&Filter]) -> String {
         Selection::All if filters.is_empty() => "every cluster is wanted".to_owned(),
         Selection::All => {
             let words = |filter: &&Filter| Checked::new(case.table, filter, case.is_current).words();
-            // A selector without requirements asks for nothing.
+            // A selector without requirements has no words.
             let asked: Vec<_> = filters.iter().map(words).filter(|words| !words.is_empty()).collect();
             if asked.is_empty() { "every cluster is wanted".to_owned() } else { asked.join("; ") }
         }

@@ -1,4 +1,4 @@
-//! One pass over all placements: first those with a policy of their own, then those that follow others.
+//! One pass over all placements: first those with their own policy, then those that follow others.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +39,7 @@ pub(super) struct Pass<'f, 't> {
     sets: CandidateSets,
     digests: Digests<'f>,
     load: Load,
-    /// A policy reads the load; otherwise nothing counts it.
+    /// Some policy reads the load; otherwise nothing counts it.
     balances: bool,
     /// The new picks so far. Many placements pick the same clusters for the same reasons, and share the list.
     picks: SharedValues<Shared<Vec<Pick>>>,
@@ -51,18 +51,18 @@ pub(super) struct Pass<'f, 't> {
     pub(super) traces: BTreeMap<Key, Trace>,
 }
 
-/// A decision with all there is to say about it.
+/// A decision with its diagnostics, its trace, and its effect on the next pass.
 struct Result {
     decision: Decision,
     said: Diagnostics,
     is_new: bool,
-    /// The next pass decides again in any case.
+    /// The next pass must decide again.
     is_unsettled: bool,
     flips: Option<Timestamp>,
     trace: Option<Trace>,
 }
 
-/// The decisions that are made at a time, on all processors, before their picks are shared.
+/// The number of decisions made in parallel, before their picks are shared.
 const AT_ONCE: usize = 1024;
 
 impl<'f, 't> Pass<'f, 't> {
@@ -93,19 +93,19 @@ impl<'f, 't> Pass<'f, 't> {
         self.watched.insert(key);
     }
 
-    /// Decides everything.
+    /// Decides all placements.
     pub(super) fn all(&mut self) {
         self.keep_vanished();
         self.decide(|fleet| fleet.placements.values());
     }
 
-    /// Decides these placements, and takes the results for all others over.
+    /// Decides these placements, and reuses the results of all others.
     pub(super) fn some(&mut self, results: Results, keys: &BTreeSet<Key>) {
         self.results = results;
         self.decide(|fleet| keys.iter().filter_map(|key| fleet.placements.get(key)));
     }
 
-    /// Decides those with a policy of their own, then those that follow others.
+    /// Decides the placements with their own policy, then those that follow others.
     fn decide<Placements>(&mut self, placements: impl Fn(&'f Fleet) -> Placements)
     where
         Placements: Iterator<Item = &'f Shared<Placement>>,
@@ -115,7 +115,7 @@ impl<'f, 't> Pass<'f, 't> {
         }
         let own: Vec<(&Placement, &Policy)> =
             placements(self.fleet).filter_map(|one| Some((&**one, one.own_policy()?))).collect();
-        // Where the load counts, each decision reads those before it.
+        // If a policy reads the load, each decision reads the decisions before it.
         for part in own.chunks(if self.balances { 1 } else { AT_ONCE }) {
             for ((placement, _), result) in part.iter().zip(self.own_of(part)) {
                 self.take(placement, result);
@@ -158,7 +158,7 @@ impl<'f, 't> Pass<'f, 't> {
         }
     }
 
-    /// Keeps decisions whose placement is missing, if it may only be in an unreadable file.
+    /// Keeps decisions whose placement is missing, if an unreadable file may contain it.
     fn keep_vanished(&mut self) {
         for (key, previous) in self.previous {
             if !self.fleet.placements.contains_key(key)
@@ -185,7 +185,7 @@ impl<'f, 't> Pass<'f, 't> {
         }
     }
 
-    /// The decision before, without the clusters that only keep a copy: no decision goes on from these.
+    /// Returns the current decision without clusters that only keep a copy: these are no current picks.
     fn previous(&self, key: &Key) -> Option<Cow<'f, Decision>> {
         let mut previous = Cow::Borrowed(self.previous.get(key)?);
         if previous.picks.iter().any(|pick| pick.leaving) {
@@ -195,7 +195,7 @@ impl<'f, 't> Pass<'f, 't> {
         Some(previous)
     }
 
-    /// Decides these by their own policies: of several that are alike, the first.
+    /// Decides these placements by their own policies; of several equal ones, only the first is computed.
     fn own_of(&self, part: &[(&Placement, &'f Policy)]) -> Vec<Result> {
         let is_certain = self.fleet.doubt == Doubt::default();
         let firsts =
@@ -203,7 +203,7 @@ impl<'f, 't> Pass<'f, 't> {
         make(&firsts, |at| self.own(part[at].0, part[at].1), |other, at| self.like(other, part[at].0))
     }
 
-    /// The result for a placement that is decided as another one.
+    /// Derives the result for a placement from the result of an equal one.
     fn like(&self, other: &Result, placement: &Placement) -> Result {
         let decision = stand(placement, &other.decision);
         let mut said = Diagnostics::new();
@@ -243,12 +243,12 @@ impl<'f, 't> Pass<'f, 't> {
         warnings::about_names(placement, table, &mut said);
         warnings::about(placement, &decision, table, &mut said);
         let is_new = standing.is_none();
-        // A new division's warnings appear once. A new decision that counts the load reads all others.
+        // A new division's warnings appear once. A new decision that reads the load depends on all others.
         let is_unsettled = is_new && (policy.division.is_some() || self.balances);
         Result { decision, said, is_new, is_unsettled, flips, trace }
     }
 
-    /// Returns the decision before if it is sticky: its digest is equal, and its clusters still exist.
+    /// Returns the current decision if it is sticky: its digest is equal, and its clusters still exist.
     fn standing<'d>(&self, case: &Case<'d>, open: &Open, policy: &'f Policy) -> Option<&'d Decision> {
         let Case { table, previous, current_rows, .. } = *case;
         let previous = previous?;
@@ -286,7 +286,7 @@ impl<'f, 't> Pass<'f, 't> {
         if !covers_all(policy, decision.picks.len()) {
             decision.refused.clear();
         }
-        // A blocked placement keeps its groups too.
+        // A blocked placement keeps its groups.
         if let (Some(grouping), None) = (&policy.groups, &policy.blocked) {
             assign(table, grouping, &mut decision.picks);
         }
@@ -367,11 +367,11 @@ fn empty(placement: &Placement) -> Decision {
     Decision::new(placement.key.clone(), placement.origin.file.to_string())
 }
 
-/// The list of picks before, and the digest of what the decision read.
+/// The current picks, and the digest of the current decision.
 type Likeness<'d> = (ByAllocation<'d, Vec<Pick>>, Option<Digest>);
 
-/// Returns for each placement the place of the first that is decided alike: its own where there is none. A policy reads
-/// no more of its placement than the decision before.
+/// Returns for each placement the index of the first placement with the same policy and an equal current
+/// decision; its own index if there is none. A policy reads nothing else of its placement.
 pub(super) fn firsts(
     placements: &[(&Placement, &Policy)],
     previous: &Map<Key, Decision>,
@@ -379,7 +379,7 @@ pub(super) fn firsts(
 ) -> Vec<usize> {
     let mut firsts: BTreeMap<Likeness<'_>, (usize, &Decision)> = BTreeMap::new();
     let first = |(place, (placement, policy)): (usize, &(&Placement, &Policy))| {
-        // The warnings of a division are its placement's own.
+        // The warnings of a division name its placement.
         let may_share = policy.division.is_none() && may_share(placement);
         let Some(before) = previous.get(&placement.key).filter(|_| may_share) else { return place };
         let likeness = (ByAllocation(&before.picks), before.digest);
@@ -390,7 +390,7 @@ pub(super) fn firsts(
     placements.iter().enumerate().map(first).collect()
 }
 
-/// Makes the result of each placement: of those that are decided alike, from the result of the first.
+/// Computes the result of each placement; equal placements derive it from the first.
 pub(super) fn make<R: Send>(
     firsts: &[usize],
     decide: impl Fn(usize) -> R + Sync,
@@ -407,20 +407,20 @@ pub(super) fn make<R: Send>(
     results.into_values().collect()
 }
 
-/// Reports whether two decisions with the same picks say the same, but for the placements' names and objects.
+/// Reports whether two decisions with the same picks are equal, apart from the placements' names and objects.
 fn is_decided_as(one: &Decision, other: &Decision) -> bool {
     (one.digest, &one.condition, &one.refused, &one.policy)
         == (other.digest, &other.condition, &other.refused, &other.policy)
 }
 
-/// Gives each pick its group. The picks are in name order, which is the order within a group.
+/// Assigns each pick its group. The picks are in name order, which is also the order within a group.
 pub(super) fn assign(table: &Table<'_>, grouping: &Grouping, picks: &mut [Pick]) {
     picks.iter_mut().for_each(|pick| pick.group = None);
     let size = chunk(grouping.size, picks.len());
     let mut index = 0;
     for (name, term) in &grouping.named {
         let needs = TermNeeds::new(table, term);
-        // A cluster of an uncertain decision may be missing from the inventory, and so from every named
+        // A cluster of an uncertain decision may be missing from the inventory, and then matches no named
         // group.
         let fits = |pick: &Pick| table.row(&pick.cluster).is_some_and(|row| needs.matches(row));
         index = fill(picks, fits, name, size, index);
@@ -428,7 +428,7 @@ pub(super) fn assign(table: &Table<'_>, grouping: &Grouping, picks: &mut [Pick])
     fill(picks, |_| true, "", size, index);
 }
 
-/// Puts the picks that fit and have no group yet into chunks of one name; gives the next index.
+/// Puts the matching picks without a group into chunks of one name; returns the next index.
 fn fill(picks: &mut [Pick], fits: impl Fn(&Pick) -> bool, name: &str, size: usize, first: usize) -> usize {
     let mut taken = 0;
     for pick in picks.iter_mut().filter(|pick| pick.group.is_none()) {
@@ -440,7 +440,8 @@ fn fill(picks: &mut [Pick], fits: impl Fn(&Pick) -> bool, name: &str, size: usiz
     first + taken.div_ceil(size)
 }
 
-/// Returns the number of clusters in a chunk. A size of 0, or above the number picked, puts all into one.
+/// Returns the number of clusters in a chunk. A size of 0, or above the number picked, makes one chunk of
+/// all.
 fn chunk(size: GroupSize, picked: usize) -> usize {
     let wanted = match size {
         GroupSize::Count(count) => count,

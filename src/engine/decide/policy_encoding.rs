@@ -9,7 +9,7 @@ use berth_base::model::placement::{
 };
 use berth_base::model::selector::{Comparison, Measure, PropertyRequirement, Requirement, Selector, Term};
 
-/// Bytes under construction.
+/// The encoded bytes so far.
 #[derive(Default)]
 pub(super) struct Encoder {
     pub(super) bytes: Vec<u8>,
@@ -54,7 +54,7 @@ impl Encoder {
     }
 }
 
-/// The policy without its candidates: the digest covers those by name.
+/// Encodes the policy without its candidates, because the digest covers those by name.
 pub(super) fn policy(encoder: &mut Encoder, policy: &Policy) {
     filters(encoder, &policy.filters);
     encoder.all(policy.scorers.iter(), scorer);
@@ -88,11 +88,11 @@ pub(super) fn policy(encoder: &mut Encoder, policy: &Policy) {
     });
     encoder.maybe(policy.groups.as_ref(), grouping);
     encoder.maybe(policy.blocked.as_ref(), blocked);
-    // Left out without a division, so that decisions made before divisions existed stay sticky.
+    // Left out without a division, so that decisions from before divisions existed stay sticky.
     if let Some(division) = &policy.division {
         divided(encoder, division);
     }
-    // Left out where it is unset, so that earlier decisions stay sticky.
+    // Left out when unset, so that earlier decisions stay sticky.
     if let Some(seconds) = policy.replace_after {
         encoder.text("replace after");
         encoder.number(seconds);
@@ -268,7 +268,7 @@ fn term(encoder: &mut Encoder, term: &Term) {
     selector(encoder, &term.labels);
     selector(encoder, &term.claims);
     encoder.all(term.properties.iter(), property);
-    // Left out where there are none: decisions made before there were expressions stand.
+    // Left out without expressions, so that decisions from before expressions existed stay sticky.
     if !term.expressions.is_empty() {
         encoder.all(term.expressions.iter(), |encoder, one| {
             encoder.text(&one.text);

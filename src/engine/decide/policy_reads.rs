@@ -1,4 +1,4 @@
-//! A policy → the parts of a cluster that it reads. Its digest covers them, and they become facts.
+//! A policy → the parts of a cluster that it reads: its digest covers them, and the facts contain them.
 
 use std::collections::BTreeSet;
 
@@ -25,11 +25,11 @@ pub(super) enum Read<'a> {
     Measure(&'a Measure),
     Leaving,
     Taints,
-    /// The taints tolerated now; read only where a toleration expires.
+    /// The currently tolerated taints; read only if a toleration expires.
     Tolerated(&'a [Toleration]),
     Eligible(AgentLimits),
     Namespace(&'a str),
-    /// The allocatable amount of a resource whose capacity is known too.
+    /// The allocatable amount of a resource whose capacity is also known.
     Resource(&'a str),
     Score(&'a str, &'a str),
     Ready,
@@ -37,7 +37,7 @@ pub(super) enum Read<'a> {
     Shown(View),
     /// The number of replicas of a workload that fit into the cluster.
     Room(&'a WorkloadName),
-    /// A silence of the member that lasts so many seconds, for which the cluster is replaced.
+    /// A silence of the member for this many seconds, after which the cluster is replaced.
     Replaced(i64),
 }
 
@@ -93,7 +93,7 @@ pub(super) fn of_follow<'a>(follow: &'a Follow, reads: &mut Reads<'a>) {
     of_filters(&follow.filters, reads);
 }
 
-/// Adds the labels by which stages and pins of rollouts choose clusters.
+/// Adds the labels by which stages and pins of rollouts select clusters.
 pub(super) fn of_rollouts<'a>(fleet: &'a Fleet, reads: &mut Reads<'a>) {
     let policies = || fleet.rollout_policies.values();
     let written = policies().filter_map(|policy| match &policy.strategy {
@@ -109,7 +109,7 @@ pub(super) fn of_rollouts<'a>(fleet: &'a Fleet, reads: &mut Reads<'a>) {
     reads.extend(pins.filter_map(|pin| pin.selector.as_ref()).flat_map(Selector::keys).map(Read::Label));
 }
 
-/// Adds all that a placement reads.
+/// Adds everything that a placement reads.
 pub(super) fn of_placement<'a>(placement: &'a Placement, reads: &mut Reads<'a>) {
     match &placement.source {
         Source::Own(policy) => {

@@ -1,4 +1,5 @@
-//! The findings of a decision's steps. A pass only counts them; see `trace` for the other recorder.
+//! The recorder of a decision's findings. A pass only counts them; [`trace`](super::trace) has the other
+//! recorder.
 
 use std::collections::BTreeMap;
 
@@ -12,28 +13,29 @@ pub(super) trait Recorder {
     /// Records the division of replicas, before any cluster is picked.
     fn divided(&mut self, _divided: &Divided<'_>) {}
 
-    /// A filter, by its index, refused the cluster.
+    /// Records that a filter, given by its index, refused the cluster.
     fn refused(&mut self, row: Row, filter: usize, code: Code);
 
-    /// The cluster is a current pick and stays.
+    /// Records that the cluster is a current pick and stays.
     fn kept(&mut self, _row: Row) {}
 
-    /// The cluster passed but is not picked.
+    /// Records that the cluster passed but is not picked.
     fn not_chosen_with(&mut self, row: Row, reason: impl FnOnce() -> String);
 
     fn not_chosen(&mut self, row: Row, reason: &str) {
         self.not_chosen_with(row, || reason.to_owned());
     }
 
-    /// These clusters are not picked, all for one reason.
+    /// Records that these clusters are not picked, all for one reason.
     fn none_chosen(&mut self, rows: &[Row], reason: &str) {
         rows.iter().for_each(|row| self.not_chosen(*row, reason));
     }
 
-    /// The cluster is or could be picked, and is one too many; each such cluster has its own reason.
+    /// Records that the cluster is or could be picked, but is one too many; each such cluster has its own
+    /// reason.
     fn dropped(&mut self, row: Row, reason: &str);
 
-    /// The filters, once all clusters have gone through them.
+    /// Records the filters, after all clusters have passed through them.
     fn checks(&mut self, checks: &[Checked<'_>]);
 
     /// Reports whether clusters that are not picked must be sorted too.
@@ -41,7 +43,7 @@ pub(super) trait Recorder {
         false
     }
 
-    /// The clusters that passed, a list of scores for each scorer, and their order, best first.
+    /// Records the clusters that passed, one list of scores per scorer, and their order, best first.
     fn ranked(&mut self, _passed: &[Row], _parts: &[Vec<i64>], _order: &[u32]) {}
 }
 
@@ -49,7 +51,7 @@ pub(super) trait Recorder {
 #[derive(Default)]
 pub(super) struct Counts {
     by_code: Vec<Vec<usize>>,
-    /// The reason shared by all clusters that the placement did not choose, and their number.
+    /// The reason and number of the clusters that were not chosen, if all share the reason.
     not_chosen: Option<(String, usize)>,
     by_reason: BTreeMap<String, usize>,
 }
@@ -92,14 +94,14 @@ impl Recorder for Counts {
 }
 
 impl Counts {
-    /// The most frequent reason first.
+    /// Returns the counts, the most frequent reason first.
     pub(super) fn finish(mut self) -> Vec<Refused> {
         if let Some((reason, clusters)) = self.not_chosen {
             *self.by_reason.entry(reason).or_default() += clusters;
         }
         let one = |(reason, clusters)| Refused { reason, clusters };
         let mut refused: Vec<_> = self.by_reason.into_iter().map(one).collect();
-        // Stable, so equal counts stay in the order of their reasons.
+        // The sort is stable, so equal counts stay in the order of their reasons.
         refused.sort_by_key(|one| std::cmp::Reverse(one.clusters));
         refused
     }

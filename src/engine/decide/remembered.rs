@@ -1,4 +1,4 @@
-//! Results that all placements share, made once for each key, whichever processor asks first.
+//! Results that all placements share, computed once for each key, by the first processor that needs it.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ impl<K: Ord, T: Clone> Remembered<K, T> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
-    /// Keeps a result, and returns the one that counts: the first of equal keys.
+    /// Stores a result, and returns the stored one: with equal keys the first wins.
     pub(super) fn keep(&self, key: K, made: T) -> T {
         self.0.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(made).clone()
     }

@@ -13,7 +13,7 @@ use super::spread_picks;
 use berth_base::model::Pick;
 use berth_base::model::placement::{Policy, Ranking, Scorer, Selection};
 
-/// The name the weighted sum is recorded under.
+/// The name of the recorded weighted sum.
 const SUM: &str = "score";
 
 /// The picks: current ones that stay, and indexes into the rows that passed.
@@ -59,7 +59,7 @@ pub(super) fn choose(
     Chosen { kept, new: order }
 }
 
-/// The best, as far as the numbers stay even.
+/// Picks the best clusters while the constraints stay even.
 fn choose_evenly(
     case: &Case<'_>,
     scored: Scored<'_>,
@@ -94,7 +94,7 @@ fn choose_evenly(
     Chosen { kept: Vec::new(), new: evened.chosen }
 }
 
-/// Sorts the best to the front; those behind the cut stay in any order.
+/// Sorts the best clusters to the front; those behind the cut stay in any order.
 fn sort(policy: &Policy, scored: &Scored<'_>, order: &mut [u32], cut: usize) {
     let sums: Vec<i64> = match policy.ranking {
         Ranking::SumThenName => {
@@ -103,7 +103,7 @@ fn sort(policy: &Policy, scored: &Scored<'_>, order: &mut [u32], cut: usize) {
         Ranking::PartsThenNameDescending => Vec::new(),
     };
     let by_score = |a: &u32, b: &u32| match policy.ranking {
-        // Rows ascend by name, so an index stands for the name.
+        // Rows ascend by name, so the index compares like the name.
         Ranking::SumThenName => (Reverse(sums[*a as usize]), a).cmp(&(Reverse(sums[*b as usize]), b)),
         Ranking::PartsThenNameDescending => scored.by_parts(policy, *a, *b),
     };
@@ -118,7 +118,7 @@ fn sort(policy: &Policy, scored: &Scored<'_>, order: &mut [u32], cut: usize) {
         order.select_nth_unstable_by(cut - 1, compare);
         return order[..cut].sort_unstable_by(compare);
     }
-    // One look at most of them: they are worse than the worst of the best so far.
+    // Most clusters need one comparison: they are worse than the worst of the best so far.
     order[..cut].sort_unstable_by(compare);
     for index in cut..order.len() {
         if compare(&order[index], &order[cut - 1]) == Ordering::Less {
@@ -132,7 +132,7 @@ fn sort(policy: &Policy, scored: &Scored<'_>, order: &mut [u32], cut: usize) {
     }
 }
 
-/// Up to so many are picked out one by one; more are worth sorting for.
+/// Up to this many clusters are selected one by one; more are sorted.
 const FEW: usize = 32;
 
 /// Returns the weighted sum of a cluster's scores.
@@ -141,7 +141,7 @@ pub(super) fn sum(scorers: &[Scorer], parts: &[Vec<i64>], index: u32) -> i64 {
     parts.fold(0, i64::saturating_add)
 }
 
-/// The scores a pick is recorded with. A scorer without a name orders and is not recorded.
+/// Returns the scores to record with a pick. A scorer without a name only orders.
 pub(super) fn scores(policy: &Policy, parts: &[Vec<i64>], index: u32) -> BTreeMap<String, i64> {
     if policy.scorers.is_empty() {
         return BTreeMap::new();
@@ -158,8 +158,7 @@ pub(super) fn scores(policy: &Policy, parts: &[Vec<i64>], index: u32) -> BTreeMa
     }
 }
 
-/// Keeps the best of the current picks by the scores they were picked with; a pick without scores is the
-/// worst.
+/// Keeps the best current picks by their recorded scores; a pick without scores is the worst.
 fn scale_down(case: &Case<'_>, kept: &[Row], count: usize, recorder: &mut impl Recorder) -> Vec<Row> {
     let rank = |row: &Row| {
         let pick = case.previous.and_then(|previous| previous.pick(case.table.name(*row)));

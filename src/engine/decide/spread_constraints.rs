@@ -1,6 +1,7 @@
-//! Spread constraints: how even the picks are over the values of a label, and the effect of one more pick.
+//! Spread constraints: how evenly the picks are spread over the values of a label, and the effect of one more
+//! pick.
 //!
-//! All clusters of the fleet make the domains, including those that cannot be picked: a domain that stays
+//! All clusters of the fleet form domains, including clusters that cannot be picked: a domain that stays
 //! empty holds the others back. A cluster without the label is in no domain; it breaks no constraint and
 //! scores 0.
 
@@ -23,9 +24,9 @@ pub(super) struct Spreading<'a> {
 struct Counted<'a> {
     constraint: &'a SpreadConstraint,
     domains: Arc<Texts>,
-    /// By number of the domain; the one at 0 is not a domain.
+    /// By number of the domain; number 0 is no domain.
     counts: Vec<i64>,
-    /// The number of domains by the number of their picks.
+    /// The number of domains, by the number of their picks.
     domains_with: BTreeMap<i64, usize>,
 }
 
@@ -33,7 +34,7 @@ struct Counted<'a> {
 pub(super) struct Levels(Vec<(i64, i64, i64)>);
 
 impl<'a> Spreading<'a> {
-    /// None where the policy has no constraints.
+    /// Returns `None` if the policy has no constraints.
     pub(super) fn of(table: &Table<'_>, policy: &'a Policy) -> Option<Spreading<'a>> {
         let (part, constraints) =
             policy.scorers.iter().enumerate().find_map(|(part, scorer)| match &scorer.rule {
@@ -67,7 +68,8 @@ impl<'a> Spreading<'a> {
         Levels(self.constraints.iter().map(Counted::levels).collect())
     }
 
-    /// The score a cluster would be picked with, or the key of the required constraint it would break.
+    /// Returns the score of a pick of this cluster; the error is the key of the required constraint that it
+    /// would break.
     pub(super) fn score(&self, levels: &Levels, row: Row) -> Result<i64, &'a str> {
         let mut score: i64 = 0;
         for (one, levels) in self.constraints.iter().zip(&levels.0) {
@@ -113,9 +115,9 @@ impl Counted<'_> {
         (*smallest, second, largest)
     }
 
-    /// By how much the skew would change with one more pick in a domain that has `count`, and
-    /// whether the result breaks the constraint. A pick that evens things out is still refused while
-    /// what remains is beyond the limit.
+    /// Returns the change of the skew by one more pick in a domain with `count` picks, and whether the result
+    /// breaks the constraint. A pick that reduces the skew is still refused if the remaining skew exceeds the
+    /// limit.
     fn outlook(&self, (smallest, second, largest): (i64, i64, i64), count: i64) -> (i64, bool) {
         let skew = largest - smallest;
         let change = if largest == smallest {

@@ -1,7 +1,7 @@
-//! Picks one at a time under spread constraints: the best, then the best with that one counted, and so on.
+//! Picks one at a time under spread constraints: each pick is counted before the next one.
 //!
-//! The constraints score clusters in equal domains alike, so that each pick looks only at the best cluster
-//! of each such group.
+//! The constraints score clusters in equal domains alike, so each pick compares only the best cluster of each
+//! such group.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -16,12 +16,12 @@ use berth_base::model::placement::{Policy, ScoreRule};
 /// Clusters in the same domains, the best last.
 struct Group<'a> {
     left: Vec<u32>,
-    /// The verdict of the constraints on the last pick: a score, or the key of one that would be broken.
+    /// The constraints' verdict on the last pick: a score, or the key of a constraint that it would break.
     outlook: Result<i64, &'a str>,
 }
 
-/// Returns indexes into the clusters that passed, in the order they are picked. The scores that a pick is made
-/// with are written into the parts.
+/// Returns indexes into the clusters that passed, in the order of picking. Writes the scores of each pick
+/// into the parts.
 pub(super) fn pick(
     case: &Case<'_>,
     scored: Scored<'_>,
@@ -75,8 +75,8 @@ fn sort(policy: &Policy, groups: &mut [Group<'_>], scored: &Scored<'_>) {
     groups.iter_mut().for_each(|group| group.left.sort_unstable_by(order));
 }
 
-/// The first pick replaces all picks of the earlier policy: from then on no current pick is preferred.
-/// Returns whether there were any.
+/// Drops the preference for current picks: the first pick replaces all picks of the earlier policy. Returns
+/// true if there were any.
 fn forget_earlier(policy: &Policy, parts: &mut [Vec<i64>]) -> bool {
     let mut prefers = false;
     for (scorer, part) in policy.scorers.iter().zip(parts) {
@@ -88,7 +88,7 @@ fn forget_earlier(policy: &Policy, parts: &mut [Vec<i64>]) -> bool {
     prefers
 }
 
-/// Records why each remaining cluster is not picked.
+/// Records for each remaining cluster why it is not picked.
 fn report(
     case: &Case<'_>,
     scored: Scored<'_>,

@@ -1,7 +1,7 @@
 //! Files and reports → the clusters as decisions see them, and the part of the reports that decisions read.
 //!
 //! For claims and properties, a member's newer report overrides the file. Labels of the file override
-//! reported ones, because people edit them in order to place. Only clusters with a status are copied.
+//! reported ones, because people edit labels to place workloads. Only clusters with a status are copied.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ fn says_nothing(status: &ClusterStatus) -> bool {
         && !status.heard
 }
 
-/// Notes which members have reported since the status in their file was written.
+/// Records which members have reported since the status in their file was written.
 pub(super) fn heard<'s>(
     fleet: &Fleet,
     statuses: &'s Map<String, Shared<ClusterStatus>>,
@@ -63,7 +63,7 @@ pub(super) fn heard<'s>(
     noted
 }
 
-/// Reports whether decisions read the same from both.
+/// Reports whether two statuses are equal for decisions.
 pub(super) fn speaks_alike(
     before: Option<&Shared<ClusterStatus>>,
     after: Option<&Shared<ClusterStatus>>,
@@ -72,7 +72,7 @@ pub(super) fn speaks_alike(
     before == after
 }
 
-/// The part of a status that a decision may read.
+/// Returns the part of a status that a decision may read.
 fn spoken(status: &ClusterStatus) -> ClusterStatus {
     ClusterStatus {
         labels: status.labels.clone(),
@@ -106,8 +106,8 @@ fn add(cluster: &mut Cluster, of_file: &Labels, status: &ClusterStatus) {
     }
 }
 
-/// Gives the cluster of a silent member the taints that its systems have for it. One that a file has already counts
-/// since the moment in the file.
+/// Adds the taints of silence to the cluster of a silent member. A taint that a file already has counts from
+/// the moment in the file.
 fn fall_silent(cluster: &mut Cluster, silence: Silence) {
     cluster.silence = Some(silence);
     for taint in &cluster.taints_of_silence {
@@ -118,7 +118,8 @@ fn fall_silent(cluster: &mut Cluster, silence: Silence) {
     }
 }
 
-/// The part of the members' statuses that some policy looks at. Clusters without such a part are left out.
+/// Returns the part of the members' statuses that some policy reads. Clusters without such a part are left
+/// out.
 pub(super) fn facts(
     fleet: &Fleet,
     statuses: &Map<String, Shared<ClusterStatus>>,
@@ -142,7 +143,7 @@ pub(super) fn facts(
                     fact.scores.extend(score.map(|score| (named, score)));
                     continue;
                 }
-                // An expression may look at whatever is reported.
+                // An expression may read any reported value.
                 Read::Shown(_) => {
                     let of_file = |key: &String| cluster.labels.contains_key(key);
                     let labels = status.labels.iter().filter(|(key, _)| !of_file(key));
@@ -175,7 +176,7 @@ pub(super) fn facts(
     facts
 }
 
-/// Reports whether a read looks at the report in a cluster's file.
+/// Reports whether a read uses the report in a cluster's file.
 fn reads_standing(read: &Read<'_>, standing: &Standing) -> bool {
     match (read, standing) {
         (Read::Ready | Read::Eligible(_), Standing::Reported(_)) => true,

@@ -1,7 +1,7 @@
-//! The beginning of taints that do not state one: the moment at which berth first saw them.
+//! The beginning of undated taints: the moment at which berth first saw them.
 //!
-//! That moment matters only where a toleration expires. The facts keep it as long as the taint exists, so
-//! that later passes, and proofs, count from the same moment.
+//! That moment only matters if a toleration expires. The facts keep it while the taint exists, so that later
+//! passes and proofs count from the same moment.
 
 use std::borrow::Cow;
 
@@ -10,13 +10,12 @@ use super::policy_reads::{Read, Reads};
 use berth_base::model::status::TaintName;
 use berth_base::model::{Cluster, ClusterStatus, Map, Shared, Timestamp};
 
-/// Reports whether there is a taint without a moment.
+/// Reports whether any taint has no moment.
 pub(super) fn any_undated(clusters: &[Cow<'_, Cluster>]) -> bool {
     clusters.iter().flat_map(|cluster| &cluster.taints).any(|taint| taint.since.is_none())
 }
 
-/// Gives each undated taint its moment; `statuses` hold the moments known already. Reports whether a taint is
-/// seen for the first time.
+/// Gives each undated taint its moment; `statuses` contain the known moments. Reports whether a taint is new.
 pub(super) fn date(
     clusters: &mut [Cow<'_, Cluster>],
     statuses: &Map<String, Shared<ClusterStatus>>,
@@ -39,7 +38,7 @@ pub(super) fn date(
     any_new
 }
 
-/// Adds the moments that [`date`] gave to the facts; `fleet` are the clusters as files describe them.
+/// Adds the moments from [`date`] to the facts; `fleet` are the clusters as files describe them.
 pub(super) fn note<'c>(
     facts: &mut Map<String, Shared<ClusterStatus>>,
     fleet: impl Iterator<Item = &'c Cluster>,
@@ -58,7 +57,7 @@ pub(super) fn note<'c>(
     }
 }
 
-/// The taints without a moment that some toleration lets pass for a while, with their places.
+/// Returns the undated taints that some toleration allows for a limited time, with their indexes.
 fn undated(cluster: &Cluster, reads: &Reads<'_>) -> Vec<(usize, TaintName)> {
     let matters = |taint: &berth_base::model::Taint| {
         taint.since.is_none()

@@ -21,11 +21,11 @@ pub struct Trace {
     pub condition: Option<Condition>,
     /// The division of replicas among the clusters, if the policy divides any.
     pub division: Option<DivisionTrace>,
-    /// By name ascending.
+    /// Ascending by name.
     pub clusters: Vec<ClusterTrace>,
 }
 
-/// The number of replicas to divide, and the preference that gives it.
+/// The number of replicas to divide, and the preference that sets it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DivisionTrace {
     pub by: Key,
@@ -37,7 +37,7 @@ pub struct DivisionTrace {
 /// The steps that led to one cluster's number of replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplicaTrace {
-    /// The share that the policy gives the cluster; `None` where it does not take part.
+    /// The cluster's share by the policy; `None` if it does not take part.
     pub share: Option<Share>,
     pub current: Option<i64>,
     pub capacity: Option<i64>,
@@ -53,7 +53,7 @@ pub struct ClusterTrace {
     pub reason: String,
     pub steps: Vec<Step>,
     pub scores: Vec<ScorePart>,
-    /// Its place among the clusters that passed, from 1; none where no order was needed.
+    /// The cluster's place among those that passed, from 1; `None` if no order was needed.
     pub rank: Option<usize>,
     pub group: Option<Group>,
     pub replicas: Option<ReplicaTrace>,
@@ -65,14 +65,14 @@ pub struct Step {
     pub stage: Stage,
     /// The rule in words.
     pub rule: String,
-    /// The object that asks, where that is not the placement itself.
+    /// The object that requires this, if it is not the placement itself.
     pub by: Option<Key>,
     pub passed: bool,
-    /// The cluster's value that the rule refuses; empty where it passed.
+    /// The cluster's value that the rule refuses; empty if it passed.
     pub why: String,
 }
 
-/// The question that a step decides.
+/// The question of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Is the cluster a candidate?
@@ -105,7 +105,7 @@ pub struct ScorePart {
     pub score: i64,
 }
 
-/// Records everything.
+/// The recorder that keeps everything.
 #[derive(Default)]
 pub(super) struct Steps {
     refused: BTreeMap<Row, (usize, Code)>,
@@ -174,7 +174,8 @@ impl Recorder for Steps {
 }
 
 impl Steps {
-    /// The steps of one cluster through the filters, for those that went through them.
+    /// Returns the steps of one cluster through the filters; empty for a cluster that did not pass through
+    /// them.
     fn filters(&self, row: Row) -> Vec<Step> {
         if self.kept.contains(&row) || (self.left_out.contains_key(&row) && !self.ranks.contains_key(&row)) {
             return Vec::new();
@@ -199,7 +200,7 @@ impl Steps {
         !self.kept.is_empty()
     }
 
-    /// The trace of a pick that stays, from the steps of a decision without a current one.
+    /// Returns the trace of a pick that stays. `steps` are those of a decision without current picks.
     pub(super) fn kept_cluster(&self, row: Row, steps: Vec<Step>, policy: &Policy) -> ClusterTrace {
         let mut trace = self.cluster(row, steps, Some(policy));
         trace.steps.push(Step {
@@ -216,7 +217,7 @@ impl Steps {
         self.division.clone()
     }
 
-    /// The whole trace of a cluster that was considered.
+    /// Returns the whole trace of a considered cluster.
     pub(super) fn cluster(&self, row: Row, mut steps: Vec<Step>, policy: Option<&Policy>) -> ClusterTrace {
         let considered = steps.iter().all(|step| step.passed);
         if considered {
@@ -232,7 +233,7 @@ impl Steps {
             weight: scorer.weight,
             score: *score,
         };
-        // One that only orders has no score to show.
+        // A scorer that only orders has no score to show.
         let shown =
             scorers.iter().zip(scores).filter(|(scorer, _)| !matches!(scorer.rule, ScoreRule::Even(_)));
         let scores = shown.map(part).collect();
@@ -241,7 +242,7 @@ impl Steps {
     }
 }
 
-/// The steps through the candidate rules, up to the first that refuses.
+/// Returns the steps through the candidate rules, up to the first that refuses.
 pub(super) fn candidate_steps<'a>(
     table: &'a Table<'a>,
     filters: &'a [Filter],

@@ -1,7 +1,7 @@
 //! Uncertain decisions: while a file that a decision may depend on is unreadable, the decision loses no
 //! cluster.
 //!
-//! An uncertain decision has no digest, so that it is made again as soon as the file can be read.
+//! An uncertain decision has no digest, so the first pass that can read the file decides again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use berth_base::model::fleet::Doubt;
 use berth_base::model::placement::{Policy, Ranking, Selection};
 use berth_base::model::{Decision, Pick};
 
-/// Reports whether a current decision is uncertain, so that it may not lose a cluster now.
+/// Reports whether a current decision is uncertain, so it must not lose a cluster now.
 pub(super) fn applies(doubt: &Doubt, previous: &Decision) -> bool {
     doubt.everything || doubt.files.contains(&previous.source)
 }
 
-/// Reports whether a placement that is nowhere now may stand in a file that cannot be read. Where the last good
-/// forms are known, what may have moved there is among them already.
+/// Reports whether an unreadable file may contain a missing placement. If the last good forms are known, they
+/// already contain every moved placement.
 pub(super) fn may_have_moved(doubt: &Doubt, previous: &Decision) -> bool {
     doubt.objects || doubt.files.contains(&previous.source)
 }
@@ -35,8 +35,8 @@ pub(super) fn restore(
     if lost.is_empty() {
         return false;
     }
-    // The decision is made again in every pass while it is uncertain: picks that stay keep their record, so
-    // that it does not change each time.
+    // Every pass decides again while the decision is uncertain. Picks that stay keep their details, so that
+    // these do not change each time.
     for pick in &mut decision.picks {
         if let Some(earlier) = previous.pick(&pick.cluster) {
             pick.reason.clone_from(&earlier.reason);
@@ -56,7 +56,7 @@ pub(super) fn restore(
     true
 }
 
-/// Drops the worst new picks where those put back would exceed the wanted number.
+/// Drops the worst new picks if the restored ones would exceed the wanted number.
 fn give_way(decision: &mut Decision, previous: &Decision, policy: &Policy) {
     let Selection::First(count) = policy.selection else { return };
     let earlier: BTreeSet<&str> = previous.picks.iter().map(|pick| &*pick.cluster).collect();

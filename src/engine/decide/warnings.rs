@@ -1,5 +1,5 @@
-//! Warnings of placements that pick no cluster, with the reasons summed up, and of unknown names of
-//! clusters.
+//! Warnings about placements that pick no cluster, with a summary of the reasons, and about unknown cluster
+//! names.
 
 use super::cluster_table::Table;
 use berth_base::diag::{Diagnostic, Diagnostics, did_you_mean};
@@ -10,7 +10,7 @@ use berth_base::text::counted;
 const REASONS_NAMED: usize = 3;
 const CLUSTERS_NAMED: usize = 10;
 
-/// Warns of a blocked placement, or of one that picks no cluster.
+/// Warns of a blocked placement, or of a placement that picks no cluster.
 pub(super) fn about(
     placement: &Placement,
     decision: &Decision,
@@ -39,7 +39,7 @@ pub(super) fn about(
     diagnostics.push(Diagnostic::warning(at.clone(), text));
 }
 
-/// Warns of clusters that a placement names and the fleet does not have, each at its name.
+/// Warns of each cluster name in a placement that the fleet does not have, at the place of the name.
 pub(super) fn about_names(placement: &Placement, table: &Table<'_>, diagnostics: &mut Diagnostics) {
     let unknown: Vec<&NamedCluster> = unknown(placement, table).collect();
     let key = &placement.key;
@@ -55,7 +55,7 @@ pub(super) fn about_names(placement: &Placement, table: &Table<'_>, diagnostics:
     }
 }
 
-/// Returns the clusters that a placement names and the fleet does not have.
+/// Returns the cluster names in a placement that the fleet does not have.
 fn unknown<'p>(placement: &'p Placement, table: &Table<'_>) -> impl Iterator<Item = &'p NamedCluster> {
     placement.named.iter().filter(|named| table.row(&named.name).is_none())
 }

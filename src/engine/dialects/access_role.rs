@@ -1,19 +1,20 @@
-//! The view that access rules have of a dialect's objects: the role of each, and the objects that it carries.
+//! The view of access rules on a dialect's objects: the role of each object, and the objects inside a
+//! document.
 
 use berth_base::model::object::group_of;
 use berth_base::yaml::{Mark, Node};
 
-/// The role of an object, which decides the rights that its folder needs. A dialect's clusters have the rules
-/// of clusters instead.
+/// The role of an object, which determines the rights that its folder needs. Clusters follow the rules of
+/// clusters instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessRole<'k> {
     /// Needs the right to its own kind.
     Plain,
-    /// Places other objects, whose kinds are checked where they are known.
+    /// Places other objects, whose kinds are checked when they are known.
     Policy,
     /// Places objects of other files, whose kinds are checked in those files.
     Selector,
-    /// Wraps an object of this kind, with the same namespace and name.
+    /// Wraps an object of this kind with the same namespace and name.
     Wraps(&'k str),
     /// Changes how every other object is read.
     FleetWide,
@@ -23,7 +24,7 @@ pub enum AccessRole<'k> {
     SetBinding,
 }
 
-/// An object inside a document, which is placed like an object in a document of its own.
+/// An object inside a document, placed like an object in its own document.
 #[derive(Debug)]
 pub struct CarriedObject {
     pub group: String,
@@ -34,7 +35,7 @@ pub struct CarriedObject {
 }
 
 impl CarriedObject {
-    /// Reads the object of a node; `None` if the node is no object.
+    /// Reads a node as an object; `None` if it is not one.
     pub fn of(node: &Node, at: Mark) -> Option<CarriedObject> {
         let text = |node: Option<&Node>| node.and_then(Node::as_str).map(str::to_owned);
         let metadata = node.get("metadata")?;

@@ -5,11 +5,11 @@ use berth_base::model::Applier;
 use berth_base::model::applier::{ANNOTATION, APPLIERS};
 use berth_base::yaml::{Node, Scope};
 
-/// Reads the program that applies the cluster's folder. `None` where the document names none.
+/// Reads the name of the program that applies the cluster's folder. `None` if the document names none.
 pub(super) fn read(scope: &Scope, root: &Node) -> Option<&'static Applier> {
     let annotations = root.get("metadata").and_then(|metadata| metadata.get("annotations"));
     let node = annotations?.get(ANNOTATION)?;
-    // The reader of metadata has refused all but text.
+    // The reader of metadata has reported values other than text.
     let name = node.as_str()?;
     let applier = Applier::named(name);
     if applier.is_none() {

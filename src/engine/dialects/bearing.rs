@@ -1,12 +1,13 @@
-//! The bearing of documents on each other: it tells which of them are read again when one of them changes.
+//! The bearing of documents on each other: it determines which documents are read again when one of them
+//! changes.
 
-/// How a document bears on the reading of others.
+/// The bearing of a document on the reading of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bearing {
-    /// It bears on none: it is read by itself, at most against documents of the context.
+    /// No other document is read against it; it is itself read against the context at most.
     Alone,
-    /// Others are read against it.
+    /// Other documents are read against it.
     Context,
-    /// It is read together with others.
+    /// It is read together with other documents.
     Together,
 }

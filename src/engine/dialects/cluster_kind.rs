@@ -1,5 +1,5 @@
-//! The kind with which a dialect describes clusters: the marks that people may give them, and the document of
-//! a cluster that joins. Every kind has labels.
+//! The kind by which a dialect describes clusters: the marks that people may set, and the document of a new
+//! cluster. Every kind has labels.
 
 use serde_json::Value as Json;
 
@@ -10,13 +10,13 @@ use berth_base::model::selector::Labels;
 pub struct ClusterKind {
     pub group: &'static str,
     pub kind: &'static str,
-    /// The effects its taints may have; none where it has no taints.
+    /// The effects that its taints may have; empty if it has no taints.
     pub effects: &'static [&'static str],
-    /// The effect that keeps new work away and leaves what is there.
+    /// The effect that keeps new work away and leaves current work in place.
     pub cordon: Option<&'static str>,
-    /// Taints of this kind record the moment since which they exist.
+    /// Taints of this kind record the moment of their beginning.
     pub dated: bool,
-    /// A cluster without a set label is in the set `default`, whatever other documents say of it.
+    /// A cluster without a set label is in the set `default`, whatever its other documents contain.
     pub in_default_set: bool,
     /// The document is faulty without an address of the API server.
     pub needs_endpoint: bool,
@@ -24,12 +24,12 @@ pub struct ClusterKind {
     pub document: fn(&NewCluster) -> Json,
 }
 
-/// A cluster that is about to join, as given to `berth join`.
+/// A cluster that is about to join, from `berth join`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NewCluster {
     pub name: String,
     pub labels: Labels,
-    /// The address of its API server. berth never calls it: members pull.
+    /// The address of its API server. berth never calls this address: members pull.
     pub endpoint: Option<String>,
     /// The name of the Secret, or of the account, that a hub would use.
     pub account: Option<String>,

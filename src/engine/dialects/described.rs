@@ -1,4 +1,4 @@
-//! The inputs with which a dialect describes a placement in its own system's words.
+//! The inputs from which a dialect describes a placement in its own system's form.
 
 use std::collections::BTreeMap;
 
@@ -14,16 +14,16 @@ pub struct Described<'a> {
     pub decision: &'a Decision,
     /// The fleet behind the decision, if it can still be read.
     pub fleet: Option<&'a Fleet>,
-    /// All decisions, if they are known: those of placements that the decision follows are among them.
+    /// All decisions, if known, including those of followed placements.
     pub decisions: Option<&'a Map<Key, Decision>>,
     /// The decision's clusters, each with its member if known.
     pub placed: Vec<(&'a str, Option<&'a Member<'a>>)>,
-    /// The workload's rollout, if it goes step by step.
+    /// The workload's rollout, if it proceeds in steps.
     pub rollout: Option<RolloutView<'a>>,
     pub reported: Reported<'a>,
 }
 
-/// A workload of the fleet report, with all that its line is made from.
+/// A workload of the fleet report, with the inputs of its line.
 #[derive(Debug)]
 pub struct Reported<'a> {
     pub decision: &'a Decision,
@@ -34,18 +34,18 @@ pub struct Reported<'a> {
     pub detail: Detail,
 }
 
-/// A cluster that a workload is placed in.
+/// A cluster in which a workload is placed.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed<'a> {
     pub cluster: &'a str,
-    /// None before its first folder and report.
+    /// `None` before its first folder and report.
     pub member: Option<&'a MemberView<'a>>,
-    /// It waits for its turn in a rollout.
+    /// The cluster waits for its turn in a rollout.
     pub waits: bool,
 }
 
 impl<'a> Described<'a> {
-    /// Says of each cluster that waits for its turn why.
+    /// Returns the reason for each cluster that waits for its turn.
     pub(super) fn waits(&self) -> BTreeMap<&'a str, String> {
         let decision = self.decision;
         let first = || "it has no copy yet, and waits for a staged run".to_owned();
@@ -60,17 +60,17 @@ impl<'a> Described<'a> {
     }
 }
 
-/// The detail in which single clusters are shown.
+/// The detail of single clusters in a status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
-    /// Some clusters with problems: a text written at every pass must not grow with the copies.
+    /// Some clusters with problems: a text that every pass writes must not grow with the copies.
     #[default]
     Brief,
     /// Every cluster.
     Full,
 }
 
-/// A condition as a hub shows it, its type with a prefix.
+/// Writes a condition as a hub shows it, with a prefix before its type.
 pub(super) fn condition_json(condition: &Condition, prefix: &str) -> Json {
     json!({
         "type": format!("{prefix}{}", condition.kind),

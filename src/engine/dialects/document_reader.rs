@@ -1,4 +1,4 @@
-//! Reads the documents of one role one by one: each in its own scope, and kept only without errors.
+//! Reads the documents of one role one by one: each in its own scope, and keeps only those without errors.
 
 use super::readings::ReadingContext;
 use super::{Document, Input, Lowered};
@@ -7,11 +7,11 @@ use berth_base::parallel;
 use berth_base::yaml::Scope;
 use std::sync::Arc;
 
-/// The input of a dialect, and the result that its documents are added to.
+/// A dialect's input, and the result to which its documents are added.
 pub(super) struct Reader<'a, 'b> {
     pub input: &'a Input<'a>,
     pub lowered: &'b mut Lowered,
-    /// Reports whether a document's version may have fields that berth does not know.
+    /// Reports whether a document's version may have fields unknown to berth.
     pub is_newer: fn(&Document) -> bool,
     /// Nulls in a spec are errors.
     pub refuses_nulls: bool,
@@ -20,14 +20,14 @@ pub(super) struct Reader<'a, 'b> {
 /// The result of one document.
 struct Reading<Given> {
     made: Lowered,
-    /// The part of the context that later documents get from this one.
+    /// The context that this document adds for later documents.
     given: Given,
-    /// Of the document's own.
+    /// The document's own diagnostics.
     diagnostics: Diagnostics,
     faulty: bool,
 }
 
-/// The cache stage and context of a reading, and the documents that do not depend on the context.
+/// The cache stage and context of a reading, and a test for documents that do not depend on the context.
 pub(super) struct Recall<'c> {
     pub stage: &'static str,
     /// See [`super::ReadingContexts::number`].
@@ -37,14 +37,14 @@ pub(super) struct Recall<'c> {
 }
 
 impl Recall<'_> {
-    /// A stage whose documents look at nothing but themselves.
+    /// Returns a stage whose documents depend only on themselves.
     pub fn alone(stage: &'static str) -> Recall<'static> {
         Recall { stage, context: 0, stands_alone: &|_| true }
     }
 }
 
 impl<'a> Reader<'a, '_> {
-    /// Reads what is wanted, into what `read` knows as well as into what is made.
+    /// Reads the wanted documents into the reader's result and context.
     pub fn each(
         &mut self,
         wanted: impl Fn(&Document) -> bool,
@@ -58,8 +58,8 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// [`Reader::each`] where all that a document gives is what is made of it, so that it need not be read
-    /// again while it is the same.
+    /// Reads like [`Reader::each`] and caches the reading, for documents whose only effect is the result made
+    /// of them.
     pub(crate) fn each_recalled(
         &mut self,
         recall: &Recall<'_>,
@@ -69,8 +69,8 @@ impl<'a> Reader<'a, '_> {
         self.each_recalled_with(recall, wanted, read, |()| {});
     }
 
-    /// [`Reader::each_recalled`] where a document also gives something that later ones are read against. That counts
-    /// even if the document is faulty.
+    /// Reads like [`Reader::each_recalled`], for documents that also add context for later ones. That context
+    /// counts even if the document is faulty.
     pub(crate) fn each_recalled_with<Given: Send + Sync + 'static>(
         &mut self,
         recall: &Recall<'_>,
@@ -95,7 +95,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// The documents that are wanted, with their indexes and the severity of fields that they should not have.
+    /// Returns the wanted documents, with their indexes and the severity of unknown fields.
     fn those(&self, wanted: impl Fn(&Document) -> bool) -> Vec<(usize, &'a Document, Severity)> {
         let input = self.input;
         let wanted = input.documents.iter().enumerate().filter(|(_, document)| wanted(document));
@@ -121,10 +121,10 @@ fn read_one<Given>(scope: Scope, read: impl FnOnce(&Scope, &mut Lowered) -> Give
 
 fn keep<Given>(lowered: &mut Lowered, index: usize, reading: &Reading<Given>) {
     let made = &reading.made;
-    // Other diagnostics are no fault of the document itself.
+    // Other diagnostics are not the document's fault.
     lowered.diagnostics.extend(made.diagnostics.iter().cloned());
     if reading.faulty {
-        // The result of a document with errors is dropped: its last good form counts.
+        // The result of a document with errors is dropped: its last good form is used.
         lowered.faulty.insert(index);
     } else {
         lowered.clusters.extend_from_slice(&made.clusters);

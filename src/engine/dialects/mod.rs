@@ -1,8 +1,8 @@
 //! The systems whose objects berth reads, a folder each.
 //!
-//! A dialect is a parser: it turns its kinds into the neutral model and names the filters, scorers,
-//! selection and conditions its semantics need. It also knows all that other parts ask about its kinds.
-//! Adding one is adding a folder and a row in [`DIALECTS`].
+//! A dialect is a parser: it turns its kinds into the neutral model and names the filters, scorers, selection
+//! and conditions of its semantics. It also answers all questions of other parts about its kinds. A new
+//! dialect is a folder and a row in [`DIALECTS`].
 
 mod access_role;
 mod applier;
@@ -46,7 +46,7 @@ use berth_base::model::{
 use berth_base::packed::Packed;
 use berth_base::yaml::{Asked, Node, Scope};
 
-/// A document of the source tree, which passes share.
+/// A document of the source tree, shared between passes.
 pub type Document = Shared<ParsedDocument>;
 
 /// A document that has an apiVersion and a kind.
@@ -55,9 +55,9 @@ pub struct ParsedDocument {
     pub key: Key,
     pub version: String,
     pub at: Pos,
-    /// Packed, since most documents are kept from pass to pass and not looked at.
+    /// Packed, because passes keep most documents and do not read them.
     pub root: Packed,
-    /// `None` for a last good form: nothing that is made of it is remembered.
+    /// `None` for a last good form: its readings are not cached.
     pub readings: Option<Readings>,
 }
 
@@ -67,7 +67,7 @@ impl ParsedDocument {
         Node::unpack(self.root.view())
     }
 
-    /// The identity of the object that the document describes.
+    /// Returns the identity of the described object.
     pub fn id(&self) -> ObjectId {
         let Key { kind, namespace, name, group } = self.key.clone();
         IdParts { group, kind, namespace, name }.into()
@@ -77,7 +77,7 @@ impl ParsedDocument {
 /// A dialect's claim to a document, by its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// Not of this dialect.
+    /// The document belongs to another dialect.
     Foreign,
     /// Clusters, on which every placement may depend.
     Inventory,
@@ -85,9 +85,9 @@ pub enum Claim {
     Policy,
     /// Workloads and their overrides.
     Workload,
-    /// A hub's own bookkeeping, passed over with a note.
+    /// A hub's own bookkeeping, skipped with a note.
     Bookkeeping,
-    /// A kind of this dialect's group that it does not know.
+    /// An unknown kind of this dialect's group.
     Unknown,
 }
 
@@ -97,7 +97,7 @@ pub type Dialects = &'static [&'static Dialect];
 /// All dialects.
 pub const DIALECTS: Dialects = &[&kubefed::DIALECT, &kubefleet::DIALECT, &ocm::DIALECT, &inventory::DIALECT];
 
-/// The cluster kinds of all dialects.
+/// Returns the cluster kinds of all dialects.
 pub fn cluster_kinds() -> impl Iterator<Item = &'static ClusterKind> {
     DIALECTS.iter().filter_map(|dialect| dialect.cluster_kind)
 }
@@ -108,21 +108,21 @@ pub fn describes_cluster(key: &Key) -> bool {
     kinds.chain([(inventory::GROUP, inventory::KIND)]).any(|kind| kind == (&*key.group, &*key.kind))
 }
 
-/// One system: its parser, and what else is known about its kinds. [`Dialect::BLANK`] fills in the fields that
-/// a dialect does not need.
+/// One system: its parser, and facts about its kinds. [`Dialect::BLANK`] fills in the fields that a dialect
+/// does not need.
 #[derive(Debug)]
 pub struct Dialect {
     pub name: &'static str,
     /// Claims the dialect's documents: returns one claim per document.
     pub claim: fn(&[Document]) -> Vec<Claim>,
     pub lower: fn(&Input<'_>, &mut Lowered),
-    /// Returns the bearing of a document, which the dialect makes this claim to, on others.
+    /// Returns the bearing on others of a document with this claim.
     pub bearing: fn(&Document, Claim) -> Bearing,
-    /// Its API groups, which misspelt ones are compared with.
+    /// Its API groups, to compare misspelt groups with.
     pub groups: &'static [&'static str],
-    /// API groups that its kinds were in once.
+    /// Earlier API groups of its kinds.
     pub retired_groups: &'static [&'static str],
-    /// The kinds a misspelt one is compared with.
+    /// Its kinds, to compare a misspelt kind with.
     pub kinds: &'static [&'static str],
     /// Returns the kinds that it reads.
     pub reads: fn() -> Vec<ReadKind>,
@@ -130,37 +130,39 @@ pub struct Dialect {
     pub cluster_kind: Option<&'static ClusterKind>,
     /// Reports whether an object of this kind is a placement, whose decision other systems may read.
     pub is_placement: fn(&Key) -> bool,
-    /// Labels by which its placements pick clusters by name: a cluster without one has its own name there.
+    /// Labels by which its placements select clusters by name: a cluster without the label gets its own name
+    /// as the value.
     pub name_labels: &'static [&'static str],
     /// The documents that steer its staged runs.
     pub staged_runs: Option<&'static StagedRuns>,
-    /// Groups and kinds without a namespace.
+    /// Groups and kinds of cluster-scoped objects.
     pub cluster_scoped: &'static [(&'static str, &'static str)],
     /// The role of an object for access rules.
     pub access_role: fn(&Key) -> AccessRole<'_>,
     /// Returns the objects inside a document.
     pub carried_objects: fn(&Document) -> Vec<CarriedObject>,
-    /// Settings under the dialect's name in berth.yaml, which are on unless they are set to `false`.
+    /// Settings under the dialect's name in berth.yaml, enabled unless they are `false`.
     pub switches: &'static [&'static str],
     /// The texts and statuses for hubs and people.
     pub shown: Shown,
 }
 
-/// The texts and statuses of a system for hubs and people. [`Shown::NOTHING`] fills in the fields that a dialect does not need.
+/// The texts and statuses of a system for hubs and people. [`Shown::NOTHING`] fills in the fields that a
+/// dialect does not need.
 #[derive(Debug)]
 pub struct Shown {
-    /// Short names of kinds, as kubectl has them.
+    /// Short names of kinds, as in kubectl.
     pub short_names: &'static [(&'static str, &'static str)],
-    /// Returns the fields of a placement that `explain` suggests edits of; `None` for another kind.
+    /// Returns the fields of a placement to which `explain` suggests edits; `None` for another kind.
     pub placement_fields: fn(&Key) -> Option<&'static PlacementFields>,
-    /// Returns the status of a placement in the system's words; `None` for another system's placement.
+    /// Returns the status of a placement in the system's form; `None` for another system's placement.
     pub describe: fn(&Described<'_>) -> Option<Json>,
-    /// Returns the status of a staged run in the system's words; `None` for another system's run. The progress is
-    /// absent before the run begins.
+    /// Returns the status of a staged run in the system's form; `None` for another system's run. The progress
+    /// is absent before the run begins.
     pub describe_run: fn(&Run, Option<&RunProgress>, &Standing) -> Option<Json>,
-    /// Returns the status that the fleet report shows of a workload, if any.
+    /// Returns the status of a workload for the fleet report, if the system has one.
     pub report: fn(&Reported<'_>) -> Option<Json>,
-    /// Returns the advice for a plain object that a hub would act on: the way to do the same with berth.
+    /// Returns the advice for a plain object on which a hub would act: the way to do the same with berth.
     pub acted_on_by_hub: fn(&Key) -> Option<&'static str>,
     /// Returns the changes between two sets of files that a hub would refuse. Equal files may be left out.
     pub refused_by_hub: fn(&[FileText], &[FileText]) -> Diagnostics,
@@ -203,7 +205,7 @@ impl Dialect {
         shown: Shown::NOTHING,
     };
 
-    /// Reports whether a key is of the kind that describes clusters.
+    /// Reports whether a key belongs to a cluster.
     pub fn is_cluster(&self, key: &Key) -> bool {
         self.cluster_kind.is_some_and(|one| *key.group == *one.group && *key.kind == *one.kind)
     }
@@ -212,24 +214,24 @@ impl Dialect {
 /// The input of a dialect.
 #[derive(Debug)]
 pub struct Input<'a> {
-    /// The documents it claimed as inventory, policy or workload, in path order.
+    /// The documents that it claimed as inventory, policy or workload, in path order.
     pub documents: Vec<&'a Document>,
     /// Plain Kubernetes objects that a placement may select, in path order.
     pub plain: &'a [&'a Document],
     /// The severity of an unknown field.
     pub unknown_fields: Severity,
-    /// Those of its [`Dialect::switches`] that are off.
+    /// The disabled ones of its [`Dialect::switches`].
     pub switched_off: Vec<&'static str>,
-    /// All dialects that the source is read with.
+    /// All dialects of this load.
     pub dialects: Dialects,
-    /// The contexts that documents are read in.
+    /// The contexts in which documents are read.
     pub contexts: &'a ReadingContexts,
-    /// Notes what the readers ask for, where somebody wants to know.
+    /// Records the fields that readers ask for, to generate schemas.
     pub asked: Option<Arc<Asked>>,
 }
 
 impl Input<'_> {
-    /// The scope that a document is read in.
+    /// Returns the scope for reading a document.
     pub fn scope(&self, document: &Document, unknown_fields: Severity) -> Scope {
         Scope::new(document.at.file.clone(), unknown_fields).asking(self.asked.clone())
     }
@@ -247,13 +249,13 @@ pub struct Lowered {
     pub runs: Vec<Run>,
     pub stage_strategies: Vec<StageStrategy>,
     pub stage_approvals: Vec<StageApproval>,
-    /// Documents that stand for placements which they replaced.
+    /// Documents with the identity of a placement that they replaced.
     pub replaced: BTreeMap<Key, Key>,
     /// See [`berth_base::model::Fleet::list_kinds`].
     pub list_kinds: BTreeSet<(String, String)>,
     pub diagnostics: Diagnostics,
     /// Indexes into [`Input::plain`] of the objects that some placement selects.
     pub selected: BTreeSet<usize>,
-    /// Documents (indexes into [`Input::documents`]) whose own content is at fault, so that their last good form counts.
+    /// Documents (indexes into [`Input::documents`]) with a fault of their own: their last good form is used.
     pub faulty: BTreeSet<usize>,
 }

@@ -1,4 +1,4 @@
-//! The fields of a placement's document that say which clusters it picks: `explain` tries edits of them.
+//! The fields of a placement's document that select its clusters: `explain` tries edits of them.
 
 use serde_json::Value as Json;
 
@@ -7,21 +7,22 @@ use berth_base::model::placement::NamedCluster;
 use berth_base::yaml::node::Node;
 use berth_base::yaml::{Scope, Value};
 
-/// The fields of one kind of placement, each by its path. A field that the kind does not have is empty.
+/// The fields of one kind of placement, each by its path. Missing fields are empty.
 #[derive(Debug)]
 pub struct PlacementFields {
     /// The number of clusters.
     pub count: &'static [&'static str],
     /// The list of clusters' names.
     pub names: &'static [&'static str],
-    /// The key of the name in each item of the list; without it, an item is the name.
+    /// The key of the name in each item of the list; `None` if the item itself is the name.
     pub name_key: Option<&'static str>,
     pub tolerations: &'static [&'static str],
     pub sets: Option<SetFields>,
 }
 
 impl PlacementFields {
-    /// Returns the clusters that a placement's document names. Anything but a name is skipped: the reader reports it.
+    /// Returns the clusters that a placement's document names. Other values are skipped: the reader reports
+    /// them.
     pub(super) fn named(&self, scope: &Scope, root: &Node) -> Vec<NamedCluster> {
         let Some(Value::List(items)) =
             self.names.iter().try_fold(root, |node, key| node.get(key)).map(|node| &node.value)

@@ -1,6 +1,6 @@
-//! A kind that people write and a reader reads: all that a JSON Schema of it needs beside the reader.
+//! A kind that people write and berth reads: everything that its JSON Schema needs beside the reader.
 
-/// A kind that is read.
+/// A kind that berth reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadKind {
     pub group: &'static str,
@@ -9,12 +9,12 @@ pub struct ReadKind {
     pub versions: &'static [&'static str],
     /// Its objects are in a namespace.
     pub namespaced: bool,
-    /// The name of a sample: some kinds are read under one name only.
+    /// The name of a sample: some kinds are read under a single name.
     pub sample: &'static str,
 }
 
 impl ReadKind {
-    /// A kind whose objects may have any name.
+    /// Returns a kind whose objects may have any name.
     pub const fn new(
         group: &'static str,
         kind: &'static str,

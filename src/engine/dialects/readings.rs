@@ -1,5 +1,5 @@
-//! The readings of documents: an unchanged document in an unchanged context gives the same reading, so the
-//! reading stays with the document and is shared. Losing it costs time only.
+//! The readings of documents: an unchanged document in an unchanged context has the same reading, so the
+//! reading stays with the document and is shared. Losing it costs only time.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use berth_base::diag::Severity;
 /// The result of a reading, of any type.
 type Made = Arc<dyn Any + Send + Sync>;
 
-/// The contexts that documents are read in, by stage.
+/// The contexts in which documents are read, by stage.
 #[derive(Debug, Default)]
 pub struct ReadingContexts {
     contexts: Mutex<BTreeMap<&'static str, Context>>,
@@ -21,7 +21,7 @@ pub struct ReadingContexts {
 #[derive(Debug, Default)]
 pub struct Readings(Mutex<Vec<(ReadingContext, Made)>>);
 
-/// A copy of a document may be changed. It begins without readings.
+/// A copy of a document may be changed, so it begins without readings.
 impl Clone for Readings {
     fn clone(&self) -> Readings {
         Readings::default()
@@ -34,24 +34,24 @@ struct Context {
     number: u64,
 }
 
-/// The inputs of a reading beside the document.
+/// The inputs of a reading besides the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadingContext {
-    /// Tells the readings of one document apart.
+    /// Distinguishes the readings of one document.
     pub stage: &'static str,
     pub context: u64,
     pub unknown_fields: Severity,
 }
 
 impl ReadingContext {
-    /// The context of readings that depend on nothing but the document.
+    /// Returns the context of readings that depend only on the document.
     pub fn alone(stage: &'static str) -> ReadingContext {
         ReadingContext { stage, context: 0, unknown_fields: Severity::Error }
     }
 }
 
 impl ReadingContexts {
-    /// Returns the number of a context: unchanged as long as the value is equal.
+    /// Returns the number of a context, which changes only with the value.
     pub fn number<T: PartialEq + Send + 'static>(&self, name: &'static str, value: T) -> u64 {
         let mut contexts = self.contexts.lock().unwrap_or_else(PoisonError::into_inner);
         let number = match contexts.get(name) {
@@ -64,7 +64,7 @@ impl ReadingContexts {
 }
 
 impl ParsedDocument {
-    /// Returns the reading that is remembered, or reads the document.
+    /// Returns the cached reading, or reads the document.
     pub fn recall<T: Send + Sync + 'static>(
         &self,
         against: ReadingContext,

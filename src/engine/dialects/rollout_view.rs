@@ -1,4 +1,4 @@
-//! A workload's rollout as its system's status shows it: the clusters that wait, and the verdicts on the others.
+//! A workload's rollout for its system's status: the clusters that wait, and the verdicts on the others.
 
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, Health, Releases};
@@ -12,7 +12,7 @@ pub struct RolloutView<'a> {
 }
 
 impl<'a> RolloutView<'a> {
-    /// Says why a picked cluster waits for its turn. `None` for a cluster that does not wait.
+    /// Returns the reason why a picked cluster waits for its turn. `None` if it does not wait.
     pub(crate) fn wait(&self, pick: &Pick) -> Option<String> {
         if !self.releases.is_waiting(pick) {
             return None;
@@ -29,7 +29,7 @@ impl<'a> RolloutView<'a> {
         Some(format!("{has}; release {target} {why}"))
     }
 
-    /// Returns the report on the copies that a cluster has. An older report is about other copies.
+    /// Returns the report on the cluster's current copies. An older report is about other copies.
     pub fn report(&self, cluster: &str) -> Option<&'a CopyReport> {
         let name = WorkloadName::of(&self.releases.key);
         let report = self.facts.get(cluster)?.copies.get(&name)?;
@@ -38,8 +38,8 @@ impl<'a> RolloutView<'a> {
         is_fresh.then_some(report)
     }
 
-    /// The verdict on the copies that a cluster has. `Applying` where nothing is reported on them; copies of the
-    /// proven release were a success.
+    /// Returns the verdict on a cluster's copies: `Applying` without a report; copies of the proven release
+    /// count as a success.
     pub(crate) fn health(&self, cluster: &str) -> Health {
         match self.report(cluster) {
             Some(report) => report.health,

@@ -9,7 +9,7 @@ use berth_base::model::{Key, Timestamp};
 #[derive(Debug)]
 pub struct StagedRuns {
     pub group: &'static str,
-    /// The way to the field of a run's state.
+    /// The path to the field of a run's state.
     pub state: [&'static str; 2],
     pub word: fn(RunState) -> &'static str,
     /// Makes the document that approves a gate of a run.
@@ -21,7 +21,7 @@ pub struct StagedRuns {
 pub struct RunApproval<'a> {
     pub run: &'a Key,
     pub gate: &'a StageGate,
-    /// The person's own words.
+    /// The person's message.
     pub message: &'a str,
     pub now: Timestamp,
 }

@@ -1,4 +1,4 @@
-//! A rollout strategy where no system's own object holds it, in any of the systems' forms.
+//! A rollout strategy outside of a system's own objects, in the form of any system.
 
 use super::{kubefleet, ocm};
 use berth_base::model::rollout::{Rolling, Strategy};

@@ -1,11 +1,12 @@
-//! Held removals that the rest of their workload does not wait for.
+//! Workloads that roll out without their held removals, because only silent clusters lose copies.
 //!
-//! A held workload keeps everything, so that nothing runs in two places while people decide. That protects nothing
-//! where it leaves a silent cluster: its member would remove nothing now, approved or not. So a workload that loses
-//! copies in silent clusters alone goes on without these removals. It still does when such a cluster reports again,
-//! since its copies elsewhere are there by then.
+//! The gate keeps a held workload unchanged, so that its objects do not run in two places while people
+//! decide. That protects nothing in a silent cluster: its member removes nothing now, approved or not. So the
+//! gate publishes such a workload at once, and keeps only the copies in the silent clusters. This stays so
+//! when a silent cluster reports again, because the other clusters have their copies by then.
 //!
-//! Divided replicas wait: with those of the silent cluster there would be too many.
+//! A workload with divided replicas is held as a whole: with the replicas of the silent cluster there would
+//! be too many.
 
 use std::collections::BTreeMap;
 
@@ -16,38 +17,39 @@ use crate::state::State;
 use crate::state::ledger::{Places, Stage};
 use berth_base::model::Key;
 
-/// The workloads that may go on.
+/// The workloads that are published without their held removals.
 pub(super) type Apart<'a> = BTreeMap<&'a Key, Kept>;
 
-/// The removals of a workload that may go on without them.
+/// The held removals of such a workload.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
     pub(super) places: Places,
-    /// More clusters are assigned to it than before.
+    /// The workload has more clusters than before.
     grows: bool,
 }
 
-/// Finds the workloads that may go on without their removals.
+/// Finds the workloads that are published without their held removals.
 pub(super) fn find<'a>(question: &Question<'_>, lost: &'a ByWorkload) -> Apart<'a> {
     if !question.limits.failover {
         return Apart::new();
     }
     let of_workload = |(key, losses): (&'a Key, &Losses)| {
-        // Losses that come later belong to an edit, and what is permitted goes.
+        // An edit causes a later loss, and a permitted removal happens.
         let waits = losses.0.values().all(|loss| loss.due.is_none() && loss.stage == Stage::Held);
         Some((key, kept(question, key, losses.unpermitted()).filter(|_| waits)?))
     };
     lost.iter().filter_map(of_workload).collect()
 }
 
-/// Reports whether a workload that is held for these reasons goes on.
+/// Reports whether a workload that is held for these reasons is published without its removals.
 pub(super) fn goes_on(apart: &Apart<'_>, key: &Key, why: &[Why]) -> bool {
     let Some(kept) = apart.get(key) else { return false };
     why.iter().all(|why| match why {
-        // Among more clusters the same removal would be a smaller share.
+        // With more clusters, the same removal is a smaller share.
         Why::Clusters { .. } => !kept.grows,
         Why::Objects { .. } | Why::Risky { .. } | Why::Still => true,
-        // With too many clusters away nothing moves, and the others are not about removals alone.
+        // `Evictions`: too many clusters lose something at once. `Policy` and `Along` concern more than
+        // removals.
         Why::Evictions { .. } | Why::Policy { .. } | Why::Along { .. } => false,
     })
 }
@@ -68,7 +70,7 @@ fn kept(question: &Question<'_>, key: &Key, places: Places) -> Option<Kept> {
     Some(Kept { places, grows: has > had })
 }
 
-/// Reports whether a cluster is silent, and was not heard again since.
+/// Reports whether a cluster is silent and has not reported again.
 fn is_silent(state: &State, cluster: &str) -> bool {
     let silence = state.facts.get(cluster).and_then(|fact| fact.silence());
     silence.is_some_and(|silence| silence.frozen.is_none())

@@ -1,7 +1,7 @@
 //! Deadlines: removals that a change brings about later, by time alone.
 //!
-//! The end of a toleration and the date of a taint are part of the edit that writes them, so the gate judges
-//! their removals like immediate ones. Deadlines that existed before the change do not count as its own.
+//! An edit that writes the end of a toleration or the date of a taint causes the removals at that moment, so
+//! the gate judges them with the edit. Deadlines that existed before the edit do not count as its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ pub struct LaterDecisions {
     pub decisions: Map<Key, Decision>,
 }
 
-/// The moments to come at which decisions change by time alone.
+/// The later moments at which decisions change by time alone.
 #[derive(Clone, Debug, Default)]
 pub struct Outlook {
     pub with_change: Vec<LaterDecisions>,
@@ -32,12 +32,12 @@ pub type Due = BTreeMap<Place, Timestamp>;
 pub struct Deadline {
     pub key: Key,
     pub at: Timestamp,
-    /// The objects that go.
+    /// The objects that are removed at that moment.
     pub places: Places,
 }
 
 impl Deadline {
-    /// The deadlines of one workload's losses.
+    /// Returns the deadlines of one workload's losses.
     pub(super) fn of(key: &Key, due: &Due) -> Vec<Deadline> {
         let mut by_moment: BTreeMap<Timestamp, Places> = BTreeMap::new();
         for (place, at) in due {
@@ -52,7 +52,7 @@ impl Deadline {
     }
 }
 
-/// Returns the places that the current and the next state have and a later moment removes.
+/// Returns the places that the current and the next state have and that a later moment removes.
 pub(super) fn due(states: &Comparison<'_>, moments: &[LaterDecisions]) -> BTreeMap<Key, Due> {
     let mut due: BTreeMap<Key, Due> = BTreeMap::new();
     for ahead in moments {
@@ -72,7 +72,7 @@ pub(super) fn due(states: &Comparison<'_>, moments: &[LaterDecisions]) -> BTreeM
     due
 }
 
-/// Returns the places of a decision that nobody has at a later moment.
+/// Returns the places of a decision that no decision has at a later moment.
 fn lost_by(owners: &PlaceOwners<'_>, decision: &Decision, then: Option<&Decision>) -> Vec<Place> {
     let mut lost = Vec::new();
     for pick in decision.picks.iter().filter(|pick| !pick.pending) {

@@ -24,8 +24,8 @@ pub fn digest_of_all(digests: &BTreeSet<Digest>) -> Option<Digest> {
     (!digests.is_empty()).then(|| cut(hash))
 }
 
-/// Returns the digest to approve, and those used before: a used digest is replaced by the next one. Where policy tests
-/// fail, the digest names the new placements too.
+/// Returns the digest to approve, and the digests that were used before: each used digest is replaced by the
+/// next one. Where policy tests fail, the digest also covers the new placements.
 pub(super) fn unused_digest(
     places: &Places,
     failing: &[FailingPlacement],
@@ -65,7 +65,7 @@ pub(super) fn failing_placement(
     parts
 }
 
-/// Adds a text to a digest. The length tells where the text ends, whatever it holds.
+/// Adds a text to a digest. The length comes first, so that two lists of texts never give the same bytes.
 fn put(hash: &mut Sha256, text: &str) {
     hash.update(text.len().to_be_bytes());
     hash.update(text.as_bytes());

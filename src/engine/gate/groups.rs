@@ -1,5 +1,5 @@
-//! Workloads that are held or permitted as one: an object moves between them, they lose the same place, or a rollout policy
-//! puts them together.
+//! Groups of workloads that are held or permitted together: an object moves between them, they lose the same
+//! place, or a rollout policy puts them together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::state::PlaceOwners;
 use crate::state::ledger::Place;
 use berth_base::model::{Key, Pick, Placement};
 
-/// Returns the groups of these workloads, each with all that goes along.
+/// Returns the groups that contain these workloads.
 pub(super) fn of<'k>(
     question: &Question<'_>,
     lost: &ByWorkload,
@@ -42,8 +42,9 @@ pub(super) fn of<'k>(
     groups
 }
 
-/// Returns what goes along with a workload: the workloads of its rollout policy, and the placements that it follows, where
-/// their decisions lose clusters. Others may read these decisions, and remove what they have there.
+/// Returns the workloads and placements that are held along with a workload: the workloads of its rollout
+/// policy, and the placements that it follows and that lose clusters. Other programs may read these
+/// placements, and remove their objects in the lost clusters.
 fn along(question: &Question<'_>, key: &Key) -> Vec<Key> {
     let Question { states, fleet, .. } = *question;
     let of_policy = Orders::of(fleet, key).together().into_iter().flatten();
@@ -56,8 +57,8 @@ fn along(question: &Question<'_>, key: &Key) -> Vec<Key> {
     of_policy.chain(followed).cloned().collect()
 }
 
-/// Finds the workloads that lose the same place: one that gives it away, and its heir. A place may have been the other's when
-/// its loss was held.
+/// Finds the workloads that lose the same place: the workload that gives the place away, and the workload
+/// that takes it over. Another workload may have owned the place when its loss was held.
 fn sharing(lost: &ByWorkload) -> BTreeSet<(&Key, &Key)> {
     let mut first: BTreeMap<&Place, &Key> = BTreeMap::new();
     let mut sharing = BTreeSet::new();
@@ -71,7 +72,8 @@ fn sharing(lost: &ByWorkload) -> BTreeSet<(&Key, &Key)> {
     sharing
 }
 
-/// Finds the workloads that objects tie: a file that changes, and that another workload has before, on the way or after.
+/// Finds the workloads that share a changed file: each of them has the file before the change, in the step,
+/// or in the end.
 fn ties(question: &Question<'_>) -> BTreeMap<Key, BTreeSet<Key>> {
     let (on_the_way, after) = (PlaceOwners::of(question.step), PlaceOwners::of(question.desired()));
     let mut ties: BTreeMap<Key, BTreeSet<Key>> = BTreeMap::new();

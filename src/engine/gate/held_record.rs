@@ -1,4 +1,5 @@
-//! A held workload as a line: in a rendered commit's trailers, and in the record of the commit processed last.
+//! A held workload as a line: in a rendered commit's trailers, and in the record of the last processed
+//! commit.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,8 +1,8 @@
-//! The checks of the gate: each looks at the losses and names the workloads that it holds.
+//! The checks of the gate: each looks at the losses and names the workloads to hold.
 //!
-//! A workload's clusters, a cluster's objects and risky kinds count whatever the cause, together with losses within the
-//! window. Losses that statuses or time cause have a budget over the whole fleet as well. What is permitted and not yet
-//! carried out counts with what is new; only what is new can be held.
+//! The limits of a workload's clusters, of a cluster's objects and of risky kinds count every loss whatever
+//! its cause, and the losses of the window. Losses without an edit also have a budget over the whole fleet.
+//! Permitted losses that are not carried out yet count like new ones, but only new ones can be held.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,13 +45,13 @@ pub(super) fn reasons(question: &Question<'_>, lost: &ByWorkload, window: &Windo
 struct Case<'c> {
     question: &'c Question<'c>,
     window: &'c Window<'c>,
-    /// The desired state once all deadlines have passed.
+    /// The desired state after all deadlines.
     after: &'c State,
     heirs: &'c PlaceOwners<'c>,
     lost: &'c ByWorkload,
 }
 
-/// Returns the desired state once all deadlines have passed.
+/// Returns the desired state after all deadlines.
 fn after_deadlines<'n>(desired: &'n State, lost: &ByWorkload) -> Cow<'n, State> {
     let mut after = Cow::Borrowed(desired);
     let due = lost.values().flat_map(|losses| &losses.0).filter(|(_, loss)| loss.due.is_some());
@@ -88,8 +88,8 @@ fn clusters(case: &Case<'_>, key: &Key, losses: &Losses) -> Option<Why> {
     for ((cluster, _), _) in losses.counting() {
         *loses.entry(cluster).or_default() += 1;
     }
-    // Where the workload went on without a held removal, nothing that came since makes the removal smaller: neither
-    // its copies elsewhere, nor others' objects that it has as well by now.
+    // If the workload was published without a held removal, nothing makes that removal smaller later: neither
+    // its new copies in other clusters, nor objects that it took over since.
     let decision = current.decisions.get(key);
     let waits = |cluster: &str| decision.and_then(|one| one.pick(cluster)).is_some_and(|pick| pick.held);
     let is_lost = |(cluster, had): &(&String, &usize)| {
@@ -99,7 +99,7 @@ fn clusters(case: &Case<'_>, key: &Key, losses: &Losses) -> Option<Why> {
     let of = has.keys().filter(|cluster| !waits(cluster)).count().max(lost);
     let limit = question.limits.clusters;
     let moves = losses::is_placed(question, key, losses.0.values().find_map(|loss| loss.due));
-    // One cluster for one other is a move, and no mass removal.
+    // Moving from one cluster to one other is no mass removal.
     let is_all = |lost: usize, of: usize| lost == of && !(moves && of == 1);
     let exceeded = |lost: usize, of: usize| {
         limit.is_exceeded(lost, of) || (of > 0 && is_all(lost, of) && limit.share_is_exceeded(lost, of))
@@ -124,7 +124,7 @@ fn objects(case: &Case<'_>, reasons: &mut Reasons) {
     let Case { question, lost, .. } = *case;
     let current = question.states.current;
     let mut by_cluster: BTreeMap<&str, BTreeSet<&ObjectId>> = BTreeMap::new();
-    // A decision that its readers lose is no object of the cluster.
+    // A placement's loss, for its consumers, is no object of the cluster.
     let is_object = |place: &Place| losses::has_copy(current, place);
     for (place, _) in lost.values().flat_map(Losses::counting).filter(|(place, _)| is_object(place)) {
         by_cluster.entry(&place.0).or_default().insert(&place.1);
@@ -141,7 +141,7 @@ fn objects(case: &Case<'_>, reasons: &mut Reasons) {
     let now: BTreeMap<&str, Share> =
         by_cluster.into_iter().map(|(cluster, objects)| (cluster, (objects.len(), of(cluster)))).collect();
     let mut emptied = emptied(question, &now);
-    // Losses now and since then together.
+    // Losses of this step and of the window together.
     for mut shares in case.window.objects(case.after) {
         for (cluster, share) in &now {
             shares.entry(cluster).or_insert(*share);
@@ -165,7 +165,7 @@ fn objects(case: &Case<'_>, reasons: &mut Reasons) {
 }
 
 /// Returns the clusters that would lose too much. The free number is counted over all clusters together: ten
-/// objects of each of fifty clusters are many.
+/// objects from each of fifty clusters are many.
 fn emptied<'s>(question: &Question<'_>, shares: &BTreeMap<&'s str, Share>) -> BTreeMap<&'s str, Share> {
     let limit = question.limits.objects;
     let most = || shares.iter().filter(|(_, (lost, of))| limit.share_is_exceeded(*lost, *of));
@@ -179,8 +179,8 @@ fn emptied<'s>(question: &Question<'_>, shares: &BTreeMap<&'s str, Share>) -> BT
         .collect()
 }
 
-/// Keeps an edit's losses held, also after the window has passed or others that were held with them are approved: nobody
-/// gets a permit by waiting.
+/// Keeps an edit's losses held after the window has passed, and after other losses held with them were
+/// approved: waiting alone gives nobody a permit.
 fn still(question: &Question<'_>, lost: &ByWorkload, reasons: &mut Reasons) {
     if !question.limits_stay {
         return;
@@ -194,7 +194,7 @@ fn still(question: &Question<'_>, lost: &ByWorkload, reasons: &mut Reasons) {
     let all: BTreeSet<&Place> = lost.values().flat_map(Losses::held_edits).map(|(place, _)| place).collect();
     for (key, losses) in lost {
         let now: BTreeSet<&Place> = losses.held_edits().map(|(place, _)| place).collect();
-        // A place may have been another workload's when it was held, which gave it back since.
+        // Another workload may have owned the place when it was held, and returned it since.
         let mut owners = losses.held_edits().map(|(_, loss)| &loss.owner);
         let is_whole = |owner: &Key| before.get(owner).is_some_and(|one| one.is_subset(&all));
         if !now.is_empty() && now.iter().all(was_held) && owners.all(is_whole) {
@@ -210,7 +210,7 @@ fn is_held_edit(loss: &Loss) -> bool {
     loss.stage == Stage::Held && loss.cause.is_edit()
 }
 
-/// Checks the budget of losses without an edit: beyond it, none of them happens.
+/// Checks the budget of losses without an edit: above it, all of them are held.
 fn evictions(case: &Case<'_>, reasons: &mut Reasons) {
     let Case { question, lost, .. } = *case;
     let mut losing: BTreeSet<&str> = BTreeSet::new();
@@ -219,7 +219,7 @@ fn evictions(case: &Case<'_>, reasons: &mut Reasons) {
     {
         losing.insert(cluster);
     }
-    // The budget is one of each window, so that what exceeds it today may go tomorrow.
+    // Each window has its own budget: a loss that exceeds it today may fit tomorrow.
     let taken = case.window.taken_without_edit(question.limits.window.before(question.now));
     for (cluster, _) in taken.filter(|place| !losses::has(question.desired(), place)) {
         losing.insert(cluster);

@@ -1,7 +1,8 @@
-//! The limits of removals without an approval: from the daemon's flags, never from the fleet repository.
+//! The limits of removals without an approval. They come from the daemon's flags, never from the fleet
+//! repository.
 //!
-//! Shares alone would make small fleets unusable, so each limit has a free number. A rendered commit's
-//! trailers record the limits as one line, from which the commit can be proven.
+//! Shares alone would hold every removal in a small fleet, so each limit has a free number. The trailers of a
+//! rendered commit record the limits in one line, so that `verify` can compute the commit again.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +13,7 @@ use berth_base::model::{LabelKeys, Timestamp};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Percent(u8);
 
-/// A share, and a free number that passes whatever the share.
+/// A share, and a number of losses that is free whatever the share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     pub share: Percent,
@@ -34,13 +35,13 @@ pub struct Limits {
     pub rollback: usize,
     /// Removals within this time add up.
     pub window: Span,
-    /// A rollback may go back to any state that was replaced within this time, beside the last few.
+    /// A rollback may return to any state that was replaced within this time, beside the last few.
     pub rollback_window: Span,
     /// Trailers of source commits approve removals, beside files under `approvals/`.
     pub trailers: bool,
     /// The labels that members may report.
     pub labels: LabelKeys,
-    /// A workload goes on without the held removals of silent clusters.
+    /// A workload is published without its held removals where only silent clusters lose copies.
     pub failover: bool,
 }
 
@@ -56,13 +57,13 @@ impl Span {
         Span(hours * 3_600)
     }
 
-    /// The moment this long before another.
+    /// Returns the moment this long before another.
     pub fn before(self, moment: Timestamp) -> Timestamp {
         let seconds = moment.as_second().saturating_sub(self.0);
         Timestamp::from_second(seconds).unwrap_or(Timestamp::MIN)
     }
 
-    /// The moment this long after another.
+    /// Returns the moment this long after another.
     pub fn after(self, moment: Timestamp) -> Timestamp {
         let seconds = moment.as_second().saturating_add(self.0);
         Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
@@ -70,7 +71,7 @@ impl Span {
 }
 
 impl Percent {
-    /// At most 100.
+    /// Returns a share of at most 100 percent.
     pub const fn new(percent: u8) -> Percent {
         Percent(if percent > 100 { 100 } else { percent })
     }
@@ -86,9 +87,9 @@ impl Limit {
         part.saturating_mul(100) > whole.saturating_mul(usize::from(self.share.0))
     }
 
-    /// Reports whether the limit lets more go than another one does.
+    /// Reports whether this limit is looser than another one.
     pub fn is_looser_than(self, other: Limit) -> bool {
-        // With a share of 0% nothing goes free, and with 100% everything does.
+        // With a share of 0% nothing is free, with 100% everything.
         let free = |limit: Limit| if limit.share.0 == 0 { 0 } else { limit.free };
         self.share > other.share || !other.is_off() && free(self) > free(other)
     }
@@ -100,11 +101,11 @@ impl Limit {
 }
 
 impl Limits {
-    /// The share of late members beyond which nothing is moved away from silent clusters, unless a flag sets another.
-    /// It decides which facts a daemon records, so no commit names it.
+    /// The share of late members above which silence moves nothing, unless a flag sets another share. It
+    /// decides which facts a daemon records, so no commit names it.
     pub const SILENT: Limit = Limit { share: Percent(20), free: 2 };
 
-    /// Reports whether any setting lets more go than the same one of another.
+    /// Reports whether any setting is looser than the same setting of `other`.
     pub fn is_looser_than(&self, other: &Limits) -> bool {
         self.clusters.is_looser_than(other.clusters)
             || self.objects.is_looser_than(other.objects)
@@ -139,7 +140,7 @@ impl Default for Limits {
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let exact = |(_, seconds): &&(char, i64)| self.0 % seconds == 0;
-        // A day is written in hours: people say "24h".
+        // A day is written in hours, as people write it: "24h".
         let (unit, seconds) = UNITS[1..].iter().find(exact).unwrap_or(&UNITS[3]);
         write!(f, "{}{unit}", self.0 / seconds)
     }
@@ -236,7 +237,7 @@ impl FromStr for Limits {
     }
 }
 
-/// The value of a word `name=value`.
+/// Returns the value of a word `name=value`.
 fn setting<'t>(word: Option<&'t str>, name: &str) -> Result<&'t str, ()> {
     word.and_then(|word| word.strip_prefix(name)?.strip_prefix('=')).ok_or(())
 }

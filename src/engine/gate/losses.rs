@@ -1,4 +1,4 @@
-//! The losses of each workload: the places that it has and that nobody will have in the end, those known and those new.
+//! The losses of each workload: the places that it has now and that nobody will have in the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,12 +9,12 @@ use crate::state::{Comparison, PlaceOwners, State, placement_decision};
 use berth_base::model::map::Change;
 use berth_base::model::{Decision, Key, Map, ObjectId, Timestamp, path};
 
-/// The losses of one workload. One of which nobody permitted the loss yet is held.
+/// The losses of one workload. A loss without a permit is held.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Losses(pub(super) BTreeMap<Place, Loss>);
 
 impl Losses {
-    /// Returns the places whose loss nobody permitted yet.
+    /// Returns the places whose loss has no permit yet.
     pub(super) fn unpermitted(&self) -> Places {
         self.unpermitted_losses().map(|(place, _)| place.clone()).collect()
     }
@@ -23,7 +23,7 @@ impl Losses {
         self.0.iter().filter(|(_, loss)| loss.stage == Stage::Held)
     }
 
-    /// Returns the losses by edits that nobody permitted yet.
+    /// Returns the losses by edits that have no permit yet.
     pub(super) fn held_edits(&self) -> impl Iterator<Item = (&Place, &Loss)> {
         self.unpermitted_losses().filter(|(_, loss)| loss.cause.is_edit())
     }
@@ -40,7 +40,7 @@ pub(super) type ByWorkload = BTreeMap<Key, Losses>;
 /// A lost place before its record: its owners, and its deadline.
 type LostPlaces = BTreeMap<Place, (BTreeSet<Key>, Option<Timestamp>)>;
 
-/// Finds all losses to come.
+/// Finds all future losses.
 pub(super) fn find<L: Lookup>(question: &Question<'_>, lookup: &mut L) -> Result<ByWorkload, L::Error> {
     let mut lost = LostPlaces::new();
     for (place, owner) in in_the_end(question.states) {
@@ -62,7 +62,7 @@ pub(super) fn find<L: Lookup>(question: &Question<'_>, lookup: &mut L) -> Result
         }
     }
     if lost.keys().any(|(_, object)| placement_decision::is_placement(&key_of(object))) {
-        // What the clusters of such a placement lose are the workloads that follow it.
+        // The clusters of such a placement lose its followers, whose losses are counted themselves.
         let followed = question.fleet.followed();
         lost.retain(|(_, object), _| !followed.contains(&key_of(object)));
     }
@@ -103,13 +103,14 @@ pub(super) fn find<L: Lookup>(question: &Question<'_>, lookup: &mut L) -> Result
     Ok(by_workload)
 }
 
-/// Reports whether a permit was given to a workload that went elsewhere, and now goes nowhere: that it loses all, nobody
-/// has judged.
+/// Reports whether a permitted loss must be judged again: its workload was moving elsewhere when the permit
+/// was given, and now it is placed nowhere. Nobody has judged that it loses everything.
 fn is_recalled(question: &Question<'_>, loss: &Loss) -> bool {
     loss.stage == Stage::Permitted && !loss.exempt && !is_placed(question, &loss.owner, loss.due)
 }
 
-/// Reports whether a workload is placed anywhere in the end; where it loses something by a deadline, after the last one.
+/// Reports whether a workload has any place in the end. For a loss at a deadline, the end is the last
+/// deadline.
 pub(super) fn is_placed(question: &Question<'_>, key: &Key, due: Option<Timestamp>) -> bool {
     let last = question.outlook.with_change.last().filter(|_| due.is_some());
     let decision = last.map_or_else(|| question.desired().decisions.get(key), |last| last.decisions.get(key));
@@ -119,8 +120,8 @@ pub(super) fn is_placed(question: &Question<'_>, key: &Key, due: Option<Timestam
     })
 }
 
-/// Returns the records of deadlines that have passed, by the cluster that a workload leaves. What the workload got there
-/// since the deadline was judged goes with the rest: all that somebody had then has a record of its own.
+/// Returns the passed deadlines, by the cluster that a workload leaves. The workload also loses the objects
+/// that it got there after the deadline was judged; all objects of that earlier time have their own records.
 fn passed_deadlines<'q>(question: &Question<'q>) -> BTreeMap<(&'q str, &'q Key), &'q Loss> {
     let passed =
         question.ledger().pending().filter(|(_, loss)| loss.due.is_some_and(|at| at <= question.now));
@@ -141,7 +142,8 @@ pub(super) fn in_the_end(states: &Comparison<'_>) -> Vec<(Place, Key)> {
     lost
 }
 
-/// Returns the clusters that a decision without a workload no longer names: its consumers remove there what they have.
+/// Returns the clusters that a decision without a workload no longer names. Its consumers remove their
+/// objects there.
 fn from_decision(change: &Change<'_, Key, Decision>) -> Vec<(Place, Key)> {
     let Some(before) = change.before.filter(|before| is_consumed(before)) else { return Vec::new() };
     let has = |cluster: &str| change.after.is_some_and(|after| after.has(cluster));
@@ -150,17 +152,17 @@ fn from_decision(change: &Change<'_, Key, Decision>) -> Vec<(Place, Key)> {
     gone.map(|pick| ((pick.cluster.to_string(), object.clone()), before.key.clone())).collect()
 }
 
-/// Reports whether a decision is read by others, in place of workloads of its own.
+/// Reports whether other programs read a decision, because it has no workload of its own.
 pub(super) fn is_consumed(decision: &Decision) -> bool {
     decision.objects.is_empty() && placement_decision::is_placement(&decision.key)
 }
 
-/// The object that stands for a decision's consumers.
+/// Returns the object that represents a decision's consumers.
 pub(super) fn object_of(key: &Key) -> ObjectId {
     ObjectId::new(&key.group, &key.kind, &key.namespace, &key.name)
 }
 
-/// The placement that an object stands for, if it stands for one.
+/// Returns the placement that an object may represent.
 fn key_of(object: &ObjectId) -> Key {
     Key::new(&object.group, &object.kind, &object.namespace, &object.name)
 }
@@ -183,7 +185,7 @@ pub(super) fn has_copy(state: &State, (cluster, object): &Place) -> bool {
     folder.is_some_and(|folder| folder.contains_key(path::of_object(object).as_str()))
 }
 
-/// Returns the places of a workload, with those that wait for it, or of a decision's consumers.
+/// Returns the places of a workload, including those still pending, or of a decision's consumers.
 pub(super) fn places_of<'a>(
     owners: &PlaceOwners<'a>,
     key: &Key,
@@ -197,8 +199,8 @@ pub(super) fn places_of<'a>(
     places
 }
 
-/// Returns the places that a workload takes away itself though the files keep them: a release that is taken back, or
-/// one that a cluster is pinned to, lacks the object.
+/// Returns the places that a workload loses in this step though the desired state keeps them: its cluster
+/// returns or is pinned to a release that lacks the object.
 fn in_their_course(question: &Question<'_>) -> Vec<(Place, Key)> {
     let Question { states, step, .. } = question;
     let after = PlaceOwners::of(question.desired());
@@ -219,7 +221,7 @@ fn in_their_course(question: &Question<'_>) -> Vec<(Place, Key)> {
     lost
 }
 
-/// Returns the losses by deadlines: those that the change brings, and those known already.
+/// Returns the losses at deadlines: those that the change brings, and those recorded already.
 fn by_deadlines(question: &Question<'_>) -> BTreeMap<Key, Due> {
     let Question { states, outlook, now, .. } = question;
     if !question.is_edited {
@@ -247,18 +249,19 @@ fn by_deadlines(question: &Question<'_>) -> BTreeMap<Key, Due> {
     due
 }
 
-/// Finds the cause of a loss when it becomes inevitable.
+/// Finds the cause of a loss when the loss becomes inevitable.
 #[derive(Debug)]
 struct Causes<'d> {
     edit_alone: Vec<(&'d Map<Key, Decision>, PlaceOwners<'d>)>,
-    /// The places that workloads take away in the course of their releases.
+    /// The places that workloads lose by their own releases.
     course: BTreeSet<Place>,
-    /// The cause of what no edit brings about.
+    /// The cause of a loss that no edit brings about.
     without_edit: Cause,
 }
 
 impl Causes<'_> {
-    /// An edit causes a loss if it brings the loss about by itself, without new statuses and without time.
+    /// Returns an edit as the cause if the edit alone brings the loss about, without new statuses and without
+    /// time.
     fn of(&self, question: &Question<'_>, place: &Place, is_due: bool) -> Cause {
         let is_of_edit = || is_due || self.course.contains(place) || !self.stays_with_edit_alone(place);
         match question.is_edited && is_of_edit() {

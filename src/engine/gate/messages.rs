@@ -11,10 +11,10 @@ use berth_base::text::some_of;
 /// The trailer of a source commit that approves a removal.
 pub const ALLOW_DELETE: &str = "Berth-Allow-Delete";
 
-/// The words for a workload of which only the removals are held.
+/// The message for a workload of which only the removals are held.
 const GOES_ON: &str = "its copies elsewhere do not wait for them";
 
-/// Says how much of held workloads stays as it is.
+/// Returns the message on how much of the held workloads stays unchanged.
 pub fn stays(held: &[Held]) -> &'static str {
     match held.iter().all(|one| one.goes_on) {
         true => "only removals wait",
@@ -26,17 +26,17 @@ pub fn stays(held: &[Held]) -> &'static str {
 const LONGEST_LIST: usize = 5;
 
 impl Held {
-    /// The exact line that approves this removal and no other.
+    /// Returns the exact line that approves only this removal.
     pub fn approval(&self) -> String {
         format!("{ALLOW_DELETE}: {}", self.digest)
     }
 
-    /// The exact line that approves everything that is held.
+    /// Returns the exact line that approves everything held.
     pub fn approval_of_all(&self) -> String {
         format!("{ALLOW_DELETE}: {}", self.all)
     }
 
-    /// In a log, a commit message and on a screen.
+    /// Returns the diagnostic for logs, commit messages and screens.
     pub fn diagnostic(&self) -> Diagnostic {
         let mut why: Vec<String> = self.why.iter().map(Why::words).collect();
         why.extend(self.failed_approvals());
@@ -59,19 +59,20 @@ impl Held {
         Diagnostic::warning(Pos::file(self.source.as_str()), message).hint(hint)
     }
 
-    /// Notes beside the reasons: that the workload goes on, and approvals that did not help.
+    /// Returns notes beside the reasons: the workload is published without its removals, or an approval did
+    /// not help.
     pub fn notes(&self) -> Vec<String> {
         let goes_on = self.goes_on.then(|| format!("only its removals are held; {GOES_ON}"));
         goes_on.into_iter().chain(self.failed_approvals()).collect()
     }
 
-    /// Approvals that were given and did not help.
+    /// Returns the approvals that were given and did not help, with the reason.
     pub fn failed_approvals(&self) -> Vec<String> {
         let spent = self.spent.iter().map(|digest| format!("the approval `{digest}` was used already"));
         spent.chain(self.expired.map(|expired| format!("its approval expired at {expired}"))).collect()
     }
 
-    /// The later losses, a line for each moment.
+    /// Returns the later losses, a line for each moment.
     pub fn deadlines(&self) -> Vec<String> {
         let mut by_moment: BTreeMap<Timestamp, Places> = BTreeMap::new();
         for (place, at) in &self.due {
@@ -100,7 +101,7 @@ fn in_words(places: &Places) -> String {
     }
 }
 
-/// Returns the suffix for earlier removals that count too.
+/// Returns the suffix for earlier removals that also count.
 fn counting(lately: usize) -> String {
     if lately == 0 { String::new() } else { format!(", {lately} of them lately") }
 }

@@ -1,18 +1,18 @@
-//! The gate: no place is lost that nobody permitted. It judges a change as a whole, before its first step.
+//! The gate: no place is lost without a permit. It judges a change as a whole, before its first step.
 //!
-//! Pure. The gate compares what stands with what the fleet should have in the end: all waves done, all deadlines of the
-//! change passed. A place that nobody will have then is a loss. A loss has one cause, found when it first becomes
-//! inevitable, and is held or permitted once; the ledger of the state remembers both until the loss is carried out or
-//! called off, and counts it for a day more. A held workload keeps its last good form in every cluster, and with it all
-//! that goes as one with it. A place that another workload takes over is no loss; it keeps its copy until that one's
-//! turn comes.
+//! Pure. The gate compares the current state with the state in the end: all waves done, all deadlines of the
+//! change passed. A place that nobody has in the end is a loss. A loss has one cause, found when the loss
+//! first becomes inevitable, and is held or permitted once. The ledger in the state remembers both until the
+//! loss is carried out or cancelled, and counts the loss for one more day. A held workload keeps its last
+//! good form in every cluster, together with the workloads of its group. A place that another workload takes
+//! over is no loss: the old copy stays until the other workload's turn comes.
 //!
 //! - [`question`]: the inputs. [`limits`]: the settings. [`losses`]: losses by workload, with their causes.
-//!   [`deadlines`]: those that come later. [`digests`]: the digests that approve them.
-//! - [`limit_checks`]: the checks, with the losses of the [`window`]. [`groups`]: workloads that go as one.
-//!   [`apart`]: workloads that go on without the held removals.
-//! - [`verdict`]: the result. [`published_state`]: the state to publish. [`held_record`]: lines for
-//!   trailers. [`messages`]: the text for people.
+//!   [`deadlines`]: losses that come later. [`digests`]: the digests that approve losses.
+//! - [`limit_checks`]: the checks, with the losses of the [`window`]. [`groups`]: workloads that are judged
+//!   together. [`apart`]: workloads that are published without their held removals.
+//! - [`verdict`]: the result. [`published_state`]: the state to publish. [`held_record`]: lines for trailers.
+//!   [`messages`]: the text for people.
 
 mod apart;
 pub mod deadlines;
@@ -72,7 +72,7 @@ pub fn judge<L: Lookup>(question: &Question<'_>, mut lookup: L) -> Result<Verdic
         }
     }
     let mut judged = Judged::of(question, &lost, &reasons);
-    // What is approved counts against nothing, so that others may be within the limits.
+    // Approved losses count against no limit, so that other losses may be within the limits.
     while let Some(window) = window.as_ref().filter(|_| judged.is_partly_approved()) {
         let reasons = limit_checks::reasons(question, &judged.without_approved(), window);
         if !judged.keep_held(&reasons) {
@@ -82,8 +82,8 @@ pub fn judge<L: Lookup>(question: &Question<'_>, mut lookup: L) -> Result<Verdic
     Ok(judged.verdict(is_rollback))
 }
 
-/// Reports whether a rollback would make a difference. Only what an edit takes now for the first time may pass as one,
-/// and no object that takes more along than an earlier state can say: by now there may be anything in a namespace.
+/// Reports whether a rollback could release something held. Only new losses by edits may pass as a rollback,
+/// and no object that takes others with it: an earlier state cannot tell what a namespace contains by now.
 fn may_go_back(question: &Question<'_>, lost: &ByWorkload, reasons: &Reasons) -> bool {
     let held = || reasons.keys().filter_map(|key| lost.get(key)).flat_map(losses::Losses::unpermitted_losses);
     let is_new = |loss: &Loss| (loss.since == question.now || !question.limits_stay) && loss.cause.is_edit();
@@ -93,7 +93,8 @@ fn may_go_back(question: &Question<'_>, lost: &ByWorkload, reasons: &Reasons) ->
         && !held().any(|(place, loss)| loss.cause.is_edit() && is_risky(place))
 }
 
-/// A question with its losses and the reasons to hold them, and the groups that are held or approved for these.
+/// A question with its losses and the reasons to hold them, and the groups that these reasons hold or
+/// approvals release.
 struct Judged<'j> {
     question: &'j Question<'j>,
     lost: &'j ByWorkload,
@@ -102,14 +103,14 @@ struct Judged<'j> {
     groups: Vec<Group>,
 }
 
-/// Workloads that are held, or approved, as one.
+/// Workloads that are held or approved together.
 struct Group {
     keys: BTreeSet<Key>,
     places: Places,
     digest: Digest,
-    /// The approvals that were used before, and would have fitted.
+    /// Matching approvals that were used before.
     spent: Vec<Digest>,
-    /// The approvals that it uses up. `None` where it is held.
+    /// The approvals that this group uses up. `None`: the group is held.
     approved: Option<BTreeSet<Digest>>,
 }
 
@@ -145,7 +146,7 @@ impl<'j> Judged<'j> {
             group.spent.retain(|digest| approvals.contains(digest));
             group.approved = approvals.contains(&group.digest).then(|| BTreeSet::from([group.digest]));
         }
-        // One approval covers all that is held, or all without an approval of its own.
+        // One approval may cover all held groups, or all groups without their own approval.
         let rest = |group: &Group| group.approved.is_none();
         let everything = |_: &Group| true;
         for covers in [&everything as &dyn Fn(&Group) -> bool, &rest] {
@@ -165,7 +166,7 @@ impl<'j> Judged<'j> {
         self.groups.iter().any(is_approved) && !self.groups.iter().all(is_approved)
     }
 
-    /// Returns the losses as they are after the approvals.
+    /// Returns the losses without the approved ones.
     fn without_approved(&self) -> ByWorkload {
         let mut lost = self.lost.clone();
         let approved = self.groups.iter().filter(|group| group.approved.is_some());
@@ -177,7 +178,8 @@ impl<'j> Judged<'j> {
         lost
     }
 
-    /// Lets go what no edit takes and what has no reason to be held any more. Returns true if there was any.
+    /// Releases the held groups that neither an edit nor a limit holds any more. Returns true if there was
+    /// any.
     fn keep_held(&mut self, reasons: &Reasons) -> bool {
         let before = self.groups.len();
         let edited =
@@ -235,7 +237,7 @@ impl<'j> Judged<'j> {
         Verdict { held, approved, deadlines, is_rollback, prunable, state, end }
     }
 
-    /// Returns the losses to come with what this verdict makes of them.
+    /// Returns the future losses, each with the stage that this verdict gives it.
     fn stages(&self, held: &BTreeSet<&Key>) -> BTreeMap<Place, Loss> {
         let approved: BTreeSet<&Place> = self
             .groups
@@ -249,7 +251,7 @@ impl<'j> Judged<'j> {
                 let is_held = loss.stage == Stage::Held && held.contains(key);
                 let entry = losses.entry(place.clone()).or_insert_with(|| {
                     let exempt = loss.exempt || approved.contains(place);
-                    // What was held counts from its permit on.
+                    // A held loss counts from its permit on.
                     let before = self.question.ledger().losses.get(place);
                     let was_permitted = before.is_some_and(|before| before.stage == Stage::Permitted);
                     let since = match loss.stage == Stage::Held && !was_permitted {
@@ -258,7 +260,8 @@ impl<'j> Judged<'j> {
                     };
                     Loss { stage: Stage::Permitted, exempt, since, ..loss.clone() }
                 });
-                // A place that several workloads share is held with any of them, which owns the loss then.
+                // If any workload of a shared place is held, the place is held, and that workload owns the
+                // loss.
                 if is_held {
                     *entry = Loss { owner: key.clone(), exempt: false, ..loss.clone() };
                 }
@@ -267,8 +270,8 @@ impl<'j> Judged<'j> {
         losses
     }
 
-    /// Returns the losses of copies that the state has for a while alone: nobody had them before, and nobody has them in the
-    /// end. What takes more along is judged when it goes.
+    /// Returns the losses of temporary copies: this state adds them, and the end lacks them. Objects that
+    /// take others with them are judged when they are removed.
     fn passing(&self, state: &State) -> Vec<(Place, Loss)> {
         let Question { states, source, now, .. } = self.question;
         let desired = &self.question.desired().folders;
@@ -307,14 +310,15 @@ impl<'j> Judged<'j> {
         approvals.extend(question.in_messages.iter().map(|(digest, given)| (*digest, given.clone())));
         approvals.retain(|digest, _| !used_now.contains(digest) && !used.contains_key(digest));
         used.extend(used_now.iter().map(|digest| (*digest, question.seq)));
-        // Where a workload is held, its record or its last number stays.
+        // A held workload keeps its record or its last number.
         let mut last_releases = before.last_releases.clone();
         last_releases.extend(question.step.ledger.last_releases.clone());
         last_releases.retain(|key, _| !state.releases.contains_key(key));
         Ledger { losses, owners, approvals, used, last_releases }
     }
 
-    /// Puts the ledger into the state. What has become too old is forgotten with the next change, and is no reason for one.
+    /// Puts the ledger into the state. Old entries are dropped with the next change; they alone cause no
+    /// publication.
     fn settle(&self, state: &mut State, mut ledger: Ledger) {
         let current = self.question.states.current;
         if ledger == *current.ledger && state.holds_the_same_as(current) {
@@ -336,7 +340,7 @@ impl<'j> Judged<'j> {
         group.keys.iter().map(one).collect()
     }
 
-    /// Reports whether a placement only stays as it is for a workload that follows it and is held.
+    /// Reports whether a placement is unchanged only because a workload that follows it is held.
     fn is_placement_along(&self, key: &Key) -> bool {
         let decision = self.question.states.current.decisions.get(key);
         decision.is_some_and(losses::is_consumed) && !self.reasons.contains_key(key)

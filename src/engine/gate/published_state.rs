@@ -1,6 +1,7 @@
-//! The state to publish: the step, with the last good form of held workloads and the copies that wait for their heirs.
+//! The state to publish: the step, with the last good form of held workloads and with copies that another
+//! workload takes over later.
 //!
-//! A held workload's additions wait with its removals, unless it goes on without these.
+//! A held workload's additions wait with its removals, unless it is published without its removals.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,10 +13,11 @@ use crate::state::ledger::{CopyOwner, Loss, Place, Places};
 use crate::state::{Comparison, Owner, PlaceOwners, State};
 use berth_base::model::{ContentId, Key, ObjectId, Pick, PickDetails, path};
 
-/// The reason of a pick that stands for a held removal.
+/// The reason of a pick that is kept for a held removal.
 const HELD: &str = "not picked any more; the removal waits for an approval";
 
-/// Returns the step as it is, where nobody asks the gate. The ledger keeps what it says of places that stay.
+/// Returns the step unchanged, for callers without a gate. The ledger keeps the losses of places that still
+/// exist.
 pub fn without_gate(current: &State, step: &State) -> State {
     let mut ledger = (*current.ledger).clone();
     ledger.losses.retain(|place, loss| !loss.is_pending() || losses::has(step, place));
@@ -25,7 +27,7 @@ pub fn without_gate(current: &State, step: &State) -> State {
     State { ledger: ledger.into(), ..step.clone() }
 }
 
-/// Puts what is held back into a state that the change leads to: whole workloads, and the removals of those that go on.
+/// Puts held parts back into the state that a change leads to: whole workloads, or only the removals.
 pub(super) fn merge(
     question: &Question<'_>,
     towards: &State,
@@ -43,7 +45,7 @@ pub(super) fn merge(
     state
 }
 
-/// Takes out the additions of held workloads.
+/// Removes the additions of held workloads.
 fn withdraw(states: &Comparison<'_>, towards: &State, held: &BTreeSet<&Key>, state: &mut State) {
     let after = PlaceOwners::of(towards);
     for key in held {
@@ -56,7 +58,7 @@ fn withdraw(states: &Comparison<'_>, towards: &State, held: &BTreeSet<&Key>, sta
             let earlier = states.current.folders.get(cluster).and_then(|folder| folder.get(path.as_str()));
             let Some(folder) = state.folders.get_mut(cluster) else { continue };
             match earlier {
-                // What the held workloads had is put back below, and what no workload owned stays.
+                // The copies of held workloads are put back below. Files without an owner stay.
                 Some(content) => folder.put((path.into(), *content).into()),
                 None => folder.take(path.as_str()),
             };
@@ -81,7 +83,7 @@ fn put_back(states: &Comparison<'_>, held: &BTreeSet<&Key>, state: &mut State) {
     }
 }
 
-/// Puts back what a workload loses that goes on, and marks the clusters that keep it.
+/// Puts the held removals of a published workload back, and marks the clusters that keep them.
 fn keep(states: &Comparison<'_>, key: &Key, places: &Places, state: &mut State) {
     for (cluster, object) in places {
         put_copy_back(states, cluster, &path::of_object(object), state);
@@ -107,8 +109,9 @@ fn keep(states: &Comparison<'_>, key: &Key, places: &Places, state: &mut State) 
     }
 }
 
-/// Keeps each copy that the step lacks and that another workload has in the end, until that one puts its own there.
-/// Returns whose copies are, where the decisions do not tell. What is `lost` has no heir.
+/// Keeps each copy that the step lacks and that another workload has in the end, until that workload puts its
+/// own copy there. Returns the owners of copies whose owner the decisions do not show. A `lost` place has no
+/// heir.
 pub(super) fn hand_over(
     question: &Question<'_>,
     held: &BTreeSet<&Key>,
@@ -133,8 +136,9 @@ pub(super) fn hand_over(
     owners
 }
 
-/// Finds whose the copies are at places that held workloads, or the ledgers of the current state and of the step, speak
-/// of: the step's owner has what the step gives, unless it is held, and everything else is whose it was.
+/// Finds the owners of copies at places of held workloads and at places in the ledgers of the current state
+/// and the step. A copy from the step belongs to its owner there, unless that owner is held. Every other copy
+/// keeps its owner.
 fn find_contested(
     question: &Question<'_>,
     held: &BTreeSet<&Key>,

@@ -13,9 +13,9 @@ use berth_base::model::{Decision, Digest, Fleet, Key, Map, Timestamp};
 /// The inputs of a verdict.
 #[derive(Clone, Copy)]
 pub struct Question<'a> {
-    /// The current state, and the one that the fleet should have in the end.
+    /// The current state, and the desired state in the end.
     pub states: &'a Comparison<'a>,
-    /// The first step towards the desired state, as releases have it.
+    /// The first step towards the desired state, as `release` computed it.
     pub step: &'a State,
     pub now: Timestamp,
     /// The current rendered commit.
@@ -24,35 +24,36 @@ pub struct Question<'a> {
     pub seq: u64,
     /// The source commit.
     pub source: &'a str,
-    /// The source differs from the one that was processed last.
+    /// The source differs from the last processed one.
     pub is_edited: bool,
     pub limits: &'a Limits,
-    /// The limits are those by which the current state was judged.
+    /// The current state was judged by the same limits.
     pub limits_stay: bool,
     /// The workloads whose desired placement makes policy tests fail: each test with its message.
     pub failing: &'a BTreeMap<Key, BTreeMap<String, String>>,
-    /// The deadlines to come; without any moment where the change cannot bring one.
+    /// The future deadlines. Empty where the change cannot bring one.
     pub outlook: &'a Outlook,
-    /// The approvals in files that count now.
+    /// The approvals in files that are valid now.
     pub in_files: &'a BTreeSet<Digest>,
-    /// The approvals in the messages of source commits that no pass has read.
+    /// The approvals in messages of source commits that no pass has read yet.
     pub in_messages: &'a BTreeMap<Digest, GivenApproval>,
-    /// The fleet that people want, for what goes as one.
+    /// The fleet of the source, for the groups.
     pub fleet: &'a Fleet,
 }
 
-/// Looks up inputs that take long, only where a verdict depends on them.
+/// Looks up slow inputs, only where a verdict depends on them.
 pub trait Lookup {
     type Error;
 
-    /// The decisions of the edit alone: with the new source, and the old statuses and time. Several where the old ones
-    /// are not known exactly, none where only the source has changed.
+    /// Returns the decisions by the edit alone: the new source with the old statuses and time. There are
+    /// several where the old ones are not known exactly, and none where only the source has changed.
     fn edit_alone(&mut self) -> Result<Vec<Map<Key, Decision>>, Self::Error>;
 
-    /// The state of an earlier rendered commit, as far as it is wanted. `None` where nobody has that commit any more.
+    /// Returns the wanted parts of an earlier rendered commit's state. `None` if the commit is no longer
+    /// available.
     fn state_before(&mut self, commit: &str, wanted: &Wanted<'_>) -> Result<Option<PastState>, Self::Error>;
 
-    /// Reports whether the desired state was in force lately.
+    /// Reports whether the desired state was published lately.
     fn is_rollback(&mut self) -> Result<bool, Self::Error>;
 }
 

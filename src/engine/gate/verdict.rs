@@ -1,4 +1,4 @@
-//! The verdict of the gate: what is held, what is approved, and the state to publish.
+//! The verdict of the gate: held and approved workloads, and the state to publish.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,13 +14,13 @@ pub struct Verdict {
     pub approved: Vec<Approved>,
     /// The deadlines that the published change brings.
     pub deadlines: Vec<Deadline>,
-    /// The desired state was in force lately, and what the edit takes passes for that.
+    /// The desired state was published lately, and the edit's removals pass as a rollback to it.
     pub is_rollback: bool,
     /// The approved losses that this publication carries out, of kinds that a member removes only with an approval.
     pub prunable: Places,
     /// The state to publish.
     pub state: State,
-    /// The state that this leads to, when all waves are done. What is held stays in it, and what deadlines take as well.
+    /// The state that this one leads to, after all waves. It keeps held copies and copies with a deadline.
     pub end: State,
 }
 
@@ -28,27 +28,26 @@ pub struct Verdict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     pub key: Key,
-    /// The source file it is, or was, described in.
+    /// The source file that describes, or described, the workload.
     pub source: String,
-    /// The causes of its losses.
+    /// The causes of the workload's losses.
     pub causes: BTreeSet<Cause>,
-    /// The places it would lose.
+    /// The places that the workload would lose.
     pub places: Places,
     /// The losses that come later, at a deadline.
     pub due: Due,
-    /// The digest that an approval of this change alone must name: the losses of this workload and of all that go
-    /// along with it.
+    /// The digest that approves this change alone: the losses of this workload and of its group.
     pub digest: Digest,
-    /// The digest that one approval of everything held must name.
+    /// The digest that approves everything held.
     pub all: Digest,
     pub why: Vec<Why>,
-    /// Only the removals wait: everything else of the workload is published.
+    /// Only the removals are held: everything else of the workload is published.
     pub goes_on: bool,
     /// The source no longer describes the workload.
     pub is_gone: bool,
-    /// Approvals that were offered for it and had been used before.
+    /// Approvals of this workload that were used before.
     pub spent: Vec<Digest>,
-    /// The moment at which an approval for this removal expired.
+    /// The moment at which an approval of this removal expired.
     pub expired: Option<Timestamp>,
 }
 
@@ -56,7 +55,7 @@ pub struct Held {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approved {
     pub key: Key,
-    /// The approvals that count no more.
+    /// The approvals that are used up.
     pub digests: BTreeSet<Digest>,
     pub places: Places,
 }
@@ -75,31 +74,31 @@ pub enum Why {
     Still,
     /// Too many clusters would lose something at once without an edit.
     Evictions { clusters: usize, of: usize },
-    /// A policy test that holds what makes it fail.
+    /// The workload makes this policy test fail.
     Policy { test: String, message: String },
-    /// Another workload is held, and both go as one.
+    /// Another workload of the same group is held.
     Along { with: Key },
 }
 
 impl Held {
-    /// Reports whether the workload is held for a reason of its own.
+    /// Reports whether the workload is held for its own reasons, not only along with another.
     pub fn has_own_reason(&self) -> bool {
         self.why.iter().any(|why| !matches!(why, Why::Along { .. }))
     }
 
-    /// Reports whether somebody edited the fleet repository so that it loses something.
+    /// Reports whether an edit of the fleet repository causes the losses.
     pub fn is_of_edit(&self) -> bool {
         self.causes.is_empty() || self.causes.iter().any(Cause::is_edit)
     }
 
-    /// Reports whether the workload's change in a cluster waits.
+    /// Reports whether the workload's change in a cluster is held.
     pub fn holds_in(&self, cluster: &str) -> bool {
         !self.goes_on || self.places.iter().any(|(loses, _)| loses == cluster)
     }
 }
 
 impl Verdict {
-    /// Returns the paths of what members may remove for good now, each with the clusters concerned.
+    /// Returns the paths that members may prune for good now, each with its clusters.
     pub fn prunable(&self) -> BTreeMap<String, BTreeSet<&str>> {
         let mut found: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
         for (cluster, object) in &self.prunable {

@@ -1,8 +1,8 @@
 //! The publications of the window, as far as the removals to judge depend on them.
 //!
-//! Removals in many steps are judged like removals in one step: the next state is compared with the state
-//! before each publication of the window that removed something. Copies that returned do not count, nor do
-//! removals that an approval or a rollback permitted.
+//! Removals in many steps are judged like removals in one step: the gate compares the next state with the
+//! state before each publication of the window that removed something. Copies that returned do not count, nor
+//! do removals that an approval or a rollback permitted.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ pub struct Wanted<'w> {
     pub clusters: &'w BTreeSet<&'w str>,
 }
 
-/// An earlier state, as far as it was wanted.
+/// An earlier state, reduced to the wanted parts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PastState {
     /// The number of its publication.
@@ -50,11 +50,11 @@ struct PastPublication<'l> {
     took: Vec<(&'l Place, &'l Loss)>,
 }
 
-/// So many that are lost, and how many there were.
+/// A number of lost items, and the total number.
 pub(super) type Share = (usize, usize);
 
-/// Returns the moment since which losses count. Where something is held, the window reaches back from the moment at which
-/// that was found: nothing goes by waiting.
+/// Returns the start of the window. If something is held, the window reaches back from the moment at which
+/// the loss was found: waiting releases nothing.
 pub(super) fn begin<'l>(question: &Question<'_>, losses: impl Iterator<Item = &'l Loss>) -> Timestamp {
     let found = losses.filter(|loss| loss.stage == Stage::Held).map(|loss| loss.since);
     question.limits.window.before(found.fold(question.now, |one, other| one.min(other)))
@@ -79,7 +79,7 @@ pub(super) fn look_up<'q, L: Lookup>(
     let mut publications = Vec::new();
     for (commit, took) in taken {
         let workloads = took.iter().map(|(_, loss)| &loss.owner).collect();
-        // A shallow clone may lack it: then its losses count no more.
+        // A shallow clone may lack the commit: then its losses no longer count.
         let before = lookup.state_before(commit, &Wanted { workloads, clusters: &clusters })?;
         publications.extend(before.map(|before| PastPublication { before, took }));
     }
@@ -95,15 +95,15 @@ pub(super) fn look_up<'q, L: Lookup>(
 }
 
 impl Window<'_> {
-    /// Returns the places that statuses or time took since a moment, and that count.
+    /// Returns the places that were lost without an edit since a moment, and that count.
     pub(super) fn taken_without_edit(&self, since: Timestamp) -> impl Iterator<Item = &Place> {
         let taken = self.publications.iter().flat_map(|past| &past.took);
         let counts = move |loss: &Loss| !loss.exempt && !loss.cause.is_edit() && loss.since > since;
         taken.filter(move |(_, loss)| counts(loss)).map(|(place, _)| *place)
     }
 
-    /// Returns for each publication how many clusters of that time lose all copies of what a workload has, if it lost
-    /// something in that publication. Its objects count, whatever the workload was called then.
+    /// Returns for each publication how many clusters of that time lose all copies of these paths, if the
+    /// workload lost something in that publication. The paths count, whatever name the workload had then.
     pub(super) fn clusters(&self, paths: &BTreeSet<String>, desired: &State) -> impl Iterator<Item = Share> {
         self.publications.iter().filter_map(|past| self.clusters_since(&past.before, paths, desired))
     }
@@ -115,7 +115,7 @@ impl Window<'_> {
             let objects = had.objects.iter().map(path::of_object);
             let common: Vec<String> = objects.filter(|path| paths.contains(path)).collect();
             took_some |= !common.is_empty();
-            // A removal that was held then is no loss of something that the workload had.
+            // A pick that was held then is no cluster that the workload really had.
             for pick in had.picks.iter().filter(|pick| !pick.pending && !pick.held) {
                 let cluster = &*pick.cluster;
                 let mut counting =
@@ -133,9 +133,9 @@ impl Window<'_> {
         took_some.then_some((lost.len(), of.len()))
     }
 
-    /// Returns for each publication the objects that each cluster had then and would not have any more.
+    /// Returns for each publication the objects that each cluster had then and will not have.
     pub(super) fn objects(&self, desired: &State) -> impl Iterator<Item = BTreeMap<&str, Share>> {
-        // A publication changes few folders, and all others are those of the publication before.
+        // A publication changes few folders: the others are shared with the publication before.
         let mut known: BTreeMap<(&str, *const BTreeSet<Arc<str>>), Share> = BTreeMap::new();
         let mut of_folder = move |past: &PastState, cluster, paths: &Paths| {
             let folder = desired.folders.get(cluster);
@@ -154,7 +154,7 @@ impl Window<'_> {
         })
     }
 
-    /// Reports whether an approval or a rollback has removed a place since then.
+    /// Reports whether an approval or a rollback has removed a place after that publication.
     fn is_exempt(&self, past: &PastState, cluster: &str, path: &str) -> bool {
         let last = self.exempt.get(cluster).and_then(|paths| paths.get(path));
         last.is_some_and(|last| *last >= past.seq)

@@ -24,11 +24,11 @@ pub const KIND: &str = "PlacementDecision";
 pub const PLURAL: &str = "placementdecisions";
 /// OCM's group of Placements and their decisions.
 pub const OCM_GROUP: &str = "cluster.open-cluster-management.io";
-/// The annotation by which a Placement says that OCM's scheduler leaves it alone.
+/// The annotation by which a Placement disables OCM's scheduler.
 const NOT_SCHEDULED: &str = "cluster.open-cluster-management.io/experimental-scheduling-disable";
 /// The annotation with the index of the decision group whose clusters an object names.
 const GROUP: &str = "berth.dev/decision-group";
-/// Named as the scheduler.
+/// The name of the scheduler.
 const SCHEDULER: &str = "berth";
 
 impl Form {
@@ -46,18 +46,18 @@ impl Form {
         }
     }
 
-    /// The text between a placement's name and a slice's number.
+    /// Returns the text between a placement's name and a slice's number.
     fn joint(self) -> &'static str {
         if self == Form::Sig { "-" } else { "-decision-" }
     }
 
-    /// The number of the first slice.
+    /// Returns the number of the first slice.
     fn first(self) -> usize {
         if self == Form::Sig { 0 } else { 1 }
     }
 }
 
-/// The objects of a hub.
+/// The objects in a hub.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Live<'l> {
     /// The decisions of the form, in all namespaces.
@@ -74,7 +74,7 @@ struct Home {
     key: String,
 }
 
-/// Plans the writes that give a hub the decisions.
+/// Plans the writes that bring the decisions to a hub.
 pub fn plan(form: Form, shown: &Shown, live: Live<'_>, place: &Place) -> Planned {
     let mut planned = Planned::default();
     let mut own: BTreeMap<&str, Vec<&Json>> = BTreeMap::new();
@@ -119,7 +119,8 @@ pub fn plan(form: Form, shown: &Shown, live: Live<'_>, place: &Place) -> Planned
     planned
 }
 
-/// Returns the place of each placement's objects. Of placements that share one, the first to have objects there keeps it.
+/// Returns the place of each placement's objects. If several placements have the same place, the first that
+/// already has objects there keeps it.
 fn homes<'s>(
     shown: &'s Shown,
     own: &BTreeMap<&str, Vec<&Json>>,
@@ -169,7 +170,7 @@ impl Home {
 }
 
 impl Form {
-    /// The label by which consumers find a placement's objects.
+    /// Returns the label by which consumers find a placement's objects.
     fn key_label(self) -> &'static str {
         match self {
             Form::Sig => "multicluster.x-k8s.io/decision-key",
@@ -202,7 +203,7 @@ impl One<'_> {
         let live: Vec<Slice> = here.iter().filter_map(|object| self.read(object)).collect();
         let mut groups: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
         let mut names: BTreeMap<usize, &str> = BTreeMap::new();
-        // A cluster that leaves and whose removal is held still has its copy, and consumers keep theirs.
+        // A leaving cluster whose removal is held still has its copy, so consumers keep theirs.
         for pick in decision.picks.iter() {
             let (index, name) = pick.group.as_ref().map_or((0, ""), |group| (group.index, &group.name));
             groups.entry(index).or_default().insert(self.entry_name(&pick.cluster));
@@ -218,7 +219,7 @@ impl One<'_> {
         };
         let find = |number: usize| here.iter().find(|object| self.number(name(object)) == Some(number));
         let mut steps = order(&live, &wanted);
-        // An object that names the right clusters may have lost a label or an annotation.
+        // An object with the right clusters may have lost a label or an annotation.
         let is_marred = |slice: &&Slice| {
             steps.iter().all(|step| step.number != slice.number)
                 && find(slice.number).is_some_and(|object| {
@@ -244,7 +245,7 @@ impl One<'_> {
         writes
     }
 
-    /// Adds the writes of one slice. Returns the object as they leave it.
+    /// Adds the writes of one slice. Returns the resulting object.
     fn write(
         &self,
         before: Option<&Json>,
@@ -275,7 +276,7 @@ impl One<'_> {
         }
         after["status"]["decisions"] = decisions;
         if before.is_none() {
-            // Readers find the object by a label, which it gets once its status is there.
+            // Readers find the object by a label, which it gets once its status is complete.
             let key = self.form.key_label();
             let hidden: Vec<_> = labels.iter().filter(|(label, _)| label != key).cloned().collect();
             writes.push(ObjectWrite::Create(marked(&base, &hidden, &notes)));
@@ -293,7 +294,7 @@ impl One<'_> {
         format!("{}{}{number}", object_name(&self.home.key.to_ascii_lowercase()), self.form.joint())
     }
 
-    /// Returns the number of a slice of this placement, by its name.
+    /// Returns the number of a slice of this placement, from the slice's name.
     fn number(&self, name: &str) -> Option<usize> {
         let rest = name.strip_prefix(&*object_name(&self.home.key.to_ascii_lowercase()))?;
         let number = rest.strip_prefix(self.form.joint())?.parse().ok()?;
@@ -326,7 +327,7 @@ impl One<'_> {
         [pair(PLACEMENT, self.text.to_owned()), pair(GROUP, slice.group.to_string())]
     }
 
-    /// The name of a cluster in a decision.
+    /// Returns the name of a cluster in a decision.
     fn entry_name(&self, cluster: &str) -> String {
         match self.form {
             Form::Sig => object_name(cluster),
@@ -343,7 +344,7 @@ impl One<'_> {
         clusters.iter().map(entry).collect()
     }
 
-    /// The list of clusters in an object.
+    /// Returns the list of clusters in an object.
     fn list<'o>(&self, object: &'o Json) -> Option<&'o Json> {
         match self.form {
             Form::Sig => object.get("decisions"),
@@ -351,7 +352,7 @@ impl One<'_> {
         }
     }
 
-    /// Reads the slice that an object is.
+    /// Reads an object as a slice.
     fn read(&self, object: &Json) -> Option<Slice> {
         let entries = self.list(object).and_then(Json::as_array).into_iter().flatten();
         let cluster = |entry: &Json| {
@@ -366,7 +367,7 @@ impl One<'_> {
         Some(Slice { number, group, clusters: entries.filter_map(cluster).collect() })
     }
 
-    /// Reports whether an object has the labels and all else that berth sets beside the list.
+    /// Reports whether an object has the labels and everything else that berth sets beside the list.
     fn is_marked(&self, object: &Json, slice: &Slice, labels: &[(String, String)]) -> bool {
         labels.iter().all(|(key, value)| label(object, key) == Some(value))
             && self.annotations(slice).iter().all(|(key, value)| annotation(object, key) == Some(value))

@@ -1,12 +1,13 @@
-//! Decisions, clusters and reports → the objects that other systems read in a hub cluster: PlacementDecisions and
-//! ClusterProfiles. The objects that the hub has are an input, the writes that make them right are the result.
+//! Decisions, clusters and reports → the objects that other systems read in a hub cluster: PlacementDecisions
+//! and ClusterProfiles. The inputs include the hub's current objects; the result is the writes that correct
+//! them.
 //!
-//! - [`decisions`]: PlacementDecisions, of SIG Multicluster and of Open Cluster Management. [`slices`]: which of a
-//!   placement's objects names which cluster, and in which order they are written.
-//! - [`profiles`]: ClusterProfiles and the label of their namespace. [`naming`]: names and labels, and which objects
-//!   are berth's own. [`rights`]: what the account that writes must be allowed.
+//! - [`decisions`]: PlacementDecisions, of SIG Multicluster and of Open Cluster Management. [`slices`]: the
+//!   clusters in each of a placement's objects, and the order in which these are written.
+//! - [`profiles`]: ClusterProfiles and the label of their namespace. [`naming`]: names and labels, and the
+//!   marks of berth's own objects. [`rights`]: the rights that the writing account needs.
 //!
-//! An object of somebody else is neither changed nor deleted.
+//! berth neither changes nor deletes objects of other writers.
 
 pub mod decisions;
 mod naming;
@@ -30,24 +31,24 @@ pub struct Shown {
     pub statuses: Map<String, Shared<ClusterStatus>>,
 }
 
-/// The places and marks of the objects.
+/// The places and marks of berth's objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The fleet that the objects are labelled with, so that several fleets can share a hub.
+    /// The fleet in the objects' labels, so that several fleets can share a hub.
     pub fleet: String,
     /// The namespace of all decisions. `None`: the namespace of each placement.
     pub decisions: Option<String>,
     /// The namespace of ClusterProfiles, and of decisions for placements without a namespace.
     pub profiles: String,
-    /// The cluster set that the profiles' namespace is labelled with.
+    /// The cluster set in the label of the profiles' namespace.
     pub cluster_set: Option<String>,
 }
 
-/// The writes that make a hub right. Chains do not depend on each other.
+/// The writes that correct a hub. Chains do not depend on each other.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Planned {
     pub chains: Vec<WriteChain>,
-    /// Notes on what is left out, and why.
+    /// Notes on the parts that are left out, with the reasons.
     pub notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Names and labels of the objects, and the marks by which berth knows its own.
+//! Names and labels of the objects, and the marks by which berth recognizes its own.
 
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
@@ -15,7 +15,7 @@ pub(super) const PLACEMENT: &str = "berth.dev/placement";
 
 /// The longest label value.
 const LONGEST_LABEL: usize = 63;
-/// The longest name of an object, less what numbers need.
+/// The longest name of an object, minus the space for numbers.
 const LONGEST_NAME: usize = 230;
 
 /// Returns the placement in one text, for the annotation.
@@ -23,7 +23,7 @@ pub(super) fn placement_text(key: &Key) -> String {
     format!("{} {}", key.kind_and_group(), key.full_name())
 }
 
-/// Returns a text as a label value: a hash takes the place of what does not fit.
+/// Returns a text as a label value. A hash replaces the part that does not fit.
 pub(super) fn label_value(text: &str) -> String {
     if is_label_value(text) { text.to_owned() } else { hashed(text, LONGEST_LABEL) }
 }
@@ -49,7 +49,7 @@ pub(super) fn is_own(object: &Json, place: &Place) -> bool {
     label(object, FLEET) == Some(&label_value(&place.fleet))
 }
 
-/// The label that marks an object as berth's own.
+/// Returns the label that marks an object as berth's own.
 pub(super) fn own_label(place: &Place) -> (String, String) {
     (FLEET.to_owned(), label_value(&place.fleet))
 }
@@ -70,7 +70,7 @@ pub(super) fn namespace(object: &Json) -> &str {
     object["metadata"]["namespace"].as_str().unwrap_or_default()
 }
 
-/// Returns an object with these labels and annotations beside those that others set.
+/// Returns an object with these labels and annotations added; other writers' entries stay.
 pub(super) fn marked(object: &Json, labels: &[(String, String)], annotations: &[(String, String)]) -> Json {
     let mut object = object.clone();
     for (field, entries) in [("labels", labels), ("annotations", annotations)] {
@@ -79,7 +79,7 @@ pub(super) fn marked(object: &Json, labels: &[(String, String)], annotations: &[
         }
     }
     if let Some(metadata) = object["metadata"].as_object_mut() {
-        // Without them the server keeps those that it has.
+        // Without this field in the request, the server keeps its own.
         metadata.remove("managedFields");
     }
     object

@@ -12,9 +12,9 @@ use berth_base::model::{Cluster, ClusterStatus, ObjectWrite, Timestamp, WriteCha
 
 pub const PLURAL: &str = "clusterprofiles";
 
-/// The manager that berth names itself.
+/// The name of berth as a manager.
 const MANAGER: &str = "berth";
-/// The label of the manager, which must be the name in the spec.
+/// The label of the manager, which must equal the name in the spec.
 const MANAGER_LABEL: &str = "x-k8s.io/cluster-manager";
 /// The label of a namespace whose profiles are one cluster set.
 const SET_LABEL: &str = "multicluster.x-k8s.io/clusterset";
@@ -24,7 +24,7 @@ const LONGEST_VALUE: usize = 1024;
 /// The longest message of a condition.
 const LONGEST_MESSAGE: usize = 1000;
 
-/// The objects of a hub.
+/// The objects in a hub.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Live<'l> {
     /// The profiles in all namespaces.
@@ -33,7 +33,7 @@ pub struct Live<'l> {
     pub namespace: Option<&'l Json>,
 }
 
-/// Plans the write that makes the profiles' namespace, or labels it.
+/// Plans the write that creates the profiles' namespace, or labels it.
 pub fn plan_namespace(live: Live<'_>, place: &Place) -> Planned {
     let labels: Vec<(String, String)> =
         place.cluster_set.iter().map(|set| (SET_LABEL.to_owned(), set.clone())).collect();
@@ -52,8 +52,8 @@ pub fn plan_namespace(live: Live<'_>, place: &Place) -> Planned {
     planned
 }
 
-/// Plans the writes that give a hub the profiles. The statuses of the clusters in `waiting` are left as they are, since
-/// they were written a moment ago.
+/// Plans the writes that bring the profiles to a hub. It does not change the statuses of the clusters in
+/// `waiting`, which were just written.
 pub fn plan(
     shown: &Shown,
     live: Live<'_>,
@@ -141,7 +141,7 @@ impl One<'_> {
 
     fn status(&self, planned: &mut Planned) -> Json {
         let mut status = Map::new();
-        // Access providers are somebody else's to write.
+        // Other writers set the access providers.
         for kept in ["accessProviders", "credentialProviders"] {
             if let Some(value) = self.before.and_then(|before| before.pointer(&format!("/status/{kept}"))) {
                 status.insert(kept.to_owned(), value.clone());
@@ -163,7 +163,7 @@ impl One<'_> {
         Json::Object(status)
     }
 
-    /// The claims of the inventory and those that the member reports, which are newer.
+    /// Returns the claims of the inventory, overridden by the member's newer reports.
     fn properties(&self, planned: &mut Planned) -> Json {
         let mut claims = self.cluster.claims.clone();
         claims.extend(self.status.map(|status| status.claims.clone()).unwrap_or_default());
@@ -197,7 +197,7 @@ impl One<'_> {
         Json::Array(vec![self.condition("ControlPlaneHealthy", healthy), self.condition("Joined", joined)])
     }
 
-    /// Judges the control plane and the membership by the member's report, or by what the inventory says.
+    /// Judges the control plane and the membership by the member's report, or else by the inventory.
     fn standing(&self) -> [(&'static str, &'static str, String); 2] {
         let Some(status) = self.status.filter(|status| status.reported.is_some()) else {
             let none = || "no member has reported yet".to_owned();
@@ -246,7 +246,7 @@ impl One<'_> {
 /// The claim with a cluster's version of Kubernetes, as Open Cluster Management names it.
 const VERSION_CLAIM: &str = "kubeversion.open-cluster-management.io";
 
-/// Names the clusters that a hub has no profile of, for a hub whose profiles others make.
+/// Returns a note on the clusters without a profile, for a hub whose profiles another manager writes.
 pub fn missing(shown: &Shown, profiles: &[Json], place: &Place) -> Option<String> {
     let here: BTreeSet<&str> =
         profiles.iter().filter(|one| namespace(one) == place.profiles).map(name).collect();

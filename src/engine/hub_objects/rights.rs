@@ -3,20 +3,21 @@
 use super::decisions::{Form, OCM_GROUP};
 use crate::dialects::inventory::GROUP as SIG_GROUP;
 
-/// A right to do something with objects of a kind, in all namespaces.
+/// A right to act on objects of a kind, in all namespaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Right {
     pub group: &'static str,
-    /// The kind's plural, for a part of its objects with that part: `clusterprofiles/status`.
+    /// The kind's plural, with a subresource if the right is for that: `clusterprofiles/status`.
     pub resource: &'static str,
     pub verbs: &'static [&'static str],
-    /// The one object that it is about.
+    /// The single object that the right is for.
     pub name: Option<String>,
 }
 
 const WRITE: &[&str] = &["list", "create", "update", "delete"];
 
-/// The rights for decisions in these forms, and for ClusterProfiles in a namespace where these are written.
+/// Returns the rights for decisions in these forms, and for ClusterProfiles if berth writes them in this
+/// namespace.
 pub fn rights(forms: &[Form], profiles: Option<&str>) -> Vec<Right> {
     let right = |group, resource, verbs| Right { group, resource, verbs, name: None };
     let mut rights = Vec::new();
@@ -36,7 +37,7 @@ pub fn rights(forms: &[Form], profiles: Option<&str>) -> Vec<Right> {
         // A right to create cannot name the object.
         rights.push(right("", "namespaces", &["create"]));
     } else if forms.contains(&Form::Sig) {
-        // To warn of decisions for clusters without a profile.
+        // Needed to warn of decisions for clusters without a profile.
         rights.push(right(SIG_GROUP, "clusterprofiles", &["list"]));
     }
     rights

@@ -1,22 +1,23 @@
-//! A placement's clusters → its slices: objects that name at most a hundred clusters each. A cluster stays in its
-//! slice, so that one change touches one object.
+//! A placement's clusters → its slices: objects that name at most a hundred clusters each. A cluster stays in
+//! its slice, so that one change affects one object.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of clusters that one object may name.
 pub const MOST: usize = 100;
 
-/// One object of a placement, as it is in the hub or should be.
+/// One object of a placement, in its current or wanted form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice {
     pub number: usize,
-    /// The index of the decision group whose clusters it names.
+    /// The index of the decision group of its clusters.
     pub group: usize,
     pub clusters: BTreeSet<String>,
 }
 
-/// Returns the slices that a placement should have. `wanted` has the clusters of each decision group; `taken` are the
-/// numbers that others use, and `first` is the lowest one. Without any cluster there is one empty slice.
+/// Returns the wanted slices of a placement. `wanted` has the clusters of each decision group; `taken` are
+/// the numbers that others use, and `first` is the lowest number. Without any cluster there is one empty
+/// slice.
 pub fn assign(
     wanted: &BTreeMap<usize, BTreeSet<String>>,
     live: &[Slice],
@@ -60,8 +61,9 @@ pub fn assign(
     vec![Slice { number, group: 0, clusters: BTreeSet::new() }]
 }
 
-/// Returns the contents to write, in order: slices that gain clusters before those that lose some, so that a cluster
-/// which moves is never in none. A slice that does both with clusters that move is written twice.
+/// Returns the contents to write, in order: slices that gain clusters come before those that lose some, so
+/// that a moving cluster is always in some slice. A slice that both gains and loses moving clusters is
+/// written twice.
 pub fn order(live: &[Slice], wanted: &[Slice]) -> Vec<Slice> {
     let all: BTreeSet<&String> = wanted.iter().flat_map(|slice| &slice.clusters).collect();
     let (mut gaining, mut losing) = (Vec::new(), Vec::new());

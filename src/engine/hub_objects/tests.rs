@@ -15,11 +15,11 @@ fn place() -> Place {
     Place { fleet: "demo".to_owned(), decisions: None, profiles: "fleet".to_owned(), cluster_set: None }
 }
 
-/// A hub in memory, which does what an API server does with writes.
+/// A hub in memory that handles writes like an API server.
 #[derive(Default)]
 struct Hub {
     objects: BTreeMap<ObjectId, Json>,
-    /// The number of writes so far, which is the next version as well.
+    /// The number of writes so far, which is also the next version.
     writes: usize,
 }
 
@@ -33,7 +33,7 @@ impl Hub {
         self.objects.iter().filter(|(id, _)| *id.group == *group).map(|(_, object)| object.clone()).collect()
     }
 
-    /// Performs the first so many writes of a plan.
+    /// Performs the first `most` writes of a plan.
     fn perform(&mut self, planned: &Planned, most: usize) -> usize {
         let all: Vec<&ObjectWrite> = planned.chains.iter().flatten().take(most).collect();
         for write in &all {
@@ -146,7 +146,7 @@ fn an_object_of_ocm_is_found_by_its_label_only_once_its_status_is_there() {
     let kinds: Vec<bool> =
         planned.chains[0].iter().map(|write| write.object().pointer(label).is_some()).collect();
     assert_eq!(kinds, [false, true, true]);
-    // A crash after each write is mended by the next round.
+    // After a crash at any write, the next round completes the plan.
     for most in 0..3 {
         let mut hub = Hub::default();
         hub.perform(&planned, most);

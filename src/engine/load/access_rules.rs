@@ -19,7 +19,7 @@ use berth_base::source::{RulesFrom, SourceTree};
 
 type Files = Vec<(Arc<str>, Shared<FileDocuments>)>;
 
-/// The rules that hold for a tree.
+/// Returns the rules that apply to a tree.
 pub(super) fn world(tree: &SourceTree, dialects: Dialects, cache: &mut FileCache) -> World {
     match &tree.rules_from {
         RulesFrom::Nowhere => World::default(),
@@ -65,8 +65,7 @@ pub(super) fn judge(world: &World, files: &Files) -> Judged {
     world.judge(&documents(files).collect::<Vec<_>>())
 }
 
-/// Returns the documents that may not be removed although they are missing now, with their text in the tree
-/// before.
+/// Returns the missing documents that their folders may not remove, with their text in the earlier tree.
 pub(super) fn staying(tree: &SourceTree, judged: &Judged, cache: &mut FileCache) -> Vec<(Document, Vec<u8>)> {
     let (RulesFrom::Earlier(base), false) = (&tree.rules_from, judged.stays.is_empty()) else {
         return Vec::new();
@@ -82,8 +81,8 @@ pub(super) fn staying(tree: &SourceTree, judged: &Judged, cache: &mut FileCache)
     found.into_values().collect()
 }
 
-/// Chooses the document that counts for each key: one that was not refused, and among those the one in the
-/// file that held it before. `None` without rules: then the first one counts.
+/// Selects the valid document for each key: one that was not refused, and preferably the one in the file that
+/// held it before. `None` without rules: then the first one is valid.
 pub(super) fn winners(world: &World, judged: &Judged, files: &Files) -> Option<BTreeMap<Key, usize>> {
     if world.is_free() {
         return None;
@@ -100,7 +99,7 @@ pub(super) fn winners(world: &World, judged: &Judged, files: &Files) -> Option<B
     Some(winners.into_iter().map(|(key, (_, _, index))| (key, index)).collect())
 }
 
-/// [`assemble`] over the documents that were not refused. Refused ones count as faulty.
+/// Assembles the documents that were not refused. Refused ones count as faulty.
 pub(super) fn assemble_allowed(
     objects: &TreeObjects,
     dialects: Dialects,

@@ -5,7 +5,7 @@ use berth_base::yaml::{Fields, Node, Scope};
 
 pub(super) const APPROVAL_KIND: &str = "Approval";
 
-/// The folder at the root in which approvals count: access rules can name it.
+/// The folder at the root in which approvals are valid: access rules can name it.
 pub const APPROVALS: &str = "approvals/";
 
 /// Reads one approval and reports its faults.

@@ -1,4 +1,4 @@
-//! Documents → a fleet: every dialect claims and lowers its kinds, and the results are merged.
+//! Documents → a fleet: every dialect claims and lowers its kinds, and this module merges the results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,15 +24,15 @@ pub(super) struct Assembled {
     pub diagnostics: Diagnostics,
     /// One claim per document.
     pub claims: Vec<Claim>,
-    /// The documents whose own content is at fault.
+    /// The documents with a fault in their own content.
     pub faulty: BTreeSet<usize>,
-    /// The documents of which only one can count.
+    /// Documents of which only one can be valid.
     pub rivals: Vec<Rivals>,
-    /// The bearing of each document on others.
+    /// The bearing of each document on other documents.
     pub bearings: Vec<Bearing>,
 }
 
-/// Lowers all documents and puts the results together.
+/// Lowers all documents and merges the results.
 pub(super) fn assemble(
     documents: &[Document],
     all: Dialects,
@@ -87,7 +87,7 @@ pub(super) fn assemble(
 }
 
 impl Assembled {
-    /// Notes the strongest claim to the next document, and its faults.
+    /// Records the strongest claim to the next document, and its faults.
     fn claim(
         &mut self,
         document: &Document,
@@ -104,7 +104,8 @@ impl Assembled {
         let strongest = made().min_by_key(|(_, claim)| rank(*claim));
         let (dialect, claim) = strongest.unwrap_or((dialects[0], Claim::Foreign));
         let misspelt = (claim == Claim::Foreign).then(|| groups.misspelt(document)).flatten();
-        // A document with a misspelt group is no plain object: its last good form counts until the group is corrected.
+        // A document with a misspelt group is no plain object: its last good form is used until the group is
+        // corrected.
         self.claims.push(if misspelt.is_some() { Claim::Unknown } else { claim });
         if let Some(fault) = misspelt.or_else(|| check(document, claim, dialect)) {
             self.diagnostics.push(fault);
@@ -123,7 +124,7 @@ impl Assembled {
         self.fleet.clusters = merged.clusters;
     }
 
-    /// Notes the kinds of lists that the fleet's custom resources define.
+    /// Records the kinds of lists that the fleet's custom resources define.
     fn define_list_kinds(&mut self, plain: &[&Document]) {
         let templates = self.fleet.workloads.values().flat_map(|workload| &workload.templates);
         let placed = templates.map(|template| (&*template.object.id.kind, &template.object.content));
@@ -134,7 +135,8 @@ impl Assembled {
     }
 }
 
-/// Brings the dialects' words on a document together. Those that it is foreign to may still read others against it.
+/// Merges the dialects' bearings of a document. A dialect that does not claim it may still read other
+/// documents against it.
 fn bearing<'d>(document: &Document, said: impl Iterator<Item = (&'d Dialect, Claim)>) -> Bearing {
     let said = said.map(|(dialect, claim)| (claim, (dialect.bearing)(document, claim)));
     let counts =
@@ -147,7 +149,7 @@ fn bearing<'d>(document: &Document, said: impl Iterator<Item = (&'d Dialect, Cla
     }
 }
 
-/// Ranks a claim: a dialect that reads the document goes before one that only knows its group.
+/// Ranks a claim: a dialect that reads the document precedes one that only knows its group.
 fn rank(claim: Claim) -> u8 {
     match claim {
         Claim::Inventory | Claim::Policy | Claim::Workload => 0,
@@ -165,7 +167,7 @@ fn check(document: &Document, claim: Claim, dialect: &Dialect) -> Option<Diagnos
             let hint = did_you_mean(&key.kind, dialect.kinds.iter().copied());
             Some(Diagnostic::error(document.at.clone(), message).maybe_hint(hint))
         }
-        // The name becomes a folder and a ref. Lower case only, so no two differ by case alone.
+        // The name becomes a folder and a ref. Only lower case, so that no two names differ by case alone.
         Claim::Inventory if !is_dns_subdomain(&key.name) => {
             let message = format!("`{}` cannot be the name of a {}", key.name.escape_default(), key.kind);
             let hint = "use lower-case letters, digits, dashes and dots, at most 253";
@@ -175,7 +177,7 @@ fn check(document: &Document, claim: Claim, dialect: &Dialect) -> Option<Diagnos
     }
 }
 
-/// The kind that a CustomResourceDefinition defines, where its name ends in `List`.
+/// Returns the kind that a CustomResourceDefinition defines, if its name ends in `List`.
 fn defined_list_kind(kind: &str, content: &Packed) -> Option<(String, String)> {
     if kind != "CustomResourceDefinition" {
         return None;
@@ -209,7 +211,7 @@ fn take(done: &mut Assembled, lowered: Lowered) {
     }
     done.fleet.list_kinds.extend(lowered.list_kinds);
     for (cluster, status) in lowered.statuses {
-        // Scores come from objects of their own, separate from the cluster's status.
+        // Scores come from separate objects, not from the cluster's status.
         let known = done.fleet.statuses.or_insert(cluster, status.clone());
         for (named, score) in &status.scores {
             known.scores.entry(named.clone()).or_insert(*score);
@@ -302,13 +304,13 @@ fn note_what_does_not_count(
     }
 }
 
-/// Labels and the named policy of a document that describes a workload.
+/// The labels and the named policy of a workload's document.
 struct Metadata {
     labels: Option<Labels>,
     policy: Option<PolicyName>,
 }
 
-/// Gives the fleet what the documents of its workloads say.
+/// Adds the metadata of the workloads' documents to the fleet.
 pub(super) fn give(fleet: &mut Fleet, documents: &[Document]) {
     let against = ReadingContext::alone("metadata");
     for document in documents {
@@ -328,7 +330,8 @@ pub(super) fn give(fleet: &mut Fleet, documents: &[Document]) {
     }
 }
 
-/// `None` for most documents, which have neither. Boxed, since a reading is kept for each of them.
+/// Returns `None` for most documents, which have neither. Boxed, because a reading is cached for each of
+/// them.
 fn read(document: &Document) -> Option<Box<Metadata>> {
     let metadata = document.root.get("metadata")?;
     let found = Metadata { labels: labels(metadata), policy: policy(document, metadata) };

@@ -1,5 +1,5 @@
-//! berth's own kinds, read like a dialect's: `ClusterStatus`, `FleetConfig`, `Approval`, `AccessRule`, `PolicyTest`
-//! and `RolloutPolicy`, and the roles that stand beside access rules.
+//! berth's own kinds, read like a dialect's: `ClusterStatus`, `FleetConfig`, `Approval`, `AccessRule`,
+//! `PolicyTest` and `RolloutPolicy`, and the roles that accompany access rules.
 
 use super::approval::{self, APPROVAL_KIND, APPROVALS};
 use super::config::{self, CONFIG_KIND, CONFIG_PATH};
@@ -45,7 +45,7 @@ fn claim(documents: &[Document]) -> Vec<Claim> {
     let claim_one = |document: &Document| match &*document.key.kind {
         _ if document.at.file.starts_with(access::FOLDER) && access::is_role(document) => Claim::Policy,
         _ if *document.key.group != *group_of(API_VERSION) => Claim::Foreign,
-        // Their dialect reads the files that Federated objects name.
+        // The dialect of Federated objects reads the files that these name.
         "Template" | "OverrideList" => Claim::Foreign,
         status::KIND => Claim::Inventory,
         CONFIG_KIND | APPROVAL_KIND | access::KIND | policy_tests::KIND | rollout_policy::KIND => {

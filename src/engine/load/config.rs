@@ -1,6 +1,7 @@
 //! `berth.yaml`, the fleet's own settings: excluded files, and how strict reading is.
 //!
-//! Anyone who can open a pull request can edit it, so it may narrow what berth does and never widen it.
+//! Anyone who can open a pull request can edit these settings, so they may narrow what berth does but never
+//! widen it.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +23,7 @@ pub struct FleetConfig {
     pub exclude: Vec<Pattern>,
     /// The severity of an unknown field.
     pub unknown_fields: Severity,
-    /// The switches of dialects that are off, each with the dialect's name.
+    /// The disabled switches of dialects, each with the dialect's name.
     pub switched_off: BTreeSet<(&'static str, &'static str)>,
 }
 
@@ -33,8 +34,8 @@ impl Default for FleetConfig {
 }
 
 impl FleetConfig {
-    /// Reports whether a file is excluded. The settings themselves, access rules and policy tests never are, the
-    /// examples of policy tests always.
+    /// Reports whether a file is excluded. The settings, access rules and policy tests never are; the
+    /// examples of policy tests always are.
     pub fn excludes(&self, path: &str) -> bool {
         if path.starts_with(policy_tests::FOLDER) {
             return policy_tests::is_of_an_example(path);
@@ -44,7 +45,7 @@ impl FleetConfig {
             && self.exclude.iter().any(|pattern| pattern.matches(path))
     }
 
-    /// The switches of one dialect that are off.
+    /// Returns the disabled switches of one dialect.
     pub(crate) fn switched_off_of(&self, dialect: &Dialect) -> Vec<&'static str> {
         let off = self.switched_off.iter().filter(|(of, _)| *of == dialect.name);
         off.map(|(_, switch)| *switch).collect()

@@ -1,6 +1,7 @@
 //! A file's documents → objects with their keys: documents with an apiVersion and a kind.
 //!
-//! Lists are split into their items. Other documents are skipped; one that is nearly an object is an error.
+//! Lists are split into their items. Other documents are skipped; a document that is almost an object is an
+//! error.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,16 +16,16 @@ use berth_base::model::{ContentId, Key};
 use berth_base::source::budget::{MOST_DOCUMENTS, MOST_VALUES, TOO_LARGE_HINT};
 use berth_base::yaml::{self, HONEST_REPEATS, Limits, Mark, Node, Value, list_kind};
 
-/// The key of a file: its bytes, and its path, which stands in places.
+/// The key of a file: its bytes, and its path, which places contain.
 pub(super) type FileKey = (ContentId, Arc<str>);
 
-/// The place of an object's text.
+/// The place of an object's text in its file.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
     pub bytes: Range<usize>,
-    /// The lines of that text, the end excluded.
+    /// The lines of that text, without the end.
     pub lines: Range<u32>,
-    /// The text holds several objects, of which this is one.
+    /// The text holds several objects, including this one.
     pub listed: bool,
 }
 
@@ -33,10 +34,10 @@ pub(super) struct Slot {
 pub(super) struct FileDocuments {
     pub objects: Vec<(Document, Slot)>,
     pub passed_over: usize,
-    /// Something in it could not be read.
+    /// A part of the file is unreadable.
     pub broken: bool,
     pub diagnostics: Diagnostics,
-    /// The work that its aliases took.
+    /// The work that the file's aliases took.
     pub repeats: usize,
     pub size: FileSize,
 }
@@ -63,13 +64,13 @@ impl FileSize {
         }
     }
 
-    /// Reports whether a tree that may hold `most` may hold so many.
+    /// Reports whether this size is within the limit `most` of a tree.
     pub(super) fn is_within(self, most: FileSize) -> bool {
         self.documents <= most.documents && self.values <= most.values
     }
 }
 
-/// The documents and values that a tree may hold.
+/// The limit of documents and values in a tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room(pub FileSize);
 
@@ -80,7 +81,7 @@ impl Default for Room {
 }
 
 impl FileDocuments {
-    /// Returns a file for which the tree has no room any more.
+    /// Returns the placeholder of a file that exceeds the tree's limit.
     pub(super) fn left_out(path: &Arc<str>, repeats: usize) -> FileDocuments {
         let message = format!(
             "with this file the fleet has more than {MOST_DOCUMENTS} documents or {MOST_VALUES} values; it is not read"
@@ -90,12 +91,12 @@ impl FileDocuments {
         FileDocuments { diagnostics, broken: true, repeats, ..FileDocuments::default() }
     }
 
-    /// Reports whether its aliases take more work than every file may cause.
+    /// Reports whether the file's aliases take more work than the share of each file.
     pub(super) fn has_heavy_aliases(&self) -> bool {
         self.repeats > HONEST_REPEATS
     }
 
-    /// Has the documents remember their readings.
+    /// Lets the documents cache their readings.
     pub(super) fn remember(&mut self) {
         for (document, _) in &mut self.objects {
             document.readings = Some(Readings::default());
@@ -128,7 +129,7 @@ pub(super) fn read(path: &Arc<str>, bytes: &[u8], limits: &Limits) -> FileDocume
         take(&mut file, path, document.root, slot);
     }
     file.size.documents = file.size.documents.max(file.objects.len());
-    // Kept from pass to pass, so that room to grow would only be memory.
+    // The cache keeps the list, so spare capacity would waste memory.
     file.objects.shrink_to_fit();
     file
 }
@@ -174,7 +175,7 @@ fn take(file: &mut FileDocuments, path: &Arc<str>, root: Node, slot: Slot) {
         return;
     }
     let group = group_of(&api_version);
-    // Settings of a tool that no cluster ever sees; they have no name.
+    // Settings of a tool that never reach a cluster; they have no name.
     if group == "kustomize.config.k8s.io" {
         file.passed_over += 1;
         return;
@@ -194,7 +195,7 @@ fn take(file: &mut FileDocuments, path: &Arc<str>, root: Node, slot: Slot) {
 
 type Report<'a> = dyn FnMut(Mark, &str, Option<&str>) + 'a;
 
-/// The object's key, if its metadata is in order.
+/// Returns the object's key, if its metadata is valid.
 fn key(root: &Node, group: &str, kind: &str, fault: &mut Report<'_>) -> Option<Key> {
     let Some(metadata) = root.get("metadata").filter(|node| !node.is_null()) else {
         fault(root.at, "metadata.name is required", None);

@@ -1,7 +1,7 @@
-//! The cache of parsed files: an unchanged file is not parsed again, an unchanged document not lowered
+//! The cache of parsed files: an unchanged file is not parsed again, and an unchanged document is not lowered
 //! again.
 //!
-//! Losing it costs time only.
+//! Losing the cache costs only time.
 
 use std::sync::Arc;
 
@@ -15,45 +15,46 @@ use berth_base::source::{SourceFile, SourceTree};
 use berth_base::text::shared_values::SharedTexts;
 use berth_base::yaml::{HONEST_REPEATS, Limits};
 
-/// The work that aliases may cause in all files of a tree together, beyond the share of each file.
+/// The total work that aliases may take in all files of a tree, beyond the share of each file.
 const REPEATS_OF_A_TREE: usize = 4_000_000;
 
-/// The bytes of new files after which their sizes are looked at, so that no more is in memory than that.
+/// The bytes of new files that are parsed before their sizes are checked; this bounds the memory of oversized
+/// trees.
 const BATCH: usize = 16 << 20;
 
 /// A file as parsed.
 #[derive(Clone, Debug)]
 struct Parsed {
-    /// The work that its aliases might take, and the work that they took.
+    /// The work that the file's aliases were allowed, and the work that they took.
     repeats_allowed: usize,
     repeats: usize,
-    /// Of the whole file, whether it is left out or not.
+    /// The size of the whole file, even if it is left out.
     size: FileSize,
-    /// The tree had no room for it.
+    /// The tree's limit had no room for the file.
     is_left_out: bool,
     documents: Shared<FileDocuments>,
 }
 
-/// The tree that was loaded last.
+/// The last loaded tree.
 #[derive(Debug)]
 pub(super) struct LastLoad {
     pub(super) tree: SourceTree,
     pub(super) loaded: Loaded,
-    /// Nothing in the tree is broken, so that it reads the same whatever its history is.
+    /// Nothing in the tree is broken, so its history cannot change the result.
     pub(super) is_whole: bool,
-    /// The documents that others are read against.
+    /// The documents that other documents are read against.
     pub(super) context: Vec<Document>,
-    /// Of all files together.
+    /// The size of all files together.
     pub(super) size: FileSize,
 }
 
-/// Parsed files, and the contexts that their documents are read in.
+/// Parsed files, and the contexts in which their documents are read.
 #[derive(Debug, Default)]
 pub struct FileCache {
     files: Cache<FileKey, Parsed>,
     pub(super) contexts: ReadingContexts,
     pub(super) last: Option<LastLoad>,
-    /// The kinds, namespaces and groups of documents, which most documents share with others.
+    /// The kinds, namespaces and groups of documents, shared between documents.
     names: SharedTexts,
     count: usize,
     pub(super) room: Room,
@@ -65,17 +66,17 @@ impl FileCache {
         self.count
     }
 
-    /// Forgets the files that were not used since the last call.
+    /// Drops the files that were not used since the last call.
     pub fn forget_unused(&mut self) {
         self.files.forget_unused();
     }
 
-    /// Returns the documents of a file that was read before.
+    /// Returns the cached documents of a file.
     pub(super) fn known(&self, file: &SourceFile) -> Option<&Shared<FileDocuments>> {
         self.files.peek(&(file.id, file.path.clone())).map(|parsed| &parsed.documents)
     }
 
-    /// Reads a file by itself.
+    /// Reads a single file.
     pub(super) fn read(&mut self, file: &SourceFile) -> Shared<FileDocuments> {
         if let Some(known) = self.known(file) {
             return known.clone();
@@ -87,13 +88,13 @@ impl FileCache {
         parsed.documents
     }
 
-    /// Forgets a file that is no longer there.
+    /// Drops a file that no longer exists.
     pub(super) fn forget(&mut self, file: &SourceFile) {
         self.files.forget(&(file.id, file.path.clone()));
     }
 
-    /// Reads files in the order of their paths, each path once. They share the limits on aliases, documents and values:
-    /// a file for which no room is left is not read, and the others are.
+    /// Reads files in the order of their paths, each path once. The files share the limits on aliases,
+    /// documents and values: a file that exceeds them is left out, later ones are still read.
     pub(super) fn read_all<'f>(
         &mut self,
         files: impl Iterator<Item = &'f SourceFile>,
@@ -112,7 +113,7 @@ impl FileCache {
             let new = some.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(file, _)| *file);
             let new: Vec<&SourceFile> = new.collect();
             self.count += new.len();
-            // The share that each file has in any case.
+            // The share of alias work that each file has in any case.
             let mut new = parallel::map(&new, |file| parse(file, HONEST_REPEATS)).into_iter();
             for (file, known) in some.iter().zip(known) {
                 let allowed = Limits::default().repeats.min(left.saturating_add(HONEST_REPEATS));
@@ -125,7 +126,7 @@ impl FileCache {
                     self.count += usize::from(!is_new);
                     parsed = parse(file, allowed);
                 }
-                // Another reading of aliases has other values.
+                // Another limit on aliases gives other values.
                 let next = size.plus(parsed.size);
                 let is_left_out = !next.is_within(self.room.0) && !parsed.is_left_out;
                 if is_left_out {
@@ -146,7 +147,7 @@ impl FileCache {
         all
     }
 
-    /// Returns how many of these files are parsed before their sizes are looked at.
+    /// Returns how many of these files to parse before checking their sizes.
     fn batch(&self, files: &[&SourceFile]) -> usize {
         let mut bytes = 0;
         let fits = |file: &&&SourceFile| {
@@ -180,8 +181,7 @@ impl Parsed {
     }
 }
 
-/// Reports whether a file reads alike under both limits: aliases that took less than either allows were all
-/// followed.
+/// Reports whether a file reads the same under both limits: its aliases took less work than either allows.
 fn is_same_reading(allowed_then: usize, repeats: usize, allowed: usize) -> bool {
     allowed_then == allowed || repeats < allowed_then.min(allowed)
 }

@@ -9,7 +9,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Reads a pattern; the error is the end of a sentence that begins with its text.
+    /// Reads a pattern. The error completes a sentence that begins with the pattern's text.
     pub fn new(text: &str) -> Result<Pattern, &'static str> {
         let inner = text.trim_start_matches("./").trim_matches('/');
         if inner.is_empty() {
@@ -22,7 +22,7 @@ impl Pattern {
         Ok(Pattern { parts })
     }
 
-    /// Reports whether the pattern matches a path or a folder on it.
+    /// Reports whether the pattern matches a path or one of its parent folders.
     pub fn matches(&self, path: &str) -> bool {
         // fits[n]: the first n parts of the pattern fit the parts of the path so far.
         let mut fits = vec![false; self.parts.len() + 1];
@@ -46,7 +46,7 @@ impl Pattern {
         false
     }
 
-    /// `**` also stands for no part at all; at the end it wants one, as everything in a folder is meant.
+    /// Lets `**` match no part. At the end it needs one, because it means everything in a folder.
     fn skip_empty(&self, fits: &mut [bool]) {
         for (index, pattern) in self.parts.iter().enumerate() {
             if pattern == "**" && index + 1 < self.parts.len() && fits[index] {
@@ -60,7 +60,7 @@ impl Pattern {
     }
 }
 
-/// Matches one part of a path with one part of a pattern, backtracking to the last `*` at most.
+/// Matches one part of a path with one part of a pattern, backtracking only to the last `*`.
 fn part_fits(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);

@@ -11,10 +11,10 @@ use berth_base::diag::Pos;
 use berth_base::model::Key;
 use berth_base::yaml::{Limits, emit};
 
-/// The source of files' last good forms.
+/// The source of last good forms.
 #[derive(Clone, Copy)]
 pub enum History<'a> {
-    /// The first pass: no decision depends on a file.
+    /// The first pass: no decision depends on a file yet.
     None,
     /// Current decisions may exist, but their source is unavailable.
     Unavailable,
@@ -32,16 +32,16 @@ impl std::fmt::Debug for History<'_> {
     }
 }
 
-/// A file with a document that cannot count.
+/// A file with a document that is not valid.
 #[derive(Debug)]
 pub(super) struct BrokenFile<'a> {
     pub path: &'a str,
-    /// Its text, where there is any.
+    /// The file's text, if it has any.
     pub text: &'a [u8],
-    /// Its documents that count.
+    /// The file's valid documents.
     pub good: Vec<(&'a Document, &'a Slot)>,
-    /// Access rules refused a document of the file. Its last good form is recorded, so that the refused
-    /// document never passes for a good one later.
+    /// Access rules refused a document of the file. Recording the file's last good form ensures that the
+    /// refused document never counts as a good one later.
     pub refused: bool,
 }
 
@@ -55,11 +55,11 @@ pub(super) struct LastGood {
     pub unknown: BTreeSet<String>,
 }
 
-/// Looks up the last good forms of broken files. `good` are the keys of all documents that count.
+/// Looks up the last good forms of broken files. `good` are the keys of all valid documents.
 pub(super) fn keep(broken: &[BrokenFile<'_>], good: &BTreeSet<&Key>, history: History<'_>) -> LastGood {
     let mut kept = LastGood::default();
     let mut seen: BTreeSet<Key> = BTreeSet::new();
-    // A last good form may join two forms, so it may be as large as both.
+    // A last good form may combine two forms, so it may be as large as both.
     let limits = Limits::default();
     let limits = Limits { bytes: limits.bytes * 2, nodes: limits.nodes * 2, ..limits };
     for file in broken {
@@ -101,7 +101,7 @@ pub(super) fn keep(broken: &[BrokenFile<'_>], good: &BTreeSet<&Key>, history: Hi
 }
 
 impl LastGood {
-    /// Adds a document that its file lost. `rest` returns the text of the file's documents that count.
+    /// Adds a document that its file lost. `rest` returns the text of the file's valid documents.
     pub(super) fn add(&mut self, document: &Document, text: &[u8], rest: impl FnOnce() -> Vec<u8>) {
         if self.documents.iter().any(|kept| kept.key == document.key) {
             return;
@@ -113,14 +113,14 @@ impl LastGood {
         self.documents.push(document.into());
     }
 
-    /// Reports whether a place is in a last good form rather than in the file of the tree. Both have the same
-    /// path, so its allocation tells them apart.
+    /// Reports whether a place is in a last good form rather than in the tree's file. Both have the same
+    /// path, but different allocations of it.
     pub(super) fn holds(&self, at: &Pos) -> bool {
         self.documents.iter().any(|kept| Arc::ptr_eq(&kept.at.file, &at.file))
     }
 }
 
-/// A document's own text in its file's.
+/// Returns a document's own part of its file's text.
 pub(super) fn chunk_of<'t>(text: &'t [u8], document: &Document, slot: &Slot) -> Cow<'t, [u8]> {
     if slot.listed {
         Cow::Owned(emit(&document.root.to_json()).into_bytes())
@@ -129,12 +129,12 @@ pub(super) fn chunk_of<'t>(text: &'t [u8], document: &Document, slot: &Slot) -> 
     }
 }
 
-/// Adds a document's text, parted from the one before.
+/// Appends a document's text, separated from the one before.
 pub fn append(form: &mut Vec<u8>, chunk: &[u8]) {
     if !form.is_empty() && !form.ends_with(b"\n") {
         form.push(b'\n');
     }
-    // A directive needs an explicit end before it.
+    // A YAML directive needs an explicit document end before it.
     let has_directive = chunk.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"%"));
     if has_directive {
         form.extend_from_slice(b"...\n");

@@ -1,4 +1,4 @@
-//! Merges several descriptions of one cluster: their facts add up, and contradictions are errors.
+//! Merges several descriptions of one cluster: their facts are combined, and contradictions are errors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -14,7 +14,7 @@ pub(super) struct Merged {
     pub contradicting: BTreeSet<String>,
 }
 
-/// Merges clusters of one name. Where two files contradict each other, the first one counts.
+/// Merges clusters with the same name. If two files contradict each other, the first one is used.
 pub(super) fn merge(mut clusters: Vec<Shared<Cluster>>, found: &mut Diagnostics) -> Merged {
     clusters.sort_by(|a, b| (&a.name, &a.origins).cmp(&(&b.name, &b.origins)));
     let mut merged = Merged { clusters: Map::new(), contradicting: BTreeSet::new() };

@@ -1,8 +1,8 @@
-//! Misspelt and retired API groups: a dialect's kind in a group that is nearly one of its own, of the same domain, or
-//! was one of its own once.
+//! Misspelt and retired API groups: a dialect's kind in a group that resembles one of the dialect's groups in
+//! the same domain, or that was one earlier.
 //!
-//! As a plain object such a document would have no effect, so that a typo in one line would remove a cluster
-//! or a workload. Where a typo is less likely, a plain object that no placement selects gets a warning.
+//! As a plain object, such a document would have no effect, so a typo in one line would remove a cluster or a
+//! workload. Where a typo is less likely, a plain object that no placement selects gets a warning.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::dialects::{Claim, Dialect, Document, ParsedDocument};
 use berth_base::diag::{Diagnostic, nearest, nearest_within};
 use berth_base::model::Key;
 
-/// The dialects' groups, and which of them each group met so far may be a misspelling of.
+/// The dialects' groups, and for each group seen so far the ones that it may be a misspelling of.
 pub(super) struct ApiGroups<'d> {
     dialects: &'d [&'d Dialect],
     near: BTreeMap<Arc<str>, Near<'d>>,
@@ -25,7 +25,7 @@ impl<'d> ApiGroups<'d> {
         ApiGroups { dialects, near: BTreeMap::new() }
     }
 
-    /// The fault of a document that no dialect claims, where one would in a group of its own.
+    /// Returns the fault of an unclaimed document that a dialect would claim in one of its own groups.
     pub(super) fn misspelt(&mut self, document: &Document) -> Option<Diagnostic> {
         let Key { group, kind, .. } = &document.key;
         let dialects = self.dialects;
@@ -35,9 +35,9 @@ impl<'d> ApiGroups<'d> {
         Some(Diagnostic::error(document.at.clone(), message).hint(format!("did you mean `{meant}`?")))
     }
 
-    /// Warnings about plain objects that no placement selects and that may be meant as more than that:
-    /// their group is nearly a dialect's, or their kind is one and the group not quite another. One
-    /// warning for all of a kind.
+    /// Returns warnings about plain objects that no placement selects and that may be misspelt: their group
+    /// resembles a dialect's, or a dialect has their kind in a similar group. There is one warning for each
+    /// kind.
     pub(super) fn doubtful<'a>(&self, unselected: impl Iterator<Item = &'a Document>) -> Vec<Diagnostic> {
         let mut kinds: BTreeMap<(&str, &str), (&Document, usize)> = BTreeMap::new();
         for document in unselected {
@@ -51,7 +51,7 @@ impl<'d> ApiGroups<'d> {
         let meant = nearest(group, all(self.dialects).map(|(_, known)| known));
         let retired = || all(self.dialects).find(|(one, _)| one.retired_groups.contains(&&**group));
         let meant = meant.or_else(|| retired().map(|(_, known)| known)).or_else(|| {
-            // Others have clusters and placements too, but not in groups that look alike.
+            // Other systems have clusters and placements too, but not in similar groups.
             let alike =
                 |known: &str| nearest_within(group, [known], group.len().max(known.len()) / 2).is_some();
             let groups = all(self.dialects)
@@ -77,7 +77,7 @@ fn all<'d>(dialects: &'d [&'d Dialect]) -> impl Iterator<Item = (&'d Dialect, &'
     dialects.iter().flat_map(|one| one.groups.iter().map(|group| (*one, *group)))
 }
 
-/// Reports whether the dialect would read the document if it were in this group.
+/// Reports whether the dialect would read the document in this group.
 fn is_kind_of(dialect: &Dialect, group: &str, document: &Document) -> bool {
     let Key { kind, namespace, name, .. } = &document.key;
     let there = ParsedDocument { key: Key::new(group, kind, namespace, name), ..(**document).clone() };
@@ -85,7 +85,7 @@ fn is_kind_of(dialect: &Dialect, group: &str, document: &Document) -> bool {
     claims.iter().any(|claim| !matches!(claim, Claim::Foreign | Claim::Unknown))
 }
 
-/// The groups that one may be a misspelling or an earlier name of, the nearest first.
+/// Returns the groups of which `group` may be a misspelling or an earlier name, the nearest first.
 fn near<'d>(dialects: &'d [&'d Dialect], group: &str) -> Near<'d> {
     let first = nearest(group, all(dialects).map(|(_, group)| group));
     let mut near: Vec<_> = all(dialects)
@@ -99,7 +99,7 @@ fn near<'d>(dialects: &'d [&'d Dialect], group: &str) -> Near<'d> {
     near
 }
 
-/// `kubefed.io` of `core.kubefed.io`: who gives out the groups below it.
+/// Returns the domain of a group, such as `kubefed.io` for `core.kubefed.io`.
 fn domain(group: &str) -> Option<&str> {
     let (rest, _) = group.rsplit_once('.')?;
     let start = rest.rfind('.').map_or(0, |dot| dot + 1);

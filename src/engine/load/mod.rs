@@ -1,7 +1,7 @@
 //! Files → a fleet: the files of a source tree become clusters, placements and workloads.
 //!
 //! settings → documents → claims → lowering → assembly. All problems are reported at once. A document that
-//! cannot be read keeps its last good form, which takes a second lowering.
+//! cannot be read keeps its last good form, which requires a second lowering.
 
 mod access_rules;
 mod approval;
@@ -53,7 +53,7 @@ use berth_base::model::{Fleet, Key, Shared};
 use berth_base::source::SourceTree;
 use berth_base::yaml::Limits;
 
-/// A fleet as its source tree describes it.
+/// The fleet that a source tree describes.
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
     pub fleet: Shared<Fleet>,
@@ -61,22 +61,22 @@ pub struct Loaded {
     pub config: FleetConfig,
     /// The last good forms of broken files, by path.
     pub kept: BTreeMap<String, Vec<u8>>,
-    /// The number of documents that are no Kubernetes objects.
+    /// The number of documents that are not Kubernetes objects.
     pub passed_over: usize,
     pub tests: FleetTests,
 }
 
-/// A tree as read, before its last good forms are looked up.
+/// A tree after reading, before the lookup of last good forms.
 #[derive(Debug)]
 pub struct ReadTree {
     objects: TreeObjects,
     assembled: Assembled,
-    /// The access rules of the tree, and the facts they read.
+    /// The access rules of the tree, and the facts that they read.
     world: World,
     facts: Facts,
-    /// The documents that are at fault by themselves. Rivals are not.
+    /// The documents with their own faults, without rivals.
     own_faults: BTreeSet<usize>,
-    /// The results so far, without the tree's own findings.
+    /// The results so far, without the source's own findings.
     loaded: Loaded,
     dialects: Dialects,
     settings_are_broken: bool,
@@ -88,25 +88,25 @@ pub fn load(tree: &SourceTree, history: History<'_>) -> Loaded {
     load_with(tree, history, DIALECTS)
 }
 
-/// [`load`], with these dialects.
+/// Reads a source tree like [`load`], with these dialects.
 pub fn load_with(tree: &SourceTree, history: History<'_>, dialects: Dialects) -> Loaded {
     let mut cache = FileCache::default();
     let first = read(tree, Settings::of(tree, dialects, &mut cache), dialects, &mut cache);
     finish(tree, first, history, &mut cache)
 }
 
-/// [`load`], with the files that were read before.
+/// Reads a source tree like [`load`], reusing cached files.
 pub fn load_with_cache(tree: &SourceTree, history: History<'_>, cache: &mut FileCache) -> Loaded {
     finish(tree, first(tree, cache), history, cache)
 }
 
-/// The first half of [`load`], which needs no history.
+/// Runs the first half of [`load`], which needs no history.
 pub fn first(tree: &SourceTree, cache: &mut FileCache) -> ReadTree {
     read(tree, Settings::of(tree, DIALECTS, cache), DIALECTS, cache)
 }
 
-/// Returns the result for a tree that is the one loaded last, or a small change of it, if it reads the same whatever
-/// its history is.
+/// Returns the result for a tree that equals the last loaded one or differs slightly, if its history cannot
+/// change the result.
 pub fn again(tree: &SourceTree, cache: &mut FileCache) -> Option<Loaded> {
     let last = cache.last.as_ref().filter(|last| last.is_whole)?;
     if last.tree.is_same(tree) {
@@ -115,7 +115,7 @@ pub fn again(tree: &SourceTree, cache: &mut FileCache) -> Option<Loaded> {
     patch::patched(tree, cache)
 }
 
-/// The second half of [`load`].
+/// Runs the second half of [`load`].
 pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cache: &mut FileCache) -> Loaded {
     if let (true, History::Known(last_good)) = (first.settings_are_broken, history)
         && let Some(bytes) = last_good(CONFIG_PATH)
@@ -171,7 +171,7 @@ pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cach
     loaded
 }
 
-/// Takes over what an earlier fleet has as well. Later stages look at the rest alone.
+/// Shares equal parts with an earlier fleet, so that later stages look only at the rest.
 fn adopt(fleet: &mut Fleet, earlier: &Fleet) {
     fleet.clusters.adopt(&earlier.clusters, Shared::eq);
     fleet.statuses.adopt(&earlier.statuses, Shared::eq);
@@ -204,7 +204,7 @@ fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut F
 }
 
 impl ReadTree {
-    /// Returns the documents that others are read against.
+    /// Returns the documents that other documents are read against.
     fn context(&self) -> Vec<Document> {
         let all = self.objects.documents.iter().zip(&self.assembled.bearings);
         all.filter(|(_, bearing)| **bearing == Bearing::Context)
@@ -222,8 +222,8 @@ fn is_excluded(diagnostic: &Diagnostic, config: &FleetConfig) -> bool {
     diagnostic.at.as_ref().is_some_and(|at| config.excludes(&at.file))
 }
 
-/// Replaces faulty documents by their last good forms and lowers everything again, without the `dropped` rivals of
-/// these forms. Faults of the tree stay reported, faults of last good forms are not.
+/// Replaces faulty documents by their last good forms and lowers everything again, without the `dropped`
+/// rivals of these forms. Faults of the tree stay reported, faults of last good forms do not.
 fn assemble_again(
     objects: TreeObjects,
     first: Assembled,

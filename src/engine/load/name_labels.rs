@@ -1,10 +1,11 @@
-//! Labels that stand for a cluster's name: where a placement picks by one, clusters without it get it.
+//! Labels that represent a cluster's name: if a placement selects by such a label, clusters without it get
+//! it.
 
 use crate::dialects::Dialects;
 use berth_base::model::placement::Selection;
 use berth_base::model::{Fleet, Policy};
 
-/// Gives clusters the labels by which some placement picks them by name.
+/// Gives clusters the labels by which some placement selects them by name.
 pub(super) fn give(fleet: &mut Fleet, dialects: Dialects) {
     for label in dialects.iter().flat_map(|dialect| dialect.name_labels) {
         if !is_asked_for(fleet, label) {

@@ -1,9 +1,8 @@
-//! A tree that differs from the last one in a few documents: its fleet is the last one, changed by what these
-//! documents make.
+//! A tree that differs from the last one in a few documents: its fleet is the last fleet with a small change.
 //!
-//! The documents are assembled twice beside those that they are read against: as they were, and as they are. The
-//! difference of the two small fleets is applied to the large one. Where that might not be the whole truth, there is
-//! no such fleet, and the tree is loaded as any other.
+//! The changed documents are assembled twice, before and after the change, each time with the documents that
+//! they are read against. The difference of the two small fleets is applied to the large one. If that could
+//! miss an effect, this module returns nothing, and the tree is loaded in full.
 
 use std::collections::BTreeSet;
 
@@ -18,17 +17,17 @@ use berth_base::model::map::Change;
 use berth_base::model::{Fleet, Key, Map, Shared};
 use berth_base::source::{RulesFrom, SourceFile, SourceTree};
 
-/// A file that differs from the last tree, as it was there and as it is.
+/// A file that differs from the last tree, before and after the change.
 struct ChangedFile<'t> {
     before: Option<&'t SourceFile>,
     after: &'t SourceFile,
 }
 
-/// Loads a tree as a change of the one that was loaded last, where that is possible.
+/// Loads a tree as a change of the last loaded one, if possible.
 pub(super) fn patched(tree: &SourceTree, cache: &mut FileCache) -> Option<Loaded> {
     let last = cache.last.take()?;
     let loaded = patch(&last, tree, cache);
-    // A tree that cannot be loaded so is compared with the same last one.
+    // If this tree cannot be loaded as a change, the next one is compared with the same last tree.
     cache.last = Some(match &loaded {
         Some((loaded, size)) => LastLoad { tree: tree.clone(), loaded: loaded.clone(), size: *size, ..last },
         None => last,
@@ -83,7 +82,7 @@ fn patch(last: &LastLoad, tree: &SourceTree, cache: &mut FileCache) -> Option<(L
     Some((Loaded { fleet: fleet.into(), ..last.loaded.clone() }, size))
 }
 
-/// Returns the files that are not as they were. `None` where too much is not.
+/// Returns the changed files. `None` if too much has changed.
 fn changed_files<'t>(
     last: &'t SourceTree,
     tree: &'t SourceTree,
@@ -105,7 +104,7 @@ fn changed_files<'t>(
     (is_small && !has_settings).then_some(changed)
 }
 
-/// Reports whether there is nothing to say about a file, beside what its documents are.
+/// Reports whether a file was parsed without any diagnostic.
 fn is_flawless(file: &FileDocuments) -> bool {
     !file.broken && file.passed_over == 0 && file.diagnostics.is_empty() && !file.has_heavy_aliases()
 }
@@ -115,7 +114,7 @@ fn have_same_keys(before: &FileDocuments, after: &FileDocuments) -> bool {
     before.eq(after)
 }
 
-/// Reports whether two documents have one key: the first of them counts, and the other is a fault.
+/// Reports whether two documents have the same key: the first one is used, and the other is a fault.
 fn has_repeated(documents: &[Document]) -> bool {
     let keys: BTreeSet<&Key> = documents.iter().map(|document| &document.key).collect();
     keys.len() < documents.len()
@@ -125,22 +124,22 @@ fn documents(file: &FileDocuments) -> impl Iterator<Item = Document> {
     file.objects.iter().map(|(document, _)| document.clone())
 }
 
-/// Reports whether all documents beside the context are sound, and no other is read against them.
+/// Reports whether all documents outside the context are sound, and no other document is read against them.
 fn stand_alone(assembled: &Assembled, last: &LastLoad) -> bool {
     let others = assembled.bearings.iter().filter(|bearing| **bearing != Bearing::Alone).count();
     let context = assembled.bearings.iter().filter(|bearing| **bearing == Bearing::Context).count();
     assembled.faulty.is_empty() && others == context && context == last.context.len()
 }
 
-/// Reports whether a document shows in a fleet.
+/// Reports whether a fleet contains anything made from a document.
 fn makes_anything(document: &Document, fleet: &Fleet) -> bool {
     fleet.placements.contains_key(&document.key)
         || fleet.workloads.contains_key(&document.key)
         || fleet.clusters.values().any(|cluster| cluster.origins.contains(&document.at))
 }
 
-/// Applies the difference of two small fleets to a large one. `None` where the large one does not have what the first
-/// small one has.
+/// Applies the difference of two small fleets to a large one. `None` if the large one lacks something of the
+/// first small one.
 fn apply(fleet: &mut Fleet, before: &Fleet, after: &Fleet) -> Option<()> {
     let n_clusters = fleet.clusters.len();
     replace(&mut fleet.placements, &before.placements, &after.placements, Shared::eq)?;
@@ -155,8 +154,8 @@ fn apply(fleet: &mut Fleet, before: &Fleet, after: &Fleet) -> Option<()> {
     let has_new_cluster = fleet.clusters.len() != n_clusters;
     let has_changed_clusters = before.clusters != after.clusters;
     let is_rest_same = before.named_policies == after.named_policies && before.list_kinds == after.list_kinds;
-    // A status may be the new cluster's, a pattern may match the new workload, a placement may ask for a label, and
-    // somebody may wait for the new placement.
+    // A status may belong to the new cluster, a pattern may match the new workload, a placement may require a
+    // label, and an uncertain follower may refer to the new placement.
     let is_sound = is_rest_same
         && (before.placements.len() == after.placements.len() || fleet.doubt.files.is_empty())
         && (!has_new_cluster || fleet.statuses.is_empty())

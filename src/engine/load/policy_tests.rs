@@ -1,5 +1,5 @@
-//! The policy tests of a tree, and those that count for it: like access rules, they come from an earlier commit, so
-//! that no change decides what it is judged by.
+//! The policy tests of a tree, and the ones that judge it. Like access rules, these come from an earlier
+//! commit, so that no change decides which tests judge it.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use berth_base::model::object::{group_of, version_of};
 use berth_base::source::{RulesFrom, SourceTree};
 use berth_base::yaml::Scope;
 
-/// The policy tests that a tree has to do with, by name.
+/// The policy tests that concern a tree, by name.
 #[derive(Clone, Debug, Default)]
 pub struct FleetTests {
-    /// The tests that count for this tree.
+    /// The tests that judge this tree.
     pub counting: Vec<Arc<PolicyTest>>,
-    /// The tree's own tests, which count for the next one.
+    /// The tree's own tests, which judge the next one.
     pub own: Vec<Arc<PolicyTest>>,
 }
 
@@ -30,7 +30,7 @@ pub(super) fn of(tree: &SourceTree, cache: &mut FileCache) -> FleetTests {
     FleetTests { counting, own }
 }
 
-/// Reads the sound tests of a tree. The faults of others are reported where all documents are read.
+/// Reads the sound tests of a tree. Faulty ones are reported when all documents are read.
 fn tests_in(tree: &SourceTree, cache: &mut FileCache) -> Vec<Arc<PolicyTest>> {
     let in_folder = tree.files.values().filter(|file| {
         file.path.starts_with(policy_tests::FOLDER) && !policy_tests::is_of_an_example(&file.path)
@@ -48,7 +48,7 @@ fn tests_in(tree: &SourceTree, cache: &mut FileCache) -> Vec<Arc<PolicyTest>> {
         }
     }
     tests.sort_by(|a, b| a.name.cmp(&b.name));
-    // Two of one name are an error of the tree, and the first one counts.
+    // Two tests with one name are an error of the tree, and the first one is used.
     tests.dedup_by(|later, earlier| later.name == earlier.name);
     tests
 }

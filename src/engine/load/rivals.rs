@@ -1,8 +1,8 @@
-//! Rivals: documents of which only one can count, because they describe one object, or because they contradict each
-//! other about one cluster.
+//! Rivals: documents of which only one can be valid, because they describe one object, or because they
+//! contradict each other about one cluster.
 //!
-//! Rivals count as broken until people remove one of them. The last good form of what they describe stays in effect,
-//! so that a description that is added never wins over the one that was there.
+//! Rivals count as broken until people remove one of them. The last good form of the described object stays
+//! in effect, so an added description never wins over the earlier one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::dialects::Claim;
 use berth_base::model::Key;
 use berth_base::source::SourceTree;
 
-/// Documents of which only one can count.
+/// Documents of which only one can be valid.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rivals {
     /// The first document that describes an object, or all that describe a cluster.
     pub documents: BTreeSet<usize>,
-    /// The files of further descriptions of the same object, which are read no further.
+    /// The files of further descriptions of the same object, which are otherwise ignored.
     pub others: BTreeSet<Arc<str>>,
 }
 
@@ -31,8 +31,8 @@ impl Rivals {
     }
 }
 
-/// Adds the last good forms of rivals to those of broken files. Returns the rivals that do not count beside these
-/// forms. `own_faults` are the documents that are at fault by themselves.
+/// Adds the last good forms of rivals to those of broken files. Returns the rivals that these forms replace.
+/// `own_faults` are the documents with their own faults.
 pub(super) fn settle(
     objects: &TreeObjects,
     first: &Assembled,
@@ -47,12 +47,12 @@ pub(super) fn settle(
             rivals.documents.iter().partition(|index| known.contains(&objects.documents[**index].key));
         match history {
             History::Unavailable => {
-                // As with an unreadable file, what was there stays. A cluster must not be missing.
+                // As with an unreadable file, current objects stay. A cluster must not be missing.
                 let is_cluster = |index: &usize| first.claims.get(*index) == Some(&Claim::Inventory);
                 dropped.extend(has_none.into_iter().filter(|index| !is_cluster(index)));
                 continue;
             }
-            // Nothing was there: from now on it is what counts first.
+            // No earlier form exists: the first description becomes the last good form.
             History::None | History::Known(_) if has_form.is_empty() => {
                 for index in has_none.into_iter().filter(|index| !own_faults.contains(index)) {
                     let (document, slot) = (&objects.documents[index], &objects.slots[index]);
@@ -64,7 +64,7 @@ pub(super) fn settle(
             }
             History::None | History::Known(_) => dropped.extend(has_none),
         }
-        // A later pass must not find a second description in what counted.
+        // A later pass must not find a second description in the last good forms.
         for file in rivals.files(objects) {
             let rest = || objects.countable_text(tree, file, &first.faulty);
             kept.files.entry(file.to_string()).or_insert_with(rest);

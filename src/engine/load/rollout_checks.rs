@@ -67,13 +67,13 @@ fn missing_stages(fleet: &Fleet, policy: &RolloutPolicy) -> Option<Diagnostic> {
     Some(Diagnostic::error(at.clone(), message).maybe_hint(hint))
 }
 
-/// Returns a hint at the workload whose name is nearest to a pattern's.
+/// Returns a hint with the workload whose name is nearest to a pattern's.
 fn near(fleet: &Fleet, pattern: &WorkloadPattern) -> Option<String> {
     let names = fleet.workloads.keys().map(|key| &*key.name);
     did_you_mean(pattern.name.as_deref()?, names)
 }
 
-/// Warns of approvals, aborts and restarts for workloads that the policy is not for: they have no effect.
+/// Warns of approvals, aborts and restarts for workloads outside the policy: they have no effect.
 fn records_of_others(fleet: &Fleet, policy: &RolloutPolicy) -> Vec<Diagnostic> {
     let approved = policy.approved.iter().map(|one| ("approved", &one.workload));
     let aborted = policy.aborted.iter().map(|one| ("aborted", &one.workload));
@@ -100,7 +100,7 @@ fn circles(fleet: &Fleet) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut done: BTreeSet<&Key> = BTreeSet::new();
     for start in after.keys() {
-        // The way to where the walk is, each with the workloads that are still to be visited from it.
+        // The path to the current workload, each with its workloads still to visit.
         let mut way: Vec<(&Key, Vec<&Key>)> = Vec::new();
         let mut next = Some(*start);
         loop {

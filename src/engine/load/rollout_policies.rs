@@ -40,7 +40,7 @@ pub(super) fn read(scope: &Scope, root: &Node, key: &Key) -> Option<RolloutPolic
         freezes: spec.each("freeze").into_iter().filter_map(freeze).collect(),
         paused,
         pins: spec.each("pins").into_iter().filter_map(pin).collect(),
-        // Waiting for another namespace's workloads does them no harm.
+        // A policy may wait for workloads of another namespace, because that does not affect them.
         after: patterns(&mut spec, "after", &Metadata::default()),
         together: spec.bool("together").unwrap_or(false),
         approved: records(&mut spec, "approved", &metadata, approval),
@@ -55,7 +55,7 @@ pub(super) fn read(scope: &Scope, root: &Node, key: &Key) -> Option<RolloutPolic
     Some(policy)
 }
 
-/// Reads a list of patterns. A policy in a namespace names workloads of that namespace only.
+/// Reads a list of patterns. A namespaced policy can only name workloads of its namespace.
 fn patterns(spec: &mut Fields<'_>, key: &'static str, metadata: &Metadata) -> Vec<WorkloadPattern> {
     spec.each(key).into_iter().map(|fields| pattern(fields, metadata)).collect()
 }
@@ -103,7 +103,7 @@ fn records<T>(
         let release = number(&mut fields, "release");
         let record = workload.zip(release).map(|(workload, release)| read(&mut fields, workload, release));
         if record.is_none() {
-            // The other fields are known, too.
+            // Reading once more registers the other fields as known.
             read(&mut fields, WorkloadPattern::any(), 0);
         }
         fields.finish();

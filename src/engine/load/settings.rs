@@ -1,4 +1,4 @@
-//! The settings that hold for a tree, and whether their file has a fault.
+//! The settings of a tree, and whether their file has a fault.
 
 use super::config::{self, CONFIG_KIND, CONFIG_PATH, FleetConfig};
 use super::documents::FileDocuments;
@@ -8,17 +8,17 @@ use berth_base::diag::Severity;
 use berth_base::source::SourceTree;
 use berth_base::yaml::Scope;
 
-/// The settings of a tree. Their faults are reported with all others', see `berth_kinds`.
+/// The settings of a tree. Their faults are reported with all others, see `berth_kinds`.
 pub(super) struct Settings {
     pub(super) config: FleetConfig,
-    /// Their file has a fault, so that their last good form counts where there is one.
+    /// The settings file has a fault, so its last good form is used if there is one.
     pub(super) are_broken: bool,
 }
 
 impl Settings {
     pub(super) fn of(tree: &SourceTree, dialects: Dialects, cache: &mut FileCache) -> Settings {
         let files = cache.read_all(tree.files.get(CONFIG_PATH).into_iter());
-        // A link in its place is as good as a file that is too large.
+        // A link in place of the file is a fault, like a file that is too large.
         let refused = tree.found.iter().any(|one| one.at.as_ref().is_some_and(|at| *at.file == *CONFIG_PATH));
         let settings = files.first().and_then(|(_, file)| Settings::in_file(file, dialects));
         let are_broken = refused || !files.is_empty();

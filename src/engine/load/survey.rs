@@ -1,4 +1,4 @@
-//! The good and the broken documents of a tree, without last good forms: the input for finding those.
+//! The good and the broken documents of a tree, without last good forms: the input of the search for those.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +15,9 @@ use berth_base::yaml::Limits;
 /// A tree's good documents and broken files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// Every object that counts, with its file and text.
+    /// Every valid object, with its file and text.
     pub good: BTreeMap<Key, Text>,
-    /// Files with a document that cannot count.
+    /// Files with a document that is not valid.
     pub broken: BTreeMap<String, Faults>,
 }
 
@@ -26,32 +26,32 @@ pub struct Survey {
 pub struct Text {
     pub path: String,
     pub bytes: Vec<u8>,
-    /// The place among all documents, in the order of files and of the documents in each.
+    /// The index among all documents, in the order of files and of the documents in each.
     pub place: usize,
 }
 
 /// The faults of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// A part is unreadable, so it may hold any object.
+    /// A part of the file is unreadable, so it may contain any object.
     pub unreadable: bool,
     /// Readable objects with a fault.
     pub objects: BTreeSet<Key>,
 }
 
-/// Surveys a tree that was published. Of rivals in it, the first ones counted.
+/// Surveys a published tree. Of its rivals, the first ones were used.
 pub fn survey(tree: &SourceTree) -> Survey {
     survey_with_cache(tree, &mut FileCache::default())
 }
 
-/// [`survey`], with the files that were read before.
+/// Surveys a published tree like [`survey`], reusing cached files.
 pub fn survey_with_cache(tree: &SourceTree, cache: &mut FileCache) -> Survey {
     let first = first(tree, cache);
     first.survey_beside(tree, &first.own_faults)
 }
 
 impl ReadTree {
-    /// Reports whether every file of the tree counts, so that no last good form is needed.
+    /// Reports whether every file of the tree is valid, so that no last good form is needed.
     pub fn is_whole(&self, tree: &SourceTree) -> bool {
         !tree.found.iter().any(|found| found.at.is_some() && found.severity != Severity::Note)
             && self.assembled.faulty.is_empty()
@@ -59,8 +59,8 @@ impl ReadTree {
             && !self.objects.has_unreadable()
     }
 
-    /// Returns the first of these files whose folder may hold all documents of a text, by the current access
-    /// rules.
+    /// Returns the first of these files whose folder may contain all documents of a text, by the current
+    /// access rules.
     pub fn home_for<'p>(&self, paths: &[&'p String], text: &[u8]) -> Option<&'p String> {
         let may_hold = |path: &&&String| {
             let file = documents::read(&path.as_str().into(), text, &Limits::of_a_part());
@@ -76,12 +76,12 @@ impl ReadTree {
         paths.filter(|path| met.insert(rights(path))).collect()
     }
 
-    /// Sorts the tree's documents into good and broken ones. No rival is good.
+    /// Sorts the tree's documents into good and broken ones. All rivals count as broken.
     pub fn survey(&self, tree: &SourceTree) -> Survey {
         self.survey_beside(tree, &self.assembled.faulty)
     }
 
-    /// [`ReadTree::survey`], where these documents are not good.
+    /// Surveys like [`ReadTree::survey`], with these documents as the broken ones.
     fn survey_beside(&self, tree: &SourceTree, bad: &BTreeSet<usize>) -> Survey {
         let ReadTree { objects, assembled, loaded, .. } = self;
         let mut survey = Survey::default();
@@ -100,7 +100,7 @@ impl ReadTree {
         for index in &assembled.faulty {
             let document = &objects.documents[*index];
             if let Some(faults) = survey.broken.get_mut(&*document.at.file) {
-                // An unknown kind may mean anything.
+                // An unknown kind may mean any kind.
                 faults.unreadable |= assembled.claims.get(*index) == Some(&Claim::Unknown);
                 faults.objects.insert(document.key.clone());
             }

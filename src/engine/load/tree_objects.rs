@@ -1,4 +1,4 @@
-//! The objects of the tree's files, each key once, and the broken files.
+//! The objects of a tree's files, each key once, and the broken files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) struct TreeObjects {
     refused_in: BTreeSet<Arc<str>>,
     /// The objects with several descriptions.
     pub repeated: Vec<Rivals>,
-    /// Documents that are missing now but may not be removed, with their text.
+    /// Missing documents that may not be removed, with their text.
     pub staying: Vec<(Document, Vec<u8>)>,
     /// The file of each document.
     owners: Vec<usize>,
@@ -55,14 +55,14 @@ impl TreeObjects {
         !self.refused_in.is_empty()
     }
 
-    /// Returns the keys of refused documents, whose last good form is known for certain.
+    /// Returns the keys of refused documents, whose last good form is always known.
     pub(super) fn refused_keys(&self) -> BTreeSet<Key> {
         let refused = self.refused.iter().map(|index| &self.documents[*index]);
         let staying = self.staying.iter().map(|(document, _)| document);
         refused.chain(staying).map(|document| document.key.clone()).collect()
     }
 
-    /// Returns the text of a file's documents that count.
+    /// Returns the text of a file's valid documents.
     pub(super) fn countable_text(&self, tree: &SourceTree, path: &str, faulty: &BTreeSet<usize>) -> Vec<u8> {
         let mut form = Vec::new();
         let Some(file) = tree.files.get(path) else { return form };
@@ -72,7 +72,7 @@ impl TreeObjects {
         form
     }
 
-    /// Files with a faulty policy or workload.
+    /// Returns the files with a faulty policy or workload.
     pub(super) fn doubtful_files(&self, first: &Assembled) -> BTreeSet<String> {
         let is_one =
             |index: &&usize| matches!(first.claims.get(**index), Some(Claim::Policy | Claim::Workload));
@@ -88,8 +88,8 @@ pub(super) fn read_files(
     cache.read_all(tree.files.values().filter(|file| !config.excludes(&file.path)))
 }
 
-/// Takes the objects of files, each once. `winners` says which of several of one name counts, where that is not
-/// the first.
+/// Collects the objects of files, each key once. `winners` overrides which of several documents is valid; the
+/// default is the first.
 pub(super) fn tree_objects(
     files: &[(Arc<str>, Shared<FileDocuments>)],
     judged: &Judged,
@@ -148,20 +148,20 @@ pub(super) fn tree_objects(
     objects
 }
 
-/// Sorts numbered documents by key. Those of a file mostly stand in this order already, which makes it cheap.
+/// Sorts numbered documents by key. Most files list them in this order already, which makes the sort cheap.
 fn by_key(mut documents: Vec<(usize, &Document)>) -> Vec<(usize, &Document)> {
     documents.sort_by(|(_, a), (_, b)| a.key.cmp(&b.key));
     documents
 }
 
-/// Returns the documents whose key an earlier one has, by number, each with the first one of its key.
+/// Returns the documents whose key an earlier document has, by number, each with the first one of that key.
 fn repeated<'d>(by_key: &[(usize, &'d Document)]) -> BTreeMap<usize, &'d Document> {
     let of_a_key = by_key.chunk_by(|(_, a), (_, b)| a.key == b.key);
     let others = of_a_key.filter_map(|same| same.split_first());
     others.flat_map(|((_, first), rest)| rest.iter().map(|(number, _)| (*number, *first))).collect()
 }
 
-/// Returns the objects with `others` beside the document that is the first one.
+/// Returns the objects that `others` describe again, after the first document.
 fn rivals(documents: &[Document], others: &[&Document]) -> Vec<Rivals> {
     let mut by_key: BTreeMap<&Key, BTreeSet<Arc<str>>> = BTreeMap::new();
     for other in others {
@@ -183,7 +183,7 @@ fn twice(document: &Document, first: &Document) -> Diagnostic {
     Diagnostic::error(document.at.clone(), message).hint("remove one of the two")
 }
 
-/// Returns the files with a document that cannot count, each with the documents that do.
+/// Returns the files with a document that is not valid, each with its valid documents.
 pub(super) fn find_broken<'a>(
     tree: &'a SourceTree,
     found: &[&'a Diagnostic],
@@ -206,8 +206,8 @@ pub(super) fn find_broken<'a>(
             file.good.push((&objects.documents[index], &objects.slots[index]));
         }
     }
-    // A file or folder that the source could not read is as broken as a file that cannot be parsed. A mere warning (a
-    // link) counts only where the file existed before.
+    // A file or folder that the source could not read is broken, like a file that cannot be parsed. A mere
+    // warning (a link) counts only if the file existed before.
     let had = |path: &str| matches!(history, History::Known(last_good) if last_good(path).is_some());
     for (severity, at) in found.iter().filter_map(|one| Some((one.severity, one.at.as_ref()?))) {
         let path: &'a str = &at.file;

@@ -1,5 +1,6 @@
 //! Objects that name a cluster: in a placement, an override, a share of replicas or a list of clusters that
-//! retain them. Such a name outlives its cluster, and takes effect again when a cluster of that name joins.
+//! retain a field. Such a name outlives its cluster, and takes effect again when a cluster of that name
+//! joins.
 
 use std::collections::BTreeSet;
 
@@ -15,13 +16,13 @@ pub struct Mention {
     pub how: &'static str,
 }
 
-/// Every object that names a cluster, by key.
+/// Returns every object that names a cluster, by key.
 pub fn mentions(fleet: &Fleet, cluster: &str) -> Vec<Mention> {
     let mut found = BTreeSet::new();
     let mut add = |by: &Key, at: &Pos, how| {
         found.insert(Mention { by: by.clone(), at: at.clone(), how });
     };
-    // A filter of another object's is that object's own.
+    // A filter from another object belongs to that object.
     let named = |filter: &Filter| {
         filter.by.is_none() && matches!(&filter.rule, Rule::Named(names) if names.contains(cluster))
     };

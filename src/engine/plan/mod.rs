@@ -1,4 +1,4 @@
-//! The effect of a change: the current state compared with the next, as data, removals first.
+//! The effect of a change: the current state compared with the next one, as data, removals first.
 //!
 //! Pure. Compares ids, never contents, so its cost does not depend on the size of objects.
 
@@ -26,11 +26,11 @@ pub struct Plan {
     pub unaccounted: Vec<ObjectChange>,
     /// Placements whose clusters differ, with or without a workload.
     pub placements: BTreeMap<Key, ClusterChange>,
-    /// Clusters that end with no object at all, and clusters that get their first.
+    /// Clusters that lose their last object, and clusters that get their first.
     pub clusters: ClusterChange,
 }
 
-/// The change of one object in one cluster. Its details read like fields of its own.
+/// The change of one object in one cluster. It dereferences to its details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectChange {
     /// Shared by the changes of one cluster: a first publication has a change for each copy.
@@ -39,18 +39,18 @@ pub struct ObjectChange {
     pub details: Arc<ChangeDetails>,
 }
 
-/// All that a plan says of a change, but for the cluster.
+/// Everything about a change except the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeDetails {
     pub change: Change,
-    /// Within the cluster's folder.
+    /// The path in the cluster's folder.
     pub path: Arc<str>,
     pub object: Option<Arc<ObjectId>>,
     pub before: Option<ContentId>,
     pub after: Option<ContentId>,
 }
 
-/// Ordered by what a reader must see first.
+/// The kind of a change, in the order in which readers must see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
     Removed,
@@ -66,20 +66,20 @@ impl Deref for ObjectChange {
     }
 }
 
-/// Clusters that came and went.
+/// Clusters that were added and removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ClusterChange {
     pub lost: Vec<Arc<str>>,
     pub gained: Vec<Arc<str>>,
 }
 
-/// The number of changes of each sort.
+/// The number of changes of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     pub removed: usize,
     pub changed: usize,
     pub added: usize,
-    /// Clusters concerned.
+    /// The affected clusters.
     pub clusters: usize,
 }
 
@@ -146,7 +146,8 @@ impl Plan {
         count(self.changes())
     }
 
-    /// Returns the changes of some workloads and placements in some clusters. Files that no decision accounts for stay.
+    /// Returns the changes of some workloads and placements in some clusters. Files that no decision accounts
+    /// for stay.
     pub fn only(&self, is_wanted: impl Fn(&Key, &str) -> bool) -> Plan {
         let mut plan = self.clone();
         for (key, changes) in &mut plan.workloads {
@@ -188,7 +189,7 @@ pub fn count<'a>(changes: impl IntoIterator<Item = &'a ObjectChange>) -> Counts 
             Change::Added => counts.added += 1,
         }
     }
-    // A workload's changes are in the order of the clusters, which sorting costs little.
+    // A workload's changes are already in the order of the clusters, so this sort is cheap.
     clusters.sort();
     clusters.dedup();
     counts.clusters = clusters.len();
@@ -202,7 +203,7 @@ pub fn plan(current: &State, next: &State) -> Plan {
     plan_of(&Comparison::of(current, next), &index)
 }
 
-/// The differences of two states that were compared already, as a plan. The index is one of the next decisions.
+/// Returns the differences of two compared states as a plan. `index` is the index of the next decisions.
 pub fn plan_of(states: &Comparison<'_>, index: &ObjectIndex) -> Plan {
     let (current, next) = (states.current, states.next);
     let mut by_path: BTreeMap<&str, Vec<FileDifference<'_>>> = BTreeMap::new();
@@ -255,10 +256,10 @@ pub fn plan_of(states: &Comparison<'_>, index: &ObjectIndex) -> Plan {
     }
 }
 
-/// The workloads with an object for one path, asked about clusters in ascending order.
+/// The workloads with an object at one path, queried for clusters in ascending order.
 struct Claimants<'a> {
     all: Vec<Claimant<'a>>,
-    /// The clusters where the ledger has the owner.
+    /// The clusters whose owner the ledger records.
     recorded: BTreeMap<&'a str, Owner<'a>>,
 }
 
@@ -268,7 +269,7 @@ struct Claimant<'a> {
     picks: PickCursor<'a>,
 }
 
-/// The workload that put an object into a cluster.
+/// The workload that placed an object into a cluster.
 struct Placing<'a> {
     key: &'a Key,
     object: Arc<ObjectId>,
@@ -297,7 +298,8 @@ impl<'a> Claimants<'a> {
     }
 }
 
-/// An empty folder leaves no trace in Git, so that only those with objects compare alike wherever a state comes from.
+/// Compares the clusters with objects. Git has no empty folders, so these are ignored wherever a state comes
+/// from.
 fn changed_clusters(current: &State, next: &State) -> ClusterChange {
     let mut change = ClusterChange::default();
     for one in current.folders.changes(&next.folders) {
@@ -312,7 +314,7 @@ fn changed_clusters(current: &State, next: &State) -> ClusterChange {
 }
 
 fn changed_placements(current: &State, next: &State) -> BTreeMap<Key, ClusterChange> {
-    // Many placements share their picks, before as after.
+    // Many placements share their picks, both before and after.
     let mut known = BTreeMap::new();
     let mut changed = BTreeMap::new();
     for one in current.decisions.changes(&next.decisions) {

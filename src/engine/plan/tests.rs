@@ -8,7 +8,7 @@ fn workload(name: &str) -> (Key, ObjectId) {
     )
 }
 
-/// A state with one config map a workload, at the given content, in the given clusters.
+/// Returns a state with one config map for each workload, with this content, in these clusters.
 fn state(workloads: &[(&str, u8, &[&str])], clusters: &[&str]) -> State {
     let mut state = State::default();
     for cluster in clusters {

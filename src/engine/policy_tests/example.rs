@@ -1,6 +1,7 @@
-//! Examples of a policy test: a given fleet before and after, and the verdict that it must have.
+//! Examples of a policy test: a given fleet before and after a change, and the expected verdict.
 //!
-//! A fleet is given in the form that rules see, or as a folder of the repository with a fleet's own documents.
+//! A fleet is given in the form that rules see, or as a folder of the repository with a fleet's own
+//! documents.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -18,14 +19,14 @@ use berth_base::packed::Packed;
 use berth_base::yaml::node::Value;
 use berth_base::yaml::{Fields, Form, Node, Scope};
 
-/// An example, with the verdict that is expected.
+/// An example with its expected verdict.
 #[derive(Debug)]
 pub struct Example {
     pub name: String,
     pub at: Pos,
     /// The fleet after the change.
     pub after: Given,
-    /// The fleet before it; the same where none is given.
+    /// The fleet before the change; the same fleet if none is given.
     pub before: Option<Given>,
     fails: Vec<Expected>,
 }
@@ -45,10 +46,10 @@ pub struct GivenFleet {
     pub decisions: Map<Key, Decision>,
 }
 
-/// An item that must fail.
+/// An expected failure.
 #[derive(Debug)]
 struct Expected {
-    /// As a finding names it; `None` for the only item.
+    /// The item, as a finding names it; `None` for the only item.
     item: Option<String>,
     message: Option<String>,
     at: Pos,
@@ -61,7 +62,7 @@ pub struct Mismatch {
     pub message: String,
 }
 
-/// The outcome of an example: no mismatch where the test does what it must.
+/// The outcome of an example: without a mismatch, the test works as expected.
 #[derive(Debug)]
 pub struct Verdict<'t> {
     pub example: &'t Example,
@@ -117,7 +118,7 @@ impl Example {
 }
 
 impl Expected {
-    /// Reports whether this item is meant: by all of its name, or by its last word.
+    /// Reports whether this item is meant: by its whole name, or by its last word.
     fn names(&self, item: &Item) -> bool {
         let Some(wanted) = &self.item else { return true };
         let all = item.to_string();
@@ -199,7 +200,7 @@ fn cluster(fields: &mut Fields<'_>) -> Option<Cluster> {
         let [key, value, effect_word] =
             ["key", "value", "effect"].map(|key| fields.str(key).unwrap_or_default().to_owned());
         fields.finish();
-        // Rules see the word alone.
+        // Rules see only the word of the effect.
         Taint { key, value, effect: Effect::Prefer, effect_word, since: None, frozen: None }
     });
     let taints = taints.collect();
@@ -240,7 +241,7 @@ fn workload(scope: &Scope, fields: &mut Fields<'_>, clusters: &BTreeSet<String>,
     given.fleet.workloads.insert(key.clone(), Workload::new(key, at, templates).into());
 }
 
-/// A cluster's name, or a mapping with its replicas.
+/// Reads a cluster's name, or a mapping with its name and replicas.
 fn pick(scope: &Scope, path: &str, node: &Node, clusters: &BTreeSet<String>) -> Option<Pick> {
     let (name, at, replicas) = match &node.value {
         Value::String(name) => (name.as_str(), node.at, None),

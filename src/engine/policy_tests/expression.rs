@@ -14,13 +14,13 @@ pub(super) struct Expression {
     at: Pos,
 }
 
-/// The index of the variables that hold the fleet, see [`names`].
+/// The indexes of the variables that hold the fleet, see [`names`].
 const AFTER_INDEX: usize = 0;
 const BEFORE_INDEX: usize = 1;
-/// The item in its earlier form.
+/// The index of the variable with the item before the change.
 const OLD_INDEX: usize = 3;
 
-/// The variables of a rule: the fleet after and before, the item after and before.
+/// Returns the variables of a rule: the fleet after and before, the item after and before.
 fn names(over: Over) -> Names<'static> {
     const ALL: [[Variable<'static>; 4]; 2] =
         [[AFTER, BEFORE, WORKLOAD, OLD_WORKLOAD], [AFTER, BEFORE, CLUSTER, OLD_CLUSTER]];
@@ -46,7 +46,7 @@ impl Expression {
         }
     }
 
-    /// Evaluates it for the fleet after and before, and the item after and before.
+    /// Evaluates the expression for the fleet after and before, and the item after and before.
     pub(super) fn run(&self, variables: &[Value], steps: &mut Steps) -> Result<Value, Fault> {
         self.program.run_within(variables, steps)
     }
@@ -63,12 +63,12 @@ impl Expression {
         self.program.reads(OLD_INDEX)
     }
 
-    /// The place of a fault that a run ended with.
+    /// Returns the place of a fault that ended a run.
     pub(super) fn place(&self, fault: &Fault) -> Pos {
         place(&self.text, &self.at, fault)
     }
 
-    /// A fault that a run ended with, in words.
+    /// Describes a fault that ended a run.
     pub(super) fn words(&self, fault: &Fault) -> String {
         within(&self.text, fault)
     }
@@ -81,7 +81,7 @@ fn line_and_column(text: &str, character: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, last.chars().count() + 1)
 }
 
-/// The place of a fault in the file. A block's place is that of its first character, empty lines not counted.
+/// Returns the place of a fault in the file. A block begins at its first character, without empty lines.
 fn place(text: &str, at: &Pos, fault: &Fault) -> Pos {
     let (line, column) = line_and_column(text, fault.at);
     let empty = text.chars().take_while(|c| *c == '\n').count();
@@ -93,7 +93,7 @@ fn place(text: &str, at: &Pos, fault: &Fault) -> Pos {
     }
 }
 
-/// A fault in words: with the line of the text where it has several.
+/// Describes a fault; with its line if the text has several.
 fn within(text: &str, fault: &Fault) -> String {
     let (line, column) = line_and_column(text, fault.at);
     match text.trim_end().contains('\n') {

@@ -8,8 +8,8 @@ use berth_base::model::{Decision, Key, Map};
 /// The names of failed tests, with their messages.
 pub type Failed = BTreeMap<String, String>;
 
-/// Returns the workloads to hold, each with the failed tests: of those that the change places otherwise, the ones
-/// that a finding is about. An unchanged placement is not what makes a test fail.
+/// Returns the workloads to hold, each with its failed tests: workloads of findings whose placement the
+/// change affects. An unchanged placement does not make a test fail.
 pub fn failing_workloads(
     findings: &[PolicyFinding],
     before: &Map<Key, Decision>,

@@ -1,4 +1,4 @@
-//! Tests, and the fleet before and after a change → what breaks the tests.
+//! Tests, and the fleet before and after a change → findings.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use berth_base::model::selector::Labels;
 use berth_base::model::{Cluster, Key, Workload};
 use berth_cel::{Fault, Steps, Value};
 
-/// The work that one test may do for all of its items: hundreds of times what sensible ones need.
+/// The work that one test may do for all of its items: hundreds of times the need of a sensible test.
 const STEPS: u64 = 10_000_000;
 
 /// The longest message of a finding, in characters.
@@ -28,11 +28,11 @@ pub struct PolicyFinding {
     pub message: String,
     /// The place of the test, or of the fault in its rule.
     pub at: Pos,
-    /// `berth run` holds what makes the test fail.
+    /// `berth run` holds the workloads that make the test fail.
     pub holds: bool,
 }
 
-/// The thing that a rule was asked about.
+/// The subject of a finding.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Item {
     Workload(Key),
@@ -51,7 +51,8 @@ impl fmt::Display for Item {
 }
 
 impl PolicyFinding {
-    /// The finding in one line: `policy pci-stays: FederatedDeployment shop/web: it leaves pci clusters`.
+    /// Returns the finding in one line: `policy pci-stays: FederatedDeployment shop/web: it leaves pci
+    /// clusters`.
     pub fn words(&self) -> String {
         format!("policy {}: {}: {}", self.test, self.item, self.message)
     }
@@ -61,7 +62,7 @@ impl PolicyFinding {
     }
 }
 
-/// Asks every test about every item it is for.
+/// Runs every test on each of its items.
 pub fn judge<'t>(
     tests: impl IntoIterator<Item = &'t Arc<PolicyTest>>,
     before: &Side<'_>,
@@ -76,7 +77,7 @@ pub fn judge<'t>(
 }
 
 impl PolicyTest {
-    /// Reports whether a rule or message reads anything of the fleet before the change.
+    /// Reports whether a rule or message reads anything of the earlier fleet.
     pub fn reads_earlier(&self) -> bool {
         self.expressions().any(|one| one.reads_before() || one.reads_old_item())
     }
@@ -91,7 +92,7 @@ struct Views<'a> {
     after: View<'a>,
 }
 
-/// An item with the names and labels that it is matched by.
+/// An item with the names and labels that select it.
 struct Candidate<'a> {
     item: Item,
     labels: Option<&'a Labels>,
@@ -122,7 +123,7 @@ fn ask(test: &PolicyTest, sides: [&Side<'_>; 2], views: &mut Views<'_>, found: &
         let test_name = test.name.clone();
         found.push(PolicyFinding { test: test_name, severity, item, message, at, holds: test.holds });
         if is_over {
-            // The items that follow are unknown, so the finding is about them all.
+            // The remaining items are unknown, so the finding is about all of them.
             return;
         }
     }
@@ -132,7 +133,7 @@ fn failed(test: &PolicyTest, fault: &Fault) -> String {
     format!("the rule cannot be evaluated {}", test.rule.words(fault))
 }
 
-/// The values of a rule's variables. What it does not read is not made.
+/// Returns the values of a rule's variables. Variables that the rule does not read stay null.
 fn variables(test: &PolicyTest, candidate: &Candidate<'_>, views: &mut Views<'_>) -> Vec<Value> {
     let mut values = vec![Value::Null, Value::Null];
     if test.expressions().any(Expression::reads_after) {
@@ -156,7 +157,7 @@ fn variables(test: &PolicyTest, candidate: &Candidate<'_>, views: &mut Views<'_>
     values
 }
 
-/// All items of a kind: workloads of either side, and the clusters of the fleet after.
+/// Returns all items of a kind: workloads of both sides, or the clusters of the fleet after the change.
 fn candidates<'a>(over: Over, [before, after]: [&'a Side<'a>; 2]) -> Vec<Candidate<'a>> {
     match over {
         Over::Workloads => {
@@ -196,7 +197,7 @@ impl Match {
     }
 }
 
-/// The message of a failed test: its expression's, else its text.
+/// Returns the message of a failed test: from its expression, or else its text.
 fn message(test: &PolicyTest, variables: &[Value], steps: &mut Steps) -> String {
     let plain = || test.message.as_deref().map_or_else(|| "its rule does not hold".to_owned(), line);
     let Some(expression) = &test.message_expression else { return plain() };
@@ -208,7 +209,7 @@ fn message(test: &PolicyTest, variables: &[Value], steps: &mut Steps) -> String 
     }
 }
 
-/// One line of bounded length, since messages get into commits and onto terminals.
+/// Returns one line of limited length, because messages appear in commits and on terminals.
 fn line(text: &str) -> String {
     let text = text.trim();
     match text.char_indices().nth(LONGEST) {

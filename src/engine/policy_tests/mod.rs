@@ -1,7 +1,7 @@
-//! Policy tests: rules that people write over the fleet before and after a change, and what breaks them.
+//! Policy tests: people's rules about the fleet before and after a change, and the findings that break them.
 //!
-//! Pure. A test asks its rule about each workload, each cluster or the whole fleet. The rules are CEL with typed
-//! variables, and each test does a bounded amount of work.
+//! Pure. A test runs its rule on each workload, on each cluster or on the whole fleet. The rules are CEL with
+//! typed variables, and each test does a limited amount of work.
 //!
 //! - [`policy_test`]: the test. [`reader`]: document → test. [`expression`]: its texts, with their places.
 //! - [`side`]: the fleet with its decisions. [`view`]: the values that rules see of it.
@@ -29,10 +29,11 @@ pub use side::Side;
 /// The kind of a document with a policy test.
 pub const KIND: &str = "PolicyTest";
 
-/// The folder at the root in which policy tests count: access rules can name it. Folders in it belong to examples.
+/// The folder at the root in which policy tests are valid: access rules can name it. Its subfolders belong to
+/// examples.
 pub const FOLDER: &str = "policy-tests/";
 
-/// Reports whether a path is that of a file in a folder of examples, which is no part of the fleet.
+/// Reports whether a path belongs to a folder of examples, which is not part of the fleet.
 pub fn is_of_an_example(path: &str) -> bool {
     path.strip_prefix(FOLDER).is_some_and(|rest| rest.contains('/'))
 }

@@ -21,19 +21,19 @@ pub struct PolicyTest {
     pub(super) rule: Expression,
     pub(super) message: Option<String>,
     pub(super) message_expression: Option<Expression>,
-    /// `berth run` holds the workloads that make it fail.
+    /// `berth run` holds the workloads that make the test fail.
     pub holds: bool,
     pub examples: Vec<Example>,
-    /// The specification without its examples: two tests with equal ones ask the same.
+    /// The specification without its examples, to compare tests.
     pub(super) text: Json,
 }
 
-/// The items that a rule is asked about.
+/// The items of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
     Workloads,
     Clusters,
-    /// Once, for the fleet as a whole.
+    /// One item: the fleet as a whole.
     Fleet,
 }
 
@@ -49,7 +49,7 @@ impl Over {
     }
 }
 
-/// The items that a test is about. An empty set matches everything.
+/// The items that a test selects. An empty set matches everything.
 #[derive(Debug, Default)]
 pub(super) struct Match {
     pub(super) kinds: BTreeSet<String>,
@@ -58,7 +58,7 @@ pub(super) struct Match {
     pub(super) labels: Selector,
 }
 
-/// Returns the tests that are new or changed against earlier ones, and the names of the removed ones.
+/// Returns the tests that are new or changed, compared with earlier ones, and the names of the removed tests.
 pub fn changes<'t>(
     earlier: &[Arc<PolicyTest>],
     now: &'t [Arc<PolicyTest>],

@@ -31,7 +31,7 @@ pub fn read(scope: &Scope, root: &Node) -> Option<PolicyTest> {
         Some("warning") => Severity::Warning,
         _ => Severity::Error,
     };
-    // The rules of a test of unknown items are not checked: they could name anything.
+    // The rules of a test for unknown items are not checked, because they could name anything.
     let named = over.unwrap_or(Over::Workloads);
     let matching = spec.fields("match").map(|fields| read_match(fields, named)).unwrap_or_default();
     spec.require("rule");

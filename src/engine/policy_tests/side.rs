@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use berth_base::model::selector::Labels;
 use berth_base::model::{Action, Cluster, Decision, Fleet, Key, Map, Pick, Verb, Workload};
 
-/// A fleet and the decisions made for it.
+/// A fleet and its decisions.
 #[derive(Debug)]
 pub struct Side<'a> {
-    /// The clusters with what their members report, by name ascending.
+    /// The clusters with their members' reported values, by name ascending.
     pub(super) clusters: Vec<Cow<'a, Cluster>>,
     pub(super) fleet: &'a Fleet,
     pub(super) decisions: &'a Map<Key, Decision>,
@@ -32,12 +32,12 @@ impl<'a> Side<'a> {
         self.fleet.workloads.get(key).map(|workload| &**workload)
     }
 
-    /// The labels of the document that describes a workload.
+    /// Returns the labels of a workload's document.
     pub(super) fn labels(&self, key: &Key) -> Option<&'a Labels> {
         self.fleet.labels.get(key)
     }
 
-    /// The clusters that a workload is placed in, rolled out or not, each with its replicas.
+    /// Returns the clusters that pick a workload, rolled out or not, each with its replicas.
     pub(super) fn places(&self, key: &Key) -> Vec<(&'a str, i64)> {
         let picked = self.decisions.get(key).into_iter().flat_map(Decision::picked);
         let own = self.workload(key).map(OwnReplicas::of);
@@ -50,10 +50,10 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The replicas that a workload's own objects ask for, where nothing divides replicas.
+/// The replicas in a workload's own objects, for workloads without divided replicas.
 struct OwnReplicas<'a> {
     workload: &'a Workload,
-    /// Each object's number, with its index.
+    /// The number of each object with replicas, with its index.
     asked: Vec<(usize, i64)>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> OwnReplicas<'a> {
     }
 }
 
-/// The number of replicas that an override sets.
+/// Returns the number of replicas that an override sets.
 fn replicas_in(action: &Action) -> Option<i64> {
     let operations = match action {
         Action::Delete => return Some(0),

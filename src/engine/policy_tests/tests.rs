@@ -1,4 +1,4 @@
-//! Policy tests from their documents to their findings.
+//! Policy tests, from their documents to their findings.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn test(spec: &str) -> Result<Arc<PolicyTest>, Vec<String>> {
     test.map(Arc::new).ok_or(faults)
 }
 
-/// The specification of a test with one example, which has these sides and nothing that must fail.
+/// Returns the specification of a test with one example, which has these sides and expects no failure.
 fn with_example(rule: &str, sides: &str) -> String {
     format!("{rule}  examples:\n  - name: one\n{sides}")
 }
@@ -26,7 +26,7 @@ const NORTH: &str =
     "{name: oslo, labels: {region: north, pci: 'yes'}}, {name: bergen, labels: {region: north}}";
 const SOUTH: &str = "{name: turin, labels: {region: south}}";
 
-/// One side of an example: three clusters, and one workload in some of them.
+/// Returns one side of an example: three clusters, and one workload in some of them.
 fn side(which: &str, clusters: &str) -> String {
     format!(
         "    {which}:\n      clusters: [{NORTH}, {SOUTH}]\n      workloads:\n      \
@@ -34,7 +34,7 @@ fn side(which: &str, clusters: &str) -> String {
     )
 }
 
-/// The findings of an example that expects nothing to fail.
+/// Returns the findings of an example that expects no failure.
 fn found(spec: &str) -> Vec<String> {
     let test = test(spec).expect("a sound test");
     let unread = |_: &str| Err(Diagnostics::new());
@@ -153,7 +153,7 @@ fn a_rule_that_cannot_be_evaluated_fails_as_an_error() {
     );
 }
 
-/// A test for the fleet whose rule takes many steps over 100 clusters.
+/// Returns a test for the fleet whose rule takes many steps over 100 clusters.
 fn endless() -> String {
     let clusters: Vec<String> = (0..100).map(|n| format!("{{name: c{n}}}")).collect();
     let every = "after.clusters.all(";
@@ -184,7 +184,7 @@ fn finding(item: Item) -> PolicyFinding {
     }
 }
 
-/// Decisions of two workloads, `web` in these clusters and `vault` always in turin.
+/// Returns decisions of two workloads: `web` in these clusters, and `vault` always in turin.
 fn decided(clusters: &str) -> GivenFleet {
     let test = test(&with_example(PCI, &side("after", clusters))).expect("sound");
     let super::Given::Fleet(given) = &test.examples[0].after else { panic!("a fleet") };

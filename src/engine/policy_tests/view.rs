@@ -1,7 +1,7 @@
-//! The values that rules see: the fleet, a workload and a cluster as records of CEL.
+//! The values that rules see: the fleet, a workload and a cluster as CEL records.
 //!
-//! docs/policy-tests.md lists the fields. Equal parts are shared, so that a large fleet needs no more memory than its
-//! decisions do.
+//! docs/policy-tests.md lists the fields. Equal parts are shared, so a large fleet needs no more memory than
+//! its decisions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -91,10 +91,10 @@ static TAINT_RECORD: Record = Record {
     fields: &[("key", Field::Text), ("value", Field::Text), ("effect", Field::Text)],
 };
 
-/// One side of a change as rules see it. Values are made when they are asked for, and remembered.
+/// One side of a change as rules see it. Values are made at first use, and cached.
 pub(super) struct View<'a> {
     side: &'a Side<'a>,
-    /// A workload's clusters, by name and replicas.
+    /// The entries of workloads' clusters, by name and replicas.
     places: BTreeMap<(&'a str, i64), Value>,
     guests: Option<BTreeMap<&'a str, Vec<Value>>>,
     fleet: Option<Value>,
@@ -117,7 +117,8 @@ impl<'a> View<'a> {
         self.fleet.insert(fleet).clone()
     }
 
-    /// A workload, which `described` describes. Where this side does not have the workload, it is in no cluster.
+    /// Returns a workload, described by the side `described`. A workload that this side lacks is in no
+    /// cluster.
     pub(super) fn workload(&mut self, key: &Key, described: &Side<'_>, workload: &Workload) -> Value {
         let placed = if self.side.workload(key).is_some() { self.side.places(key) } else { Vec::new() };
         let replicas = placed.iter().fold(0_i64, |sum, (_, replicas)| sum.saturating_add(*replicas));
@@ -141,7 +142,7 @@ impl<'a> View<'a> {
         record(identity(key, described.labels(key)).into_iter().chain(of_workload))
     }
 
-    /// A cluster, which `described` describes. Where this side does not have the cluster, it has no workloads.
+    /// Returns a cluster with these facts. A cluster that this side lacks has no workloads.
     pub(super) fn cluster(&mut self, name: &str, described: &Cluster) -> Value {
         let workloads = self.guests().get(name).cloned().unwrap_or_default();
         record(facts(name, Some(described)).into_iter().chain([("workloads", Value::list(workloads))]))
@@ -155,7 +156,7 @@ impl<'a> View<'a> {
         self.places.entry((name, replicas)).or_insert_with(make).clone()
     }
 
-    /// The workloads of each cluster.
+    /// Returns the workloads of each cluster.
     fn guests(&mut self) -> &BTreeMap<&'a str, Vec<Value>> {
         let side = self.side;
         self.guests.get_or_insert_with(|| {
@@ -188,7 +189,7 @@ fn identity(key: &Key, labels: Option<&Labels>) -> Vec<Named> {
     ]
 }
 
-/// The fields of a cluster. One that nothing describes any more has only a name.
+/// Returns the fields of a cluster. A cluster that no document describes has only a name.
 fn facts(name: &str, cluster: Option<&Cluster>) -> Vec<Named> {
     let empty = Cluster::default();
     let cluster = cluster.unwrap_or(&empty);

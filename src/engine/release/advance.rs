@@ -1,4 +1,5 @@
-//! One workload's step: what each cluster has and reports → who goes on now, and the releases that result.
+//! One workload's step: each cluster's copies and reports → the clusters that get the release now, and the
+//! new record.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,13 +26,13 @@ pub(super) struct Advance {
     pub(super) key: Key,
     /// `None` where there is no release yet.
     pub(super) releases: Option<Releases>,
-    /// Some cluster must prove the release before other workloads may go on after this one.
+    /// Other workloads wait until some cluster proves the release.
     pub(super) needs_proof: bool,
-    /// By cluster. One that is absent gets nothing and loses what it has.
+    /// By cluster. A missing cluster gets nothing and loses its copies.
     pub(super) outcomes: BTreeMap<String, Outcome>,
     /// The objects of earlier releases that some cluster gets.
     pub(super) earlier_objects: BTreeSet<ObjectId>,
-    /// The reports that were read, for the facts.
+    /// The reports that this step read, for the facts.
     pub(super) reports: BTreeMap<String, CopyReport>,
     pub(super) trace: Trace,
     pub(super) next_change: Option<Timestamp>,
@@ -41,46 +42,46 @@ pub(super) struct Advance {
 /// The copies of a workload that a cluster gets now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// As desired.
+    /// The desired copies.
     Desired,
-    /// Those that it has.
+    /// The copies that the cluster has.
     Stays,
-    /// Those of another release.
+    /// The copies of another release.
     Gets(CopySet),
-    /// None: its turn has not come, and there is no proven release yet.
+    /// No copies: the cluster's turn has not come, and no release is proven yet.
     Waits,
-    /// Those that it has, though it is no longer picked.
+    /// The copies that the cluster has, though the placement no longer picks it.
     Leaves,
 }
 
 impl Advance {
-    /// Reports whether the decision names the objects of all releases that clusters have.
+    /// Reports whether the decision must name the objects of all releases that clusters have.
     pub(super) fn keeps_objects(&self) -> bool {
         let is_removing = self.releases.as_ref().is_some_and(|releases| !releases.removing.is_empty());
         is_removing || self.outcomes.values().any(|outcome| *outcome != Outcome::Desired)
     }
 }
 
-/// A workload whose step is under way: looked at and asked, and not recorded yet.
+/// A workload whose step is computed but not recorded yet.
 pub(super) struct WorkloadStep<'a> {
     pub(super) workload: &'a Workload,
     pub(super) workload_rollout: WorkloadRollout<'a>,
     pub(super) cluster_rollouts: BTreeMap<String, ClusterRollout<'a>>,
     pub(super) answer: StrategyAnswer,
-    /// Newcomers that begin with a proven release of another workload, with which this one goes together.
+    /// Newcomers that begin with a proven release because another workload of the unit does.
     pub(super) joins_along: BTreeSet<String>,
-    /// Newcomers that wait, because such a workload is still being removed there.
+    /// Newcomers that wait because another workload of the unit is still being removed there.
     pub(super) waits_along: BTreeSet<String>,
-    /// The clusters keep what they have: the release that they should go to cannot be rendered.
+    /// The target release cannot be rendered, so the clusters keep their copies.
     is_lost: bool,
-    /// Nothing had moved, and everybody had what is proven, as the step began.
+    /// Before this step nothing moved, and every cluster had the proven release.
     rested: bool,
     closed: Option<Closed>,
     /// Another workload must go first.
     is_blocked: bool,
 }
 
-/// Looks at a workload. `places` are those of the current and of the desired state.
+/// Prepares the step of a workload. `places` are those of the current and of the desired state.
 pub(super) fn look<'a>(
     workload: &'a Workload,
     given: ReleaseInputs<'a>,
@@ -99,7 +100,7 @@ pub(super) fn look<'a>(
     let is_first = !given.current.releases.contains_key(key)
         && !given.current.decisions.get(key).is_some_and(was_waiting);
     if is_first && served.peek().is_some() && served.all(|one| one.picked && one.have == one.want) {
-        // What was everywhere before anybody looked is taken as proven.
+        // Copies that every cluster had before the first release count as proven.
         workload_rollout.releases.good = Some(workload_rollout.releases.current.number);
     }
     let mut is_lost = false;
@@ -114,7 +115,7 @@ pub(super) fn look<'a>(
         }
     }
     pin(&mut cluster_rollouts, &mut workload_rollout, workload, (given, contents), desired);
-    // Now that every cluster should have what it should have in the end.
+    // From here on, `want` holds each cluster's final copies.
     let rested = rests(&workload_rollout.releases, given, &cluster_rollouts);
     if rested {
         keep_reports(&mut cluster_rollouts);
@@ -136,13 +137,13 @@ pub(super) fn look<'a>(
 }
 
 impl WorkloadStep<'_> {
-    /// Reports whether a member reported on the copies that its cluster has.
+    /// Reports whether any member reported on the copies that its cluster has.
     pub(super) fn is_reported(&self) -> bool {
         self.cluster_rollouts.values().any(ClusterRollout::is_reported)
     }
 
-    /// Asks its strategy. `blocked` is the reason why another workload must go first, and `unhealthy` are the clusters
-    /// in which workloads that go together with it are not in order.
+    /// Asks the strategy. `blocked` is the reason why another workload must go first. `unhealthy` are the
+    /// clusters where other workloads of the unit are unhealthy.
     pub(super) fn ask(
         &mut self,
         given: ReleaseInputs<'_>,
@@ -164,33 +165,33 @@ impl WorkloadStep<'_> {
             Circumstances { unhealthy, followed: &followed, closed: reason.as_deref(), now: given.now };
         self.answer = strategy_answer::ask(workload_rollout, &self.cluster_rollouts, circumstances);
         if let Some(reason) = frozen.filter(|_| taken_back) {
-            // A release that is taken back goes back all the same. Nothing else happens.
+            // A release that is taken back still returns to the good one; only the removals wait.
             let stays = std::mem::take(&mut self.answer.remove);
             let reason: Arc<str> = reason.into();
             self.answer.waits.extend(stays.into_iter().map(|cluster| (cluster, reason.clone())));
         }
     }
 
-    /// Returns the moment from which the workload counts as proven, if nothing changes until then; `None` while
-    /// something is missing.
+    /// Returns the moment from which the workload counts as proven, if nothing changes until then. `None`
+    /// while a report or a stage is missing.
     pub(super) fn settles(&self) -> Option<Timestamp> {
         record::settles(self)
     }
 
-    /// Reports whether some cluster must prove the release: one that is picked, and that keeps no release by an order.
+    /// Reports whether some cluster must prove the release: a picked cluster without a pin.
     pub(super) fn needs_proof(&self) -> bool {
         self.cluster_rollouts.values().any(|cluster_rollout| {
             cluster_rollout.picked && !cluster_rollout.is_pinned && !cluster_rollout.keeps
         })
     }
 
-    /// Returns the reports for the facts, by cluster.
+    /// Returns the reports to write into the facts, by cluster.
     fn reports(&self, given: ReleaseInputs<'_>) -> BTreeMap<String, CopyReport> {
         let is_settled = self.rested && rests(&self.workload_rollout.releases, given, &self.cluster_rollouts);
         let name = WorkloadName::of(&self.workload.key);
-        // While nothing moves and all known reports are successes, these stay, whatever came since: no strategy makes
-        // anything of it. Beside a failure it counts how long each success lasts, and other orders may make something of
-        // the failure.
+        // While nothing moves and all recorded reports are successes, the facts keep them and ignore newer
+        // ones: no strategy would use these. Beside a failure, the length of each success counts, and other
+        // orders may use the failure.
         let mut facts = given.current.facts.cursor();
         let mut is_fine = |cluster: &String, cluster_rollout: &ClusterRollout<'_>| {
             let known = facts.get(cluster).and_then(|fact| fact.copies.get(&name));
@@ -204,8 +205,8 @@ impl WorkloadStep<'_> {
         let stays = is_settled && self.cluster_rollouts.iter().all(|(cluster, one)| is_fine(cluster, one));
         let mut facts = given.current.facts.cursor();
         let mut report = |cluster: &String, cluster_rollout: &ClusterRollout<'_>| {
-            // A proof takes the facts for reports. One that its member retracted counts for no copies any more, and
-            // still means that the member reports on the workload.
+            // A proof reads reports from the facts only. A retracted report counts for no copies any more,
+            // but still shows that the member reports on the workload.
             let is_retracted = cluster_rollout.retracted.is_some() && !is_settled;
             let earlier = facts.get(cluster).and_then(|fact| fact.copies.get(&name));
             let counts = !cluster_rollout.is_assumed && !is_retracted && !stays;
@@ -218,8 +219,8 @@ impl WorkloadStep<'_> {
         all.filter_map(|(cluster, one)| Some((cluster.clone(), report(cluster, one)?))).collect()
     }
 
-    /// Turns the answer into the outcome of each cluster, and writes down the releases. `settles` is the moment from
-    /// which all that goes together is proven.
+    /// Turns the answer into the outcome of each cluster, and records the releases. `settles` is the moment
+    /// from which the whole unit is proven.
     pub(super) fn finish(
         mut self,
         given: ReleaseInputs<'_>,
@@ -286,7 +287,7 @@ impl WorkloadStep<'_> {
         }
     }
 
-    /// Says how far the rollout is, where clusters wait.
+    /// Returns a note on the progress of the rollout, if clusters wait.
     fn progress_note(&self) -> Option<Diagnostic> {
         let (key, releases) = (&self.workload.key, &self.workload_rollout.releases);
         let (cluster, reason) = self.answer.waits.first_key_value()?;
@@ -309,8 +310,8 @@ impl WorkloadStep<'_> {
         Some(Diagnostic { at: Some(self.workload.origin.clone()), ..Diagnostic::note(message) })
     }
 
-    /// The clusters that have nothing yet, and begin with the proven release: nobody begins with another one,
-    /// whatever the strategy says of newcomers.
+    /// Returns the clusters without copies that begin with the proven release. They begin with no other one,
+    /// whatever the strategy answers about newcomers.
     pub(super) fn joins(&self) -> BTreeSet<String> {
         if self.good_for_newcomers().is_none() {
             return BTreeSet::new();
@@ -318,7 +319,7 @@ impl WorkloadStep<'_> {
         self.newcomers()
     }
 
-    /// The picked clusters that have nothing yet, and do not wait for the end of a removal.
+    /// Returns the picked clusters without copies, except those where a removal is not finished.
     pub(super) fn newcomers(&self) -> BTreeSet<String> {
         let joins = self.cluster_rollouts.iter().filter(|(_, cluster_rollout)| {
             cluster_rollout.picked && cluster_rollout.version() == Version::Nothing
@@ -330,13 +331,13 @@ impl WorkloadStep<'_> {
             .collect()
     }
 
-    /// The proven release, where others go to another one.
+    /// Returns the proven release if other clusters go to another one.
     fn good_for_newcomers(&self) -> Option<u64> {
         self.workload_rollout.releases.good.filter(|good| Some(*good) != self.workload_rollout.target)
     }
 
-    /// The newcomers that go straight to a proven release whatever their strategy says: in a freeze or pause, where
-    /// all go back to it, and where another workload with which this one goes together begins.
+    /// Returns the newcomers that get a proven release at once, whatever their strategy answers: during a
+    /// freeze or pause, while all clusters return to it, and where another workload of the unit begins.
     fn begin_proven(&self) -> BTreeSet<String> {
         let is_proven = self.workload_rollout.target.is_some()
             && self.workload_rollout.target == self.workload_rollout.releases.good;
@@ -370,7 +371,8 @@ impl WorkloadStep<'_> {
                     wanted()
                 }
                 (true, Version::Old) => Outcome::Stays,
-                // A proven release reaches newcomers whatever is frozen: to them nothing about it is new.
+                // A freeze does not keep the proven release from newcomers: no cluster gets new content by
+                // it.
                 (true, Version::Nothing) if begins.contains(cluster) => wanted(),
                 (true, Version::Nothing) => Outcome::Waits,
                 (false, Version::Nothing) => continue,
@@ -381,7 +383,8 @@ impl WorkloadStep<'_> {
     }
 }
 
-/// Returns the step of a workload that stays as it is: its clusters keep what they have, and its record says the same.
+/// Returns the step of a workload that does not change: its clusters keep their copies, and its record is
+/// equal.
 pub(super) fn stands(key: &Key, releases: &Releases, given: ReleaseInputs<'_>, desired: &State) -> Advance {
     let mut outcomes: BTreeMap<String, Outcome> = BTreeMap::new();
     let waits = desired.decisions.get(key).into_iter().flat_map(Decision::picked);
@@ -412,7 +415,7 @@ pub(super) fn stands(key: &Key, releases: &Releases, given: ReleaseInputs<'_>, d
     }
 }
 
-/// Returns the report that the current facts hold on a workload's copies in a cluster.
+/// Returns the report in the current facts on a workload's copies in a cluster.
 fn carried(name: &WorkloadName, cluster: &str, given: ReleaseInputs<'_>) -> Option<CopyReport> {
     given.current.facts.get(cluster)?.copies.get(name).cloned()
 }

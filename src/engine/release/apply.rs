@@ -44,8 +44,7 @@ pub(super) fn apply(advances: Vec<Advance>, given: ReleaseInputs<'_>, state: &mu
 /// A report on a workload from a cluster, for the facts.
 type Report = (String, WorkloadName, CopyReport);
 
-/// Returns the folders of the clusters that get something else than desired, and the owners of what several workloads
-/// name there.
+/// Returns the changed folders, and the owners of the places that several workloads name there.
 fn folders(
     advances: &[Advance],
     given: ReleaseInputs<'_>,
@@ -64,7 +63,7 @@ fn folders(
         let mut folder = wanted.get(cluster).cloned().unwrap_or_default();
         let changes = settle(changes, &folder);
         match before.get(cluster).filter(|before| becomes(&folder, &changes, before)) {
-            // The rest of berth sees at once that such a cluster is as before.
+            // A shared folder lets later parts see at once that the cluster is unchanged.
             Some(before) => folder = before.clone(),
             None => changes.into_iter().for_each(|(path, content)| match content {
                 Some(content) => drop(folder.put(entries.of((path.clone(), content)))),
@@ -80,8 +79,8 @@ fn folders(
 /// The contents of a folder's changed paths.
 type Settled<'c> = BTreeMap<&'c Arc<str>, Option<ContentId>>;
 
-/// Returns the changes that a cluster's desired folder gets. A copy that stays gives way to one that another workload has
-/// there in the end, unless that one's turn has still to come.
+/// Returns the changes of a cluster's desired folder. A kept copy yields to the desired copy of another
+/// workload, unless that workload's turn has not come.
 fn settle<'c>(changes: &'c [(&String, Change)], folder: &Folder) -> Settled<'c> {
     let own = changes.iter().filter(|(_, change)| change.is_desired);
     let mut settled: Settled<'c> = own.map(|(_, change)| (&change.path, change.content)).collect();
@@ -107,8 +106,8 @@ fn keeps_reports(advance: &Advance, given: ReleaseInputs<'_>) -> bool {
     advance.releases.as_ref().is_some_and(is_as_before)
 }
 
-/// Returns the last reports from clusters that lost their copies, which stay until the record changes: to drop them is
-/// no reason for a publication.
+/// Returns the last reports from clusters that lost their copies. They stay until the record changes, because
+/// dropping them is no reason for a publication.
 fn kept_reports(
     unchanged: &BTreeSet<WorkloadName>,
     reports: &[Report],
@@ -143,7 +142,7 @@ fn add_reports(mut reports: Vec<Report>, given: ReleaseInputs<'_>, state: &mut S
                 && now.map_or(before.says_copies_alone(), |now| is_same_beside_copies(before, now))
         };
         let fact = match before.filter(is_as_before) {
-            // The rest of berth sees at once that such a fact is as before.
+            // A shared fact lets later parts see at once that it is unchanged.
             Some(before) => before.clone(),
             None => {
                 let new = || ClusterStatus { cluster: cluster.clone(), ..ClusterStatus::default() }.into();
@@ -162,17 +161,17 @@ fn is_same_beside_copies(before: &ClusterStatus, now: &ClusterStatus) -> bool {
     now.copies.is_empty() && *now == ClusterStatus { copies: BTreeMap::new(), ..before.clone() }
 }
 
-/// Reports whether these changes make one folder another one.
+/// Reports whether a folder with these changes equals the other folder.
 fn becomes(folder: &Folder, changes: &Settled<'_>, other: &Folder) -> bool {
     changes.iter().all(|(path, content)| other.get(*path) == content.as_ref())
         && differences(folder, other).all(|one| changes.contains_key(one.path))
 }
 
-/// A place in a cluster's folder whose content is not the desired one.
+/// A place in a cluster's folder whose content differs from the desired one.
 struct Change {
     path: Arc<str>,
     content: Option<ContentId>,
-    /// The workload has a copy there in the end.
+    /// The desired state has a copy of the workload here.
     is_desired: bool,
 }
 
@@ -207,7 +206,7 @@ fn changes_of<'a>(
     changes
 }
 
-/// Marks the picks that wait, adds those that leave, and the objects that clusters still have.
+/// Marks pending picks, adds clusters that leave, and adds the objects that clusters still have.
 fn mark(advance: &Advance, given: ReleaseInputs<'_>, state: &mut State) {
     let before = given.current.decisions.get(&advance.key);
     let Some(decision) = state.decisions.get_mut(&advance.key) else { return };
@@ -247,7 +246,7 @@ fn mark(advance: &Advance, given: ReleaseInputs<'_>, state: &mut State) {
     }
 }
 
-/// Lets the decision name the objects of all releases that clusters have.
+/// Adds the objects of all releases that clusters have to the decision.
 fn keep_objects(decision: &mut Decision, before: Option<&Decision>, earlier: &BTreeSet<ObjectId>) {
     let before = before.into_iter().flat_map(|before| &before.objects);
     decision.objects.extend(before.chain(earlier).cloned());
@@ -255,7 +254,8 @@ fn keep_objects(decision: &mut Decision, before: Option<&Decision>, earlier: &BT
     decision.objects.dedup();
 }
 
-/// Returns these places, each with the workload whose copy is there. `desired` has the decisions without any marks.
+/// Returns the places that several workloads name, each with the workload whose copy is there. `desired` has
+/// the decisions without any marks.
 pub(super) fn find(
     advances: &[Advance],
     current: &Places<'_>,
@@ -292,7 +292,7 @@ struct Copies<'c> {
 }
 
 impl<'c> Copies<'c> {
-    /// The objects of a workload that its decision names while it rolls out.
+    /// Returns the objects of a workload that its decision names during the rollout.
     fn objects(&self, advance: &'c Advance) -> BTreeSet<&'c ObjectId> {
         let decisions = [self.current, self.desired].map(|places| places.state.decisions.get(&advance.key));
         let named = decisions.into_iter().flatten().flat_map(|decision| &decision.objects);
@@ -304,8 +304,8 @@ impl<'c> Copies<'c> {
         claims.map(|claim| &claim.decision.key).filter(|other| *other != key).collect()
     }
 
-    /// Reports whether a workload's own copy is at a place: the desired one, or one that stays where no other workload
-    /// has the desired one.
+    /// Reports whether a place has a workload's own copy: the desired copy, or a kept copy where no other
+    /// workload has the desired one.
     fn is_there(&self, key: &Key, cluster: &str, path: &str) -> bool {
         let is_desired = |key: &Key| self.desired.owners.owns(key, cluster, path);
         let stays = match self.outcomes.get(key).map(|outcomes| outcomes.get(cluster)) {

@@ -1,4 +1,4 @@
-//! One workload's clusters: the copies that each has and should have, and what its member reports on them.
+//! One workload's clusters: each cluster's copies, its desired copies, and its member's report on them.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::places::{CopySet, Places};
 use super::turn::Version;
 use super::{ReleaseInputs, copies};
 
-/// One cluster as the step sees it.
+/// One cluster during a workload's step.
 #[derive(Default)]
 pub(super) struct ClusterRollout<'a> {
     pub(super) picked: bool,
@@ -19,29 +19,30 @@ pub(super) struct ClusterRollout<'a> {
     pub(super) have: CopySet,
     pub(super) want: CopySet,
     pub(super) report: Option<CopyReport>,
-    /// Nobody reported on the copies; they were proven earlier.
+    /// No report exists on the copies, but they were proven earlier.
     pub(super) is_assumed: bool,
-    /// People ordered that the cluster keeps a release.
+    /// An order pins the cluster to a release.
     pub(super) is_pinned: bool,
-    /// People ordered that it keeps what it has, which is nothing yet: what it gets first.
+    /// An order pins the cluster to its release, but it has none yet: it keeps the first release that it
+    /// gets.
     pub(super) keeps: bool,
-    /// It begins with a proven release, whatever its strategy says.
+    /// The cluster begins with a proven release, whatever its strategy answers.
     pub(super) begins: bool,
-    /// The release of the pin, where the order names one that can be rendered.
+    /// The release of the pin, if the pin names a release that can be rendered.
     pub(super) pinned_to: Option<u64>,
     pub(super) group: Option<&'a Group>,
-    /// Since when its copies are being removed, where nobody reported yet that they are gone.
+    /// The moment at which the removal of its copies began, until a report confirms the end.
     pub(super) removing: Option<Timestamp>,
-    /// Its member reports on the workload, so that it will report the end of a removal.
+    /// The cluster's member reports on the workload, so it will report the end of a removal.
     pub(super) answers: bool,
-    /// The report on the copies that the facts have, where its member says nothing of them any more.
+    /// The recorded report on the copies, if the member no longer reports on them.
     pub(super) retracted: Option<&'a CopyReport>,
-    /// The copies that it gets now. `None` before the strategy was asked, and for a cluster that gets none and loses
-    /// what it has.
+    /// The copies that the cluster gets now. `None` until the strategy has answered, and for a cluster that
+    /// loses all copies.
     pub(super) outcome: Option<Outcome>,
 }
 
-/// Looks at every cluster that is picked or has a copy.
+/// Collects every cluster that is picked or has a copy.
 pub(super) fn cluster_rollouts<'a>(
     releases: &Releases,
     given: ReleaseInputs<'a>,
@@ -53,14 +54,14 @@ pub(super) fn cluster_rollouts<'a>(
     let mut clusters = given.fleet.clusters.cursor();
     let served = current.state.decisions.get(key).into_iter().flat_map(|before| before.picks.iter());
     let served = served.filter(|pick| !pick.pending);
-    // A decision in doubt keeps a cluster that has left the inventory. Any other one has lost it.
+    // An uncertain decision keeps a cluster that has left the inventory. Other decisions have lost it.
     let mut is_there = |pick: &Pick| clusters.get(&*pick.cluster).is_some();
     let mut serves = |pick: &Pick| ClusterRollout {
         serves: true,
         have: had.copies(&pick.cluster),
         ..ClusterRollout::default()
     };
-    // Both ascend by cluster.
+    // Both lists ascend by cluster.
     let mut served = served.peekable();
     let mut cluster_rollouts: Vec<(String, ClusterRollout<'a>)> = Vec::new();
     for pick in desired.state.decisions.get(key).into_iter().flat_map(Decision::picked) {
@@ -114,7 +115,7 @@ fn read_reports<'a>(
             let digest = copies::digest(cluster_rollout.have.iter().map(|(path, id)| (&**path, *id)));
             known.insert(cluster_rollout.have.clone(), digest);
         }
-        // A report from before the cluster got its copies is about the same copies at an earlier time.
+        // A report from before the assignment describes the same copies at an earlier time.
         let from = cluster_rollout.removing.or(releases.reports_from(cluster));
         let is_stale = |since: Timestamp| from.is_some_and(|from| since < from);
         let have = known.get(&cluster_rollout.have);
@@ -138,7 +139,7 @@ fn read_reports<'a>(
     }
 }
 
-/// Lets the reports count that facts keep while a workload rests: a proof reads those.
+/// Uses the recorded reports while a workload rests, because a proof reads those.
 pub(super) fn keep_reports(cluster_rollouts: &mut BTreeMap<String, ClusterRollout<'_>>) {
     for cluster_rollout in
         cluster_rollouts.values_mut().filter(|cluster_rollout| cluster_rollout.retracted.is_some())
@@ -147,7 +148,7 @@ pub(super) fn keep_reports(cluster_rollouts: &mut BTreeMap<String, ClusterRollou
     }
 }
 
-/// Reports whether nothing moved since the last step, and everybody has what is proven.
+/// Reports whether nothing moved since the last step, and every cluster has the proven release.
 pub(super) fn rests(
     releases: &Releases,
     given: ReleaseInputs<'_>,
@@ -165,12 +166,13 @@ pub(super) fn rests(
         && cluster_rollouts.values().all(is_same)
 }
 
-/// Reports whether a member is silent, and so removes nothing that anybody could wait for.
+/// Reports whether a member is silent, so that nothing waits for its removals.
 fn is_silent(cluster: &str, desired: &Places<'_>) -> bool {
     desired.state.facts.get(cluster).is_some_and(|fact| fact.silence().is_some())
 }
 
-/// Takes copies of the proven release as a success where no report says otherwise: they were one.
+/// Counts copies of the proven release as a success unless a report contradicts: they succeeded when they
+/// were proven.
 pub(super) fn assume(cluster_rollouts: &mut BTreeMap<String, ClusterRollout<'_>>, releases: &Releases) {
     let Some(good) = releases.good() else { return };
     for (cluster, cluster_rollout) in cluster_rollouts {
@@ -187,17 +189,17 @@ pub(super) fn assume(cluster_rollouts: &mut BTreeMap<String, ClusterRollout<'_>>
 }
 
 impl ClusterRollout<'_> {
-    /// Reports whether the strategy is to know of it.
+    /// Reports whether the strategy considers this cluster.
     pub(super) fn counts(&self) -> bool {
         self.picked || self.serves || self.removing.is_some()
     }
 
-    /// Reports whether its member reported on its copies since it got them.
+    /// Reports whether the member reported on its copies since it got them.
     pub(super) fn is_reported(&self) -> bool {
         self.report.is_some() && !self.is_assumed
     }
 
-    /// Reports whether a removal of its copies takes until its member reports the end.
+    /// Reports whether a removal of the copies takes until the member reports the end.
     pub(super) fn is_removed_slowly(&self) -> bool {
         self.answers && !self.have.is_empty()
     }
@@ -218,7 +220,8 @@ impl ClusterRollout<'_> {
         self.report_on_copies()?.since
     }
 
-    /// A report that the cluster has no copies says nothing of those that it is about to get.
+    /// Returns the report on the cluster's copies. A report after their removal does not apply to the next
+    /// copies.
     fn report_on_copies(&self) -> Option<&CopyReport> {
         self.report.as_ref().filter(|_| self.serves)
     }

@@ -1,7 +1,7 @@
 //! A workload's copies in one cluster's folder → the digest that names exactly these copies.
 //!
-//! Releases, reports and facts name copies by this digest. A verdict on other copies has another digest, so that it
-//! never counts for these.
+//! Releases, reports and facts name copies by this digest. A verdict on other copies has another digest, so
+//! it never counts for these copies.
 
 use berth_base::model::{ContentId, Digest, ObjectId, path};
 use sha2::{Digest as _, Sha256};
@@ -39,7 +39,7 @@ pub fn digest<'a>(copies: impl IntoIterator<Item = (&'a str, ContentId)>) -> Dig
     let mut hash = Sha256::new();
     for (path, id) in copies {
         hash.update(path);
-        // No path holds a NUL and all ids have one length, so that two lists of copies never give the same bytes.
+        // No path holds a NUL and all ids have one length, so two lists of copies never give the same bytes.
         hash.update([0]);
         hash.update(id.0);
         hash.update(b"\n");

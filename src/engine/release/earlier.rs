@@ -1,5 +1,5 @@
-//! An earlier release, rendered again from its stored inputs: for clusters that go back to it, begin with it, or keep
-//! it by a pin.
+//! An earlier release, rendered again from its stored inputs: for clusters that return to it, begin with it,
+//! or are pinned to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ pub(super) fn want(cluster_rollouts: &mut BTreeMap<String, ClusterRollout<'_>>, 
     }
 }
 
-/// Finds the clusters that keep a release, and what they should have then.
+/// Finds the pinned clusters and the copies that they should have.
 pub(super) fn pin(
     cluster_rollouts: &mut BTreeMap<String, ClusterRollout<'_>>,
     workload_rollout: &mut WorkloadRollout<'_>,
@@ -67,7 +67,8 @@ pub(super) fn pin(
     }
 }
 
-/// Renders a stored release for these picks; says in one line why not. The rollout notes its objects.
+/// Renders a stored release for these picks; the error is one line. The rollout collects the release's
+/// objects.
 pub(super) fn again(
     workload_rollout: &mut WorkloadRollout<'_>,
     number: u64,

@@ -1,7 +1,7 @@
-//! The inputs of a release ↔ the text that is stored of them: templates, overrides, and the place of the replicas.
+//! The inputs of a release ↔ their stored text: templates, overrides, and the place of the replicas.
 //!
-//! Equal inputs give equal texts. Places in source files are left out: the source has moved on when a release is
-//! rendered again.
+//! Equal inputs give equal texts. The text has no places in source files: the source has changed by the time
+//! a release is rendered again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ struct Form {
     templates: Vec<TemplateForm>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     overrides: Vec<OverrideForm>,
-    /// The field of the decided number of replicas.
+    /// The path of the field that holds the decided number of replicas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     replicas_at: Option<String>,
 }
@@ -56,7 +56,7 @@ struct RetainedForm {
 
 #[derive(Serialize, Deserialize)]
 struct OverrideForm {
-    /// Absent for the clusters that match one of the terms.
+    /// Absent if the override matches clusters by terms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cluster: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -110,7 +110,7 @@ struct OperationForm {
     variables: bool,
 }
 
-/// The stored text of a workload's inputs.
+/// Writes a workload's inputs as the stored text.
 pub(super) fn write(workload: &Workload) -> String {
     let Workload { key: _, origin: _, templates, overrides, replicas, frozen: _, strategy: _ } = workload;
     let form = Form {
@@ -123,7 +123,7 @@ pub(super) fn write(workload: &Workload) -> String {
     yaml::emit(&serde_json::to_value(form).expect("texts, flags and lists always are JSON"))
 }
 
-/// Reads inputs as the workload of this key; says in one line why not.
+/// Reads stored inputs as the workload with this key; the error is one line.
 pub(super) fn read(bytes: &[u8], key: &Key) -> Result<Workload, String> {
     let value = yaml::read_stored(bytes)?.to_json();
     let form = Form::deserialize(value).map_err(|error| error.to_string())?;
@@ -206,8 +206,8 @@ impl OverrideForm {
 }
 
 impl TermForm {
-    /// No system's overrides select by properties or expressions. A term with any matches nothing when it is read
-    /// again.
+    /// Leaves out properties and expressions: no system's overrides use them. If a term has any, the stored
+    /// term matches nothing.
     fn of(term: &Term) -> TermForm {
         let Term { labels, claims, properties, expressions } = term;
         let form = |selector: &Selector| selector.requirements.iter().map(RequirementForm::of).collect();

@@ -1,4 +1,4 @@
-//! The clusters' labels as decisions see them, by which stages, their order and pins choose.
+//! The labels of clusters, with those that members report. Stages, their order and pins select by them.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -8,12 +8,12 @@ use crate::decide::overlay;
 use berth_base::model::selector::Labels;
 use berth_base::model::{ClusterStatus, Fleet, Map, Shared};
 
-/// The labels of files, and those that members report and that are allowed to count.
+/// The labels of the files, with the allowed labels of the members' reports.
 #[derive(Clone, Debug)]
 pub struct ClusterLabels<'a> {
     fleet: &'a Fleet,
     statuses: Map<String, Shared<ClusterStatus>>,
-    /// Of clusters with a status, made when somebody asks for the first one.
+    /// The labels of clusters with a status, computed at first use.
     overlaid: OnceCell<BTreeMap<String, Labels>>,
 }
 

@@ -1,17 +1,18 @@
 //! The desired state, the releases so far, facts and a moment → the state that clusters get now.
 //!
-//! Each workload with a strategy goes its own way. A cluster whose turn has come gets the wanted copies. Until then
-//! it keeps its copies, byte for byte; a cluster that joins gets the last good release, rendered anew from its stored
-//! inputs; and a removal that must wait leaves its copies where they are. Success is a report on exactly the copies
-//! that a cluster has.
+//! Each workload with a strategy rolls out by itself. A cluster whose turn has come gets the desired copies.
+//! Until then it keeps its copies, byte for byte. A newcomer gets the last good release, rendered again from
+//! its stored inputs. A removal that must wait leaves the copies in place. Success is a report on exactly the
+//! copies that a cluster has.
 //!
-//! - [`turn`]: a cluster as a strategy sees it, and the answer. [`strategies`]: every strategy behind one question;
-//!   [`progressive`], [`rolling`]: each of them.
-//! - [`labels`]: the labels by which stages and pins choose. [`copies`]: the digest that names copies. [`inputs`]: a release's inputs as they are stored.
-//! - [`units`]: workloads that go as one, in their order. [`advance`]: one workload's step. [`workload_rollout`]: its strategy and
-//!   the release that clusters go to. [`earlier`]: a release that is rendered again. [`cluster_rollout`]: its clusters.
-//!   [`answer`]: what its strategy gives. [`record`]: its releases after the step. [`apply`]: the steps become the state.
-//!   [`rollout_state`]: the state of a rollout in a word.
+//! - [`turn`]: a cluster as a strategy sees it, and the answer. [`strategies`]: every strategy behind one
+//!   question; [`progressive`], [`rolling`]: single strategies.
+//! - [`labels`]: the labels by which stages and pins select. [`copies`]: the digest that names copies.
+//!   [`inputs`]: a release's inputs as they are stored.
+//! - [`units`]: workloads that roll out together, in their order. [`advance`]: one workload's step.
+//!   [`workload_rollout`]: its strategy and target release. [`earlier`]: a release that is rendered again.
+//!   [`cluster_rollout`]: its clusters. [`strategy_answer`]: its strategy's answer. [`record`]: its releases after the
+//!   step. [`apply`]: the steps become the state. [`rollout_state`]: the state of a rollout in a word.
 
 mod advance;
 mod apply;
@@ -79,22 +80,22 @@ pub struct Released {
     pub diagnostics: Diagnostics,
     /// The owners of the places that several workloads name.
     owners: BTreeMap<Place, CopyOwner>,
-    /// The next moment at which a rollout goes on by itself.
+    /// The next moment at which a rollout continues by itself.
     pub next_change: Option<Timestamp>,
-    /// The reasons for those that wait.
+    /// The reasons why clusters wait, by workload.
     pub traces: BTreeMap<Key, Trace>,
 }
 
 /// The reasons behind one workload's step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
-    /// The reason for each cluster that waits, for its turn or for the removal of its copy.
+    /// The reason for each cluster that waits for its turn or for the removal of its copy.
     pub waits: BTreeMap<String, Arc<str>>,
-    /// The parts of the strategy that do not do what their author may expect.
+    /// Parts of the strategy that have no effect, against what their author may expect.
     pub notes: BTreeSet<String>,
     /// The standing of a staged rollout.
     pub standing: Option<Standing>,
-    /// The next moment at which the workload goes on by itself.
+    /// The next moment at which the workload continues by itself.
     pub next: Option<Timestamp>,
 }
 
@@ -119,8 +120,8 @@ fn release_all(
     contents: &mut dyn Contents,
 ) -> Result<Released, ContentError> {
     let reported = reported(given);
-    // A strategy that nobody asked for counts once a member has reported on the workload: without any report there is
-    // nothing to go by.
+    // A default strategy applies once a member has reported on the workload: without any report no step could
+    // succeed.
     let mut unasked: BTreeSet<&Key> = BTreeSet::new();
     let mut workloads: BTreeMap<&Key, &Workload> = BTreeMap::new();
     for Observed { workload, is_asked } in observed(given.fleet).filter(|one| !one.workload.frozen) {
@@ -146,18 +147,18 @@ fn release_all(
     Ok(apply::apply(advances, given, desired))
 }
 
-/// A workload whose members' reports matter to releases.
+/// A workload whose releases depend on members' reports.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'f> {
     pub workload: &'f Workload,
-    /// People asked for the way in which it goes, or let others wait for it.
+    /// A person chose the strategy, or another workload waits for this one.
     is_asked: bool,
 }
 
-/// Returns the workloads with any strategy that goes step by step.
+/// Returns the workloads with any strategy that proceeds in steps.
 pub fn observed(fleet: &Fleet) -> impl Iterator<Item = Observed<'_>> {
     let firsts = gone_first(fleet);
-    // Most workloads go at once, and most fleets have no policy that says otherwise.
+    // Most workloads go at once, and most fleets have no policy that changes this.
     let has_policies = !fleet.rollout_policies.is_empty();
     let workloads = fleet.workloads.values().map(|workload| &**workload);
     let may_wait = move |workload: &&Workload| has_policies || workload.strategy != Strategy::AtOnce;
@@ -177,7 +178,7 @@ pub fn observed(fleet: &Fleet) -> impl Iterator<Item = Observed<'_>> {
     })
 }
 
-/// Returns the workloads that others wait for: these must be observed, whatever their strategy.
+/// Returns the workloads that others wait for. They must be observed, whatever their strategy.
 fn gone_first(fleet: &Fleet) -> BTreeSet<&Key> {
     let policies = || fleet.rollout_policies.values();
     let after = policies().flat_map(|policy| &policy.after);
@@ -186,12 +187,12 @@ fn gone_first(fleet: &Fleet) -> BTreeSet<&Key> {
     after.chain(together).flat_map(|pattern| fleet.workloads_of(pattern)).collect()
 }
 
-/// Returns the workloads that go step by step from the start, before any report.
+/// Returns the workloads that proceed in steps from the start, before any report.
 pub fn asked(fleet: &Fleet) -> BTreeSet<&Key> {
     observed(fleet).filter(|observed| observed.is_asked).map(|observed| &observed.workload.key).collect()
 }
 
-/// Returns the workloads that some member has reported on, if only on earlier copies.
+/// Returns the workloads that some member has reported on, including reports on earlier copies.
 fn reported(given: ReleaseInputs<'_>) -> BTreeSet<&WorkloadName> {
     given.statuses.values().flat_map(|status| status.copies.keys()).collect()
 }

@@ -1,4 +1,4 @@
-//! A workload's inputs → its releases: the one that is wanted now, and those that may be needed again.
+//! A workload's inputs → its releases: the wanted one, and earlier ones that may be needed again.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use berth_base::model::{ContentId, Key, Map, Shared, Timestamp};
 
 use super::ReleaseInputs;
 
-/// The earlier releases that are kept beside the good one, for pins and for a look back.
+/// The number of earlier releases to keep beside the good one, for pins and for comparison.
 const KEPT: usize = 3;
 
-/// Returns the releases with these inputs as the current one. Inputs that are those of the last good release
-/// are that release again, so that a revert is no new release. Without a record `before`, the numbers go on from the
-/// `last` one that the workload ever had.
+/// Returns the releases with these inputs as the current one. Inputs equal to those of the last good release
+/// are that release again, so a revert is no new release. Without a record `before`, the numbers continue
+/// from `last`, the highest number that the workload ever had.
 pub(super) fn with_inputs(
     key: &Key,
     before: Option<&Releases>,
@@ -50,7 +50,7 @@ pub(super) fn with_inputs(
     Releases { current, earlier, taken_back: false, restarts: 0, halted: None, ..before.clone() }
 }
 
-/// Returns the highest number of a workload's releases: the newest ones are always kept.
+/// Returns the highest number among a workload's releases; the newest ones are always kept.
 fn newest(releases: &Releases) -> u64 {
     releases.all().map(|release| release.number).max().unwrap_or_default()
 }
@@ -72,8 +72,8 @@ pub(super) fn last_numbers(
     last
 }
 
-/// Drops the earlier releases that nobody needs: neither proven last, nor pinned or told to a cluster, nor among
-/// the newest few.
+/// Drops the earlier releases that nothing needs: those that are neither the good one, nor pinned, nor
+/// assigned to a cluster, nor among the newest few.
 pub(super) fn forget_old(releases: &mut Releases, is_needed: impl Fn(u64) -> bool) {
     let newest: Vec<u64> = releases.earlier.iter().rev().take(KEPT).map(|release| release.number).collect();
     let good = releases.good;

@@ -1,4 +1,4 @@
-//! The next step of every workload on given facts, for people and programs.
+//! The next step of every workload on given facts, for commands and tools.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use berth_base::model::{Decision, Fleet, Key, Map, Timestamp, Workload};
 #[derive(Debug)]
 pub struct NextStep<'a> {
     pub workload: &'a Workload,
-    /// Of the workload, or of the policy that counts for it.
+    /// The workload's own strategy, or the one of the policy that applies.
     pub strategy: Cow<'a, Strategy>,
     /// Ascending by name.
     pub turns: Vec<Turn<'a>>,
@@ -48,7 +48,7 @@ pub fn next_steps<'a>(
 }
 
 impl<'a> Step<'a> {
-    /// The same step while people let nobody go on.
+    /// Returns the same step while an order stops the rollout.
     fn closed(self, turns: &[Turn<'a>], closed: &Closed) -> Step<'a> {
         let next = self.next.into_iter().chain(closed.until).min();
         let waits = Step::all_wait(turns, &closed.reason).waits;

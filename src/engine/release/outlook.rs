@@ -1,4 +1,4 @@
-//! A strategy, the clusters and people's orders → how a change will roll, in words and with an estimate.
+//! A strategy, the clusters and people's orders → the future of a change, in words and with an estimate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,20 +17,20 @@ pub struct Outlook {
     pub pace: String,
     /// The number of steps, each of which waits for the one before.
     pub waves: usize,
-    /// The waits that the strategy asks for, in all. The time that members take is not among them.
+    /// The waits that the strategy requires, in total, without the time that members take.
     pub seconds: i64,
     /// The approvals that the change needs.
     pub approvals: usize,
     /// Further effects: pins, order, other workloads.
     pub also: Vec<String>,
-    /// The reason why nothing goes now.
+    /// The reason why no cluster may get the change now.
     pub held: Option<Closed>,
     /// The stages without any cluster.
     pub empty: Vec<String>,
 }
 
 impl Outlook {
-    /// Returns all of it in a line.
+    /// Returns the whole outlook in one line.
     pub fn words(&self) -> String {
         let mut text = match &self.held {
             Some(closed) => format!("held: {}; then {}", closed.reason, self.pace),
@@ -58,7 +58,7 @@ impl Outlook {
     }
 }
 
-/// Returns how a change of a workload rolls from `now` on. `None` for a workload that is placed nowhere.
+/// Returns how a change of a workload rolls out from `now` on. `None` for a workload without clusters.
 pub fn outlook(
     orders: &Orders<'_>,
     labels: &ClusterLabels<'_>,
@@ -101,7 +101,7 @@ fn at_once(clusters: usize) -> Outlook {
     Outlook { pace, waves: 1, ..Outlook::default() }
 }
 
-/// The rollouts of several placements go at the same time, so the longest counts.
+/// Describes progressive rollouts. Those of several placements run at the same time, so the longest counts.
 fn progressive(
     fleet: &Fleet,
     rollouts: &[Rollout],
@@ -169,7 +169,7 @@ fn in_waves(rollout: &Rollout, picks: &[&Pick]) -> Outlook {
             )
         }
         _ => {
-            // None, more than there are, and nothing at all mean all.
+            // No amount, zero, and more than all of them mean all.
             let most = rollout.at_a_time().map_or(0, |most| most.of(rest));
             let most = if most == 0 || most > rest { rest } else { most };
             (at_a_time(most, rest), rest.div_ceil(most.max(1)))
@@ -209,7 +209,7 @@ fn by_stage(stages: &[Stage], labels: &ClusterLabels<'_>, picks: &[&Pick]) -> Ou
             StageTask::Wait(seconds) => outlook.seconds = outlook.seconds.saturating_add(*seconds),
         };
         stage.before.iter().for_each(&mut takes);
-        // After the last stage nobody waits for its tasks.
+        // Nothing follows the last stage, so its tasks delay nothing.
         stage.after.iter().for_each(&mut takes);
         if clusters.is_empty() {
             outlook.empty.push(format!("`{}`", stage.name));
@@ -236,7 +236,7 @@ fn pinned(orders: &Orders<'_>, labels: &ClusterLabels<'_>, picks: &[&Pick]) -> O
     (!names.is_empty()).then(|| format!("{} {is} pinned", some_of(names, 3)))
 }
 
-/// A length of time, roughly: `40 minutes`, `2 hours`.
+/// Formats a length of time, rounded: `40 minutes`, `2 hours`.
 pub fn duration(seconds: i64) -> String {
     const MINUTE: i64 = 60;
     const HOUR: i64 = 60 * MINUTE;

@@ -1,4 +1,4 @@
-//! The copies that clusters keep by a pin, in the state to which a change leads: no rollout reaches them.
+//! The copies of pinned clusters in the state that a change leads to: no rollout changes them.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::policy::Orders;
 use crate::state::{PlaceOwners, State};
 use berth_base::model::{ContentId, Fleet, Folder, Key, ObjectId, path};
 
-/// Puts into a state what pinned clusters have after the step.
+/// Puts the copies of pinned clusters from the step into a later state.
 pub(crate) fn keep(fleet: &Fleet, labels: &ClusterLabels<'_>, step: &State, end: &mut State) {
     if fleet.rollout_policies.values().all(|policy| policy.pins.is_empty()) {
         return;
@@ -19,7 +19,7 @@ pub(crate) fn keep(fleet: &Fleet, labels: &ClusterLabels<'_>, step: &State, end:
         for cluster in pinned(&Orders::of(fleet, key), labels, end) {
             let had = step.folders.get(&cluster);
             for path in objects.iter().map(path::of_object) {
-                // What another workload has there has no pin.
+                // Another workload's copy at this path has no pin.
                 let mut has = owners.iter().flat_map(|owners| owners.holders(&cluster, &path));
                 if has.all(|owner| owner.key == key) {
                     put(end.folders.or_default(&cluster), &path, had.and_then(|had| had.get(path.as_str())));

@@ -49,7 +49,7 @@ pub(super) struct WorkloadPlaces<'p> {
     key: &'p Key,
     picks: Option<PickCursor<'p>>,
     folders: Cursor<'p, String, Folder>,
-    /// Each with true where no other workload has an object for it.
+    /// Each path with true if no other workload has an object for it.
     paths: Vec<(Arc<str>, bool)>,
 }
 

@@ -1,10 +1,11 @@
 //! Waves of clusters or decision groups, as OCM's rollout strategies have them.
 //!
-//! The rules are those of OCM's rollout library, with their corners:
-//! - Clusters are counted by name, and only until the wave is full. A failure behind a full wave does not count yet.
-//! - Groups count what is under way in any group.
-//! - With mandatory groups, the next wave begins only when nothing at all is under way. A cluster past its deadline,
-//!   in whatever group, then stops the rollout for good.
+//! The rules are those of OCM's rollout library, with their corner cases:
+//! - Clusters are counted by name, and only until the wave is full. A failure behind a full wave does not
+//!   count yet.
+//! - Groups count the unfinished clusters of all groups.
+//! - With mandatory groups, the next wave begins only when no cluster is unfinished. A cluster past its
+//!   deadline, in any group, then stops the rollout for good.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +20,8 @@ use berth_base::text::{counted, some_of};
 /// The group of clusters whose placement has no groups.
 static NO_GROUP: Group = Group { index: 0, name: String::new() };
 
-/// Says who may go on now. `turns` ascend by name; the picked ones are the clusters of one placement.
+/// Returns the clusters that may get the release now. `turns` ascend by name; the picked ones are the
+/// clusters of one placement.
 pub fn step<'a>(rollout: &Rollout, turns: &[Turn<'a>], now: Timestamp) -> Step<'a> {
     let turns: Vec<&Turn<'a>> = turns.iter().filter(|turn| turn.picked).collect();
     let clusters: Vec<Standing<'a>> = turns.iter().map(|turn| Standing::of(turn, rollout, now)).collect();
@@ -46,12 +48,12 @@ pub fn step<'a>(rollout: &Rollout, turns: &[Turn<'a>], now: Timestamp) -> Step<'
 enum State {
     /// The cluster lacks the wanted content.
     Missing,
-    /// Nothing is reported on the wanted content yet.
+    /// The cluster has the wanted content, without a report on it yet.
     Assignment,
     UnderWay(Option<Timestamp>),
-    /// Failed, and may recover until the deadline.
+    /// Failed, but may recover until the deadline.
     Failed(Option<Timestamp>),
-    /// A success that does not last long enough yet.
+    /// A success that has not lasted long enough.
     Fresh(Option<Timestamp>),
     Done,
     /// Past the deadline.
@@ -59,7 +61,7 @@ enum State {
 }
 
 impl State {
-    /// The end of this state, where time alone ends it.
+    /// Returns the end of this state, if time alone ends it.
     fn until(self) -> Option<Timestamp> {
         match self {
             State::UnderWay(until) | State::Failed(until) | State::Fresh(until) => until,
@@ -81,11 +83,11 @@ struct Standing<'a> {
 
 impl<'a> Standing<'a> {
     fn of(turn: &Turn<'a>, rollout: &Rollout, now: Timestamp) -> Standing<'a> {
-        // Waves of all clusters at once know no soak time.
+        // The pace `Together` has no soak time.
         let soak = if rollout.pace == Pace::Together { 0 } else { rollout.soak_seconds };
         let end = |seconds: i64| match turn.since {
             Some(since) => seconds_after(since, seconds),
-            // The state begins now, whenever that is.
+            // Without a report, the state begins at this moment, whenever it is.
             None => (seconds <= 0).then_some(now),
         };
         let deadline = || rollout.deadline_seconds.and_then(end);
@@ -103,7 +105,7 @@ impl<'a> Standing<'a> {
     }
 }
 
-/// Clusters with equal group, and the limit of their failures.
+/// Clusters of the same group, and the limit of their failures.
 struct GroupOf<'a> {
     group: &'a Group,
     clusters: Vec<Standing<'a>>,
@@ -115,7 +117,7 @@ enum Pause<'a> {
     /// The wave holds as many clusters as may be under way.
     Full(usize),
     Group(&'a Group),
-    /// Mandatory groups are finished, and clusters outside of them are not.
+    /// Mandatory groups are finished, but clusters outside of them are not.
     #[default]
     Others,
 }
@@ -172,7 +174,7 @@ impl<'a> ProgressiveAnswer<'a> {
         self.give != other.give || self.late != other.late || self.halted.is_some() != other.halted.is_some()
     }
 
-    /// The reason for all that wait.
+    /// Returns the reason for all clusters that wait.
     fn reason(&self) -> String {
         if let Some(failures) = &self.halted {
             return format!("the rollout is halted: {}", failures.words());
@@ -197,11 +199,11 @@ impl<'a> ProgressiveAnswer<'a> {
     }
 
     fn is_unfinished(&self, group: &Group) -> bool {
-        // Clusters are only given it in the group that is not finished.
+        // Only clusters of the unfinished group get the content.
         !self.give.is_empty() || self.under_way.iter().any(|one| one.group.index == group.index)
     }
 
-    /// The clusters under way in some groups, with their states where these need a word.
+    /// Lists the unfinished clusters of some groups, with their states where these need a word.
     fn unfinished(&self, is_meant: impl Fn(&Group) -> bool) -> String {
         let under_way = self.under_way.iter().filter(|one| is_meant(one.group));
         let mut names: Vec<(&str, String)> = under_way.map(|one| (one.cluster, words(one))).collect();
@@ -221,7 +223,7 @@ fn words(one: &Standing<'_>) -> String {
     }
 }
 
-/// Fills one wave by name.
+/// Fills one wave in the order of names.
 fn by_cluster<'a>(
     clusters: &[Standing<'a>],
     may_join: impl Fn(&Standing<'a>) -> bool,
@@ -257,7 +259,7 @@ fn by_group<'a>(
     allowed: Option<Amount>,
 ) -> ProgressiveAnswer<'a> {
     let mut answer = ProgressiveAnswer::default();
-    // Clusters that were just told count with their group.
+    // Clusters that were only assigned count with their group.
     clusters.iter().filter(|one| one.state != State::Assignment).for_each(|one| answer.count(one));
     let mut failed = 0;
     for group in groups {
@@ -306,12 +308,12 @@ fn means(wanted: &GroupRef, group: &Group) -> bool {
     }
 }
 
-/// An amount of so many clusters. None at all, and more than there are, mean the default.
+/// Returns an amount of clusters. No amount, zero, and more than `total` mean the default.
 fn usable(amount: Option<Amount>, total: usize, default: usize) -> usize {
     amount.map(|amount| amount.of(total)).filter(|count| (1..=total).contains(count)).unwrap_or(default)
 }
 
-/// The settings and reports that have no effect, against what their author may expect.
+/// Returns notes on settings and reports that have no effect, against what their author may expect.
 fn notes(rollout: &Rollout, clusters: &[Standing<'_>], answer: &ProgressiveAnswer<'_>) -> BTreeSet<String> {
     let mut notes = BTreeSet::new();
     if rollout.pace == Pace::Together {

@@ -1,4 +1,5 @@
-//! A workload's step → its releases: who was told what, what is proven, and why it does not go on.
+//! A workload's step → its releases: the assigned clusters, the proven release, and the reason why the
+//! rollout stops.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,7 @@ use super::next_release::forget_old;
 use super::turn::Version;
 use super::workload_rollout::WorkloadRollout;
 
-/// Writes down who was told what. `settles` is the moment from which the release is proven.
+/// Records the assignments. `settles` is the moment from which the release is proven.
 pub(super) fn record(
     step: &mut WorkloadStep<'_>,
     joins: &BTreeSet<String>,
@@ -42,7 +43,7 @@ pub(super) fn record(
         } else if is_pinned {
             releases.assigned.remove(cluster);
         } else if let (Some(release), Some(at)) = (release, awaited.get(cluster)) {
-            // It has these copies already, and nobody reported on them.
+            // The cluster has these copies already, without a report on them.
             releases.assigned.entry(cluster.clone()).or_insert(Assignment { release, at: *at });
         }
     }
@@ -91,7 +92,7 @@ fn of_clusters<'s>(
         .collect()
 }
 
-/// Finds the clusters whose copies are being removed: those whose removal goes on, and those that lose them now.
+/// Returns the clusters whose copies are being removed, each with the moment at which the removal began.
 fn removing(step: &WorkloadStep<'_>, now: Timestamp) -> BTreeMap<String, Timestamp> {
     let is_lost = |cluster_rollout: &ClusterRollout<'_>| match &cluster_rollout.outcome {
         None | Some(Outcome::Waits) => step.workload_rollout.remembers_removals(),
@@ -106,7 +107,7 @@ fn removing(step: &WorkloadStep<'_>, now: Timestamp) -> BTreeMap<String, Timesta
     lost.filter_map(|(cluster, cluster_rollout)| Some((cluster.clone(), since(cluster_rollout)?))).collect()
 }
 
-/// Finds the clusters with copies on which nobody reported since they got them.
+/// Returns the clusters whose member has not reported on its copies yet.
 fn awaited(step: &WorkloadStep<'_>, now: Timestamp) -> BTreeMap<String, Timestamp> {
     let releases = &step.workload_rollout.releases;
     let since = |(cluster, cluster_rollout, outcome): (&String, &ClusterRollout<'_>, &Outcome)| {
@@ -124,8 +125,8 @@ fn awaited(step: &WorkloadStep<'_>, now: Timestamp) -> BTreeMap<String, Timestam
     with_outcomes(&step.cluster_rollouts).filter_map(since).collect()
 }
 
-/// Finds the clusters that have a release without being told of it. `had` are the releases that they had, and
-/// `first` the one that newcomers begin with.
+/// Returns the clusters that have a release without an assignment. `had` are their releases before this step,
+/// and `first` is the one that newcomers begin with.
 fn stays(
     step: &WorkloadStep<'_>,
     joins: &BTreeSet<String>,
@@ -141,7 +142,7 @@ fn stays(
             Outcome::Stays | Outcome::Leaves => had,
             Outcome::Desired | Outcome::Gets(_) if pinned => cluster_rollout.pinned_to.or(had),
             Outcome::Desired | Outcome::Gets(_) if cluster_rollout.version() == Version::New => *target,
-            // Assignment just now, or without a copy.
+            // The cluster is assigned in this step, or has no copy.
             Outcome::Desired | Outcome::Gets(_) | Outcome::Waits => None,
         };
         let release = release.filter(|release| pinned || Some(*release) != releases.told_to(cluster))?;
@@ -155,7 +156,7 @@ fn stays(
     others.filter_map(of_cluster).collect()
 }
 
-/// Returns the moment from which the release that clusters go to counts as proven, if nothing changes until then.
+/// Returns the moment from which the target release counts as proven, if nothing changes until then.
 pub(super) fn settles(step: &WorkloadStep<'_>) -> Option<Timestamp> {
     let releases = &step.workload_rollout.releases;
     let target = step.workload_rollout.target?;
@@ -187,11 +188,11 @@ pub(super) fn settles(step: &WorkloadStep<'_>) -> Option<Timestamp> {
     Some(latest)
 }
 
-/// Returns the reason why the rollout does not go on although clusters wait.
+/// Returns the reason why the rollout stops although clusters wait.
 fn halt(step: &WorkloadStep<'_>, now: Timestamp) -> Option<Halt> {
     let releases: &Releases = &step.workload_rollout.releases;
     if releases.taken_back {
-        // The reason for which it was taken back stays.
+        // The reason for taking the release back stays.
         return releases.halted.clone();
     }
     let is_behind = |(_, cluster_rollout, outcome): (&String, &ClusterRollout<'_>, &Outcome)| match outcome {
@@ -206,7 +207,7 @@ fn halt(step: &WorkloadStep<'_>, now: Timestamp) -> Option<Halt> {
     });
     let failed: Vec<(&String, &ClusterRollout<'_>)> = failed.collect();
     let (first, cluster_rollout) = failed.first()?;
-    // A release that is to be rolled back halts also where everybody has it already.
+    // A release to roll back halts even if every cluster has it already.
     let rolls_back =
         step.workload_rollout.orders.on_failure() == OnFailure::RollBack && !releases.is_proven();
     if step.answer.halted.is_none() && !rolls_back && !with_outcomes(&step.cluster_rollouts).any(is_behind) {
@@ -226,7 +227,7 @@ fn halt(step: &WorkloadStep<'_>, now: Timestamp) -> Option<Halt> {
     Some(Halt { since, reason: format!("{first} failed{said}{others}") })
 }
 
-/// How long a success must last before the release counts as proven.
+/// Returns the time that a success must last before the release counts as proven.
 fn quiet_seconds(strategy: &Strategy) -> i64 {
     match strategy {
         Strategy::Progressive(rollouts) => {

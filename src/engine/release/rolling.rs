@@ -1,9 +1,9 @@
 //! Budgets of unavailable and surplus copies, as KubeFleet's RollingUpdate has them.
 //!
-//! The rules are those of KubeFleet's rollout controller, with clusters in the order of their names: a copy may be
-//! removed or updated while more than the smallest number are available, removals first; a failed copy is updated at
-//! once, since nothing can be lost; a cluster that joins gets its copy while fewer than the largest number may become
-//! available.
+//! The rules are those of KubeFleet's rollout controller, with clusters in the order of their names. A copy
+//! may be removed or updated while more than the smallest number are available, removals first. A failed copy
+//! is updated at once, because nothing can be lost. A newcomer gets its copy while fewer than the largest
+//! number may become available.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use berth_base::model::release::Health;
 use berth_base::model::rollout::Rolling;
 use berth_base::text::{counted, some_of};
 
-/// Says who may go on now. `turns` ascend by name.
+/// Returns the clusters that may get the release now. `turns` ascend by name.
 pub fn step<'a>(rolling: &Rolling, turns: &[Turn<'a>], now: Timestamp) -> Step<'a> {
     let returning: Vec<&str> =
         turns.iter().filter(|turn| turn.picked && turn.removing).map(|turn| turn.cluster).collect();
@@ -81,17 +81,18 @@ impl Availability {
     }
 }
 
-/// The first full second after a period: a copy that was applied exactly so long ago does not count yet.
+/// Returns the first full second after a period: a copy applied exactly that long ago does not count yet.
 fn settled(since: Timestamp, period_seconds: i64) -> Option<Timestamp> {
     let end = seconds_after(since, period_seconds)?;
     Timestamp::from_second(end.as_second().checked_add(1)?).ok()
 }
 
-/// The numbers that the budgets are made of.
+/// The counts behind the budgets.
 struct Counts {
     /// The clusters that should have a copy.
     wanted: i64,
-    /// The fewest copies that must stay available. Below zero, copies that are not available may go as well.
+    /// The fewest copies that must stay available. Below zero, even copies that are not available may be
+    /// removed.
     fewest: i64,
     /// The most copies that may exist.
     most: i64,
@@ -99,7 +100,7 @@ struct Counts {
     available: i64,
     /// The copies that exist and have not failed.
     existing: i64,
-    /// The picked clusters without an available copy, with a word on each.
+    /// The picked clusters without an available copy, each with a word on its state.
     missing: Vec<String>,
     /// The moments at which copies count as available, ascending.
     settling: Vec<Timestamp>,
@@ -122,7 +123,7 @@ impl Counts {
             if turn.has != Version::Nothing && turn.health != Health::Failed {
                 counts.existing += 1;
             }
-            // Copies that are being removed may be gone at any time.
+            // A copy that is being removed may disappear at any time.
             match Availability::of(turn, rolling.period_seconds, now) {
                 _ if turn.removing => {}
                 Availability::Available => counts.available += 1,
@@ -144,17 +145,17 @@ impl Counts {
         }
     }
 
-    /// The number of copies that may become unavailable now.
+    /// Returns the number of copies that may become unavailable now.
     fn losable(&self) -> usize {
         usize::try_from(self.available - self.fewest).unwrap_or(0)
     }
 
-    /// The number of clusters that may join now.
+    /// Returns the number of clusters that may join now.
     fn room(&self) -> usize {
         usize::try_from(self.most - self.existing).unwrap_or(0)
     }
 
-    /// The moment at which one more copy may become unavailable.
+    /// Returns the moment at which one more copy may become unavailable.
     fn next(&self) -> Option<Timestamp> {
         self.settling.get(usize::try_from(self.fewest - self.available).unwrap_or(0)).copied()
     }

@@ -12,17 +12,17 @@ use super::policy::Orders;
 pub enum RolloutState {
     Done,
     Rolling,
-    /// For the tasks of a stage.
+    /// Waits for the tasks of a stage.
     Waiting,
-    /// Clusters of its stage have been under way for long.
+    /// Clusters of its stage have been unfinished for long.
     Stuck,
     Halted,
     TakenBack,
-    /// By a pause or a freeze.
+    /// Stopped by a pause or a freeze.
     Held,
-    /// Its stages cannot be worked out.
+    /// Its stages cannot be computed.
     Faulty,
-    /// Its run was stopped.
+    /// People stopped its run.
     Stopped,
 }
 
@@ -53,8 +53,8 @@ impl RolloutState {
         }
     }
 
-    /// Returns the state at a moment, and its reason, which is empty where there is nothing to explain. Orders are
-    /// asked for only where a rollout is not done.
+    /// Returns the state at a moment, with its reason; the reason may be empty. Calls `orders` only for an
+    /// unfinished rollout.
     pub fn of<'f>(
         releases: &Releases,
         orders: impl FnOnce() -> Orders<'f>,

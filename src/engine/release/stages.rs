@@ -1,7 +1,8 @@
 //! Stages and the picked clusters with their labels → the clusters of each stage in order, or the faults.
 //!
-//! As KubeFleet plans a staged update run: each picked cluster must be in exactly one stage; in it, clusters go by the
-//! integer value of a label, then by name. A stage without clusters stays, with its tasks.
+//! Follows KubeFleet's plan of a staged update run: each picked cluster must be in exactly one stage. Within
+//! a stage, clusters are ordered by the integer value of a label, then by name. A stage without clusters
+//! stays, with its tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +12,10 @@ use berth_base::model::selector::Labels;
 use berth_base::model::staged::{StageCluster, StageProgress};
 use berth_base::text::some_quoted;
 
-/// The names of clusters that a message shows.
+/// The number of cluster names in a message.
 const SHOWN: usize = 10;
 
-/// A reason for which stages cannot be worked out.
+/// The reason why stages cannot be computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     InTwoStages {
@@ -24,7 +25,7 @@ pub enum Fault {
     InNoStage {
         clusters: Vec<String>,
     },
-    /// The label that orders the stage's clusters is no integer; `None` where the cluster lacks it.
+    /// The label that orders the stage's clusters is no integer. `None`: the cluster lacks the label.
     NoInteger {
         cluster: String,
         stage: String,
@@ -33,7 +34,7 @@ pub enum Fault {
     },
 }
 
-/// Returns the stages with their clusters, none of which has begun. `clusters` are those that are picked.
+/// Returns the stages with their clusters, none of which has begun. `clusters` are the picked ones.
 pub fn plan<'c>(
     stages: &[Stage],
     clusters: impl IntoIterator<Item = (&'c str, &'c Labels)>,
@@ -70,12 +71,12 @@ pub fn plan<'c>(
     if faults.is_empty() { Ok(planned) } else { Err(faults) }
 }
 
-/// Reports whether a stage takes clusters with these labels. Without a selector it takes none.
+/// Reports whether a stage includes clusters with these labels. A stage without a selector includes none.
 pub(super) fn takes(stage: &Stage, labels: &Labels) -> bool {
     stage.selector.as_ref().is_some_and(|selector| selector.matches(labels))
 }
 
-/// The number by which a cluster goes in its stage, or the label that should say so, with its value.
+/// Returns the number that orders a cluster in its stage; the error is the label and its value.
 fn order<'a>(stage: &'a Stage, labels: &'a Labels) -> Result<i64, (&'a str, Option<&'a str>)> {
     let Some(label) = stage.sorted_by.as_deref() else { return Ok(0) };
     let value = labels.get(label).map(String::as_str);
@@ -83,7 +84,7 @@ fn order<'a>(stage: &'a Stage, labels: &'a Labels) -> Result<i64, (&'a str, Opti
 }
 
 impl Fault {
-    /// The fault as an error at the place of the stages.
+    /// Returns the fault as an error at the place of the stages.
     pub fn diagnostic(&self, at: &Pos) -> Diagnostic {
         let error = |message: String, hint: String| Diagnostic::error(at.clone(), message).hint(hint);
         match self {

@@ -1,4 +1,4 @@
-//! Every strategy behind one question: which clusters of a workload may go on now?
+//! Every strategy behind one question: which clusters of a workload may get the release now?
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use super::{progressive, rolling};
 use berth_base::model::rollout::{Rollout, Strategy};
 use berth_base::model::{Decision, Fleet, Key, Map, Pick, Timestamp};
 
-/// Returns the picks that each rollout of a progressive strategy is about: those of the placement that it names, or
-/// the workload's own. Empty for other strategies.
+/// Returns the picks for each rollout of a progressive strategy: those of the placement that it names, or the
+/// workload's own. Empty for other strategies.
 pub fn followed<'d>(
     fleet: &Fleet,
     decisions: &'d Map<Key, Decision>,
@@ -27,8 +27,8 @@ pub fn followed<'d>(
     rollouts.iter().map(|rollout| picks(rollout).unwrap_or_default()).collect()
 }
 
-/// Puts a decision's picked clusters and the copies that exist into one list by name. `copies` need not say which
-/// clusters are picked.
+/// Merges a decision's picked clusters and the existing copies into one list by name. `copies` need not mark
+/// the picked clusters.
 pub fn turns<'a>(
     decision: Option<&'a Decision>,
     copies: impl IntoIterator<Item = Turn<'a>>,
@@ -42,7 +42,8 @@ pub fn turns<'a>(
     turns.into_values().collect()
 }
 
-/// Says who may go on now. `turns` ascend by name; `followed` is as [`followed`] returns it.
+/// Returns the clusters that may get the release now. `turns` ascend by name; `followed` is the result of
+/// [`followed`].
 pub fn step<'a>(
     strategy: &Strategy,
     turns: &[Turn<'a>],
@@ -60,7 +61,8 @@ pub fn step<'a>(
     }
 }
 
-/// Each rollout goes by itself over its own clusters. A cluster of several is told as soon as any of them lets it.
+/// Each rollout is independent over its own clusters. A cluster of several rollouts is assigned as soon as
+/// one of them lets it.
 fn of_all<'a>(rollouts: &[Rollout], turns: &[Turn<'a>], followed: &[&'a [Pick]], now: Timestamp) -> Step<'a> {
     let mut all = removals(turns);
     for (rollout, picks) in rollouts.iter().zip(followed) {
@@ -89,7 +91,7 @@ fn of_all<'a>(rollouts: &[Rollout], turns: &[Turn<'a>], followed: &[&'a [Pick]],
     all
 }
 
-/// The turns of one placement's clusters, with their groups there. Both lists ascend by name.
+/// Returns the turns of one placement's clusters, with their groups there. Both lists ascend by name.
 fn of_one<'a>(turns: &[Turn<'a>], picks: &'a [Pick]) -> Vec<Turn<'a>> {
     let mut picks = picks.iter().filter(|pick| !pick.leaving).peekable();
     let own = turns.iter().filter(|turn| turn.picked).filter_map(|turn| {
@@ -100,14 +102,14 @@ fn of_one<'a>(turns: &[Turn<'a>], picks: &'a [Pick]) -> Vec<Turn<'a>> {
     own.collect()
 }
 
-/// Copies that nobody wants may go at once.
+/// Returns a step that removes all copies without a picked cluster.
 fn removals<'a>(turns: &[Turn<'a>]) -> Step<'a> {
     let remove = turns.iter().filter(|turn| turn.is_left_over()).map(|turn| turn.cluster).collect();
     Step { remove, ..Step::default() }
 }
 
 impl<'a> Step<'a> {
-    /// Nobody goes on, all for one reason.
+    /// Returns a step in which all clusters wait for one reason.
     pub(super) fn all_wait(turns: &[Turn<'a>], reason: &str) -> Step<'a> {
         let reason: Arc<str> = reason.into();
         let waiting = turns.iter().filter(|turn| turn.wants() || turn.is_left_over());

@@ -1,5 +1,5 @@
-//! A strategy is asked until it has nothing more to give at this moment, so that a second step over the same facts
-//! gives nothing.
+//! The whole answer of a strategy at one moment: it is asked until it has nothing more to give, so that a
+//! second step over the same facts gives nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) struct StrategyAnswer {
     pub(super) give: BTreeSet<String>,
     pub(super) remove: BTreeSet<String>,
     pub(super) timed_out: BTreeSet<String>,
-    /// Too many clusters failed, in plain words.
+    /// The failures that halt the rollout, in plain words.
     pub(super) halted: Option<String>,
     pub(super) waits: BTreeMap<String, Arc<str>>,
     pub(super) notes: BTreeSet<String>,
@@ -29,8 +29,8 @@ pub(super) struct StrategyAnswer {
     pub(super) standing: Option<Standing>,
 }
 
-/// The clusters in which workloads that go together are not in order: with older copies, and by their health. These
-/// clusters go on as if each of the workloads were not in order, so that all strategies choose the same ones.
+/// The clusters in which workloads of the unit are unhealthy: with older copies, and by their health. Each
+/// workload counts as unhealthy there, so that all strategies choose the same clusters.
 #[derive(Debug, Default)]
 pub(super) struct Unhealthy {
     health: BTreeMap<String, Health>,
@@ -61,18 +61,18 @@ fn worse(one: Health, other: Health) -> Health {
     order.into_iter().find(|health| [one, other].contains(health)).unwrap_or(Health::Succeeded)
 }
 
-/// The circumstances in which a strategy is asked.
+/// The circumstances of a question to a strategy.
 #[derive(Clone, Copy)]
 pub(super) struct Circumstances<'q> {
     pub(super) unhealthy: &'q Unhealthy,
     /// The picks of the workloads that this one follows.
     pub(super) followed: &'q [&'q [Pick]],
-    /// The reason why nothing may go on.
+    /// The reason why no cluster may get the release.
     pub(super) closed: Option<&'q str>,
     pub(super) now: Timestamp,
 }
 
-/// Asks who may go on now. While the rollout is `closed`, for this reason, nobody may.
+/// Asks which clusters may get the release now. None may while the rollout is `closed` for this reason.
 pub(super) fn ask(
     workload_rollout: &mut WorkloadRollout<'_>,
     cluster_rollouts: &BTreeMap<String, ClusterRollout<'_>>,
@@ -147,7 +147,7 @@ fn take_steps(
             (turn.removing, turn.health, turn.since) = (true, Health::Applying, None);
         }
         assign(&mut turns, &give, answer);
-        // From now on it is pinned.
+        // The cluster keeps what it got, so it is pinned from now on.
         turns.retain(|turn| !give.contains(turn.cluster) || !cluster_rollouts[turn.cluster].keeps);
     }
 }
@@ -170,8 +170,8 @@ impl StrategyAnswer {
     }
 }
 
-/// Returns the turns. A cluster that begins with the proven release, and has not reported on it yet, is not asked
-/// about: to budgets it counts as one whose copy is under way.
+/// Returns the turns. A cluster that begins with the proven release without a report yet is left out; budgets
+/// count it as a cluster whose copy is unfinished.
 fn turns<'s>(
     cluster_rollouts: &'s BTreeMap<String, ClusterRollout<'_>>,
     workload_rollout: &WorkloadRollout<'_>,
@@ -209,7 +209,7 @@ fn turns<'s>(
     let free = cluster_rollouts
         .iter()
         .filter(|(_, cluster_rollout)| cluster_rollout.counts() && !cluster_rollout.is_pinned);
-    // A newcomer that keeps what it gets first is pinned from then on.
+    // A newcomer that keeps its first release is pinned from then on.
     let asked = free.filter(|(cluster, cluster_rollout)| match begins(cluster, cluster_rollout) {
         true => is_rolling && !cluster_rollout.keeps,
         false => !(cluster_rollout.begins && cluster_rollout.keeps),
@@ -217,8 +217,8 @@ fn turns<'s>(
     asked.map(turn).collect()
 }
 
-/// Reports whether the proven release, which is not the one that clusters go to, was assigned to a cluster whose member has
-/// not reported on it yet.
+/// Reports whether the cluster was assigned the proven release, has not reported on it yet, and others go to
+/// another release.
 fn is_on_its_way(
     cluster: &str,
     cluster_rollout: &ClusterRollout<'_>,
@@ -234,8 +234,8 @@ fn is_on_its_way(
         && cluster_rollout.health() == Health::Applying
 }
 
-/// Returns the clusters that are out of order by a release that was never proven. The next one cannot make them worse,
-/// so that they need not wait for each other.
+/// Returns the clusters that an unproven release made unhealthy. The next release cannot make them worse, so
+/// they need not wait for each other.
 fn broken<'s>(
     cluster_rollouts: &'s BTreeMap<String, ClusterRollout<'_>>,
     releases: &Releases,

@@ -1,7 +1,7 @@
 //! One workload's clusters as a strategy sees them, and a strategy's answer.
 //!
-//! A strategy knows neither files nor reports: it sees for each cluster which content it has and how that does, and
-//! says who may go on now.
+//! A strategy knows neither files nor reports. It sees the content and health of each cluster, and selects
+//! the clusters that get the release now.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use berth_base::model::release::Health;
 use berth_base::model::{Group, Timestamp};
 use berth_base::text::{counted, some_of};
 
-/// The content that a cluster has of a workload, against the wanted one.
+/// A cluster's content of a workload, compared with the wanted content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
     #[default]
@@ -23,18 +23,18 @@ pub enum Version {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn<'a> {
     pub cluster: &'a str,
-    /// Its decision group in the placement that is rolled out.
+    /// The cluster's decision group in the placement that is rolled out.
     pub group: Option<&'a Group>,
     /// False for a cluster that has a copy and is no longer picked.
     pub picked: bool,
     pub has: Version,
-    /// Of the copy that it has.
+    /// The health of the cluster's copy.
     pub health: Health,
-    /// When that health began; `None` while nothing is reported on the copy.
+    /// The moment at which that health began; `None` without a report on the copy.
     pub since: Option<Timestamp>,
-    /// The health was measured. Otherwise the objects' kinds have no measure, and only time tells.
+    /// The health was measured. Otherwise the objects' kinds have no measure, and only time counts.
     pub measured: bool,
-    /// The copy's removal was let out, and the member still has it.
+    /// The folder no longer has the copy, but the member still does.
     pub removing: bool,
 }
 
@@ -44,7 +44,7 @@ impl Turn<'_> {
         self.picked && self.has != Version::New
     }
 
-    /// Reports whether the cluster has a copy that nobody wants any more, and whose removal is not under way.
+    /// Reports whether the cluster has a copy without being picked, and no removal is under way.
     pub fn is_left_over(&self) -> bool {
         !self.picked && self.has != Version::Nothing && !self.removing
     }
@@ -53,22 +53,22 @@ impl Turn<'_> {
 /// A strategy's answer for this moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Step<'a> {
-    /// The picked clusters without the wanted content that are told to take it now.
+    /// The picked clusters that get the wanted content now.
     pub give: BTreeSet<&'a str>,
-    /// The clusters whose copy may go now. One whose removal is under way is not named again.
+    /// The clusters whose copy may be removed now, without those whose removal is under way.
     pub remove: BTreeSet<&'a str>,
-    /// Of the clusters with the wanted content, those that took too long.
+    /// The clusters with the wanted content that took too long.
     pub timed_out: BTreeSet<&'a str>,
-    /// Too many clusters failed, so that no further wave begins. In OCM's groups, the clusters of the group that failed
-    /// are told nevertheless.
+    /// Too many clusters failed, so no further wave begins. In OCM's groups, the clusters of the failed group
+    /// still get the content.
     pub halted: Option<Failures<'a>>,
-    /// The reason for each cluster that must wait, for people: for the wanted content or, where it is no longer
-    /// picked, for the removal of its copy.
+    /// The reason for each cluster that waits, for people. It waits for the wanted content or, where it is no
+    /// longer picked, for the removal of its copy.
     pub waits: BTreeMap<&'a str, Arc<str>>,
-    /// The next moment at which the answer changes by time alone, its words aside. With several placements, the first
-    /// of theirs.
+    /// The next moment at which the answer changes by time alone, apart from its words. With several
+    /// placements, the earliest.
     pub next: Option<Timestamp>,
-    /// The parts of the strategy that do not do what their author may expect.
+    /// Parts of the strategy that have no effect, against what their author may expect.
     pub notes: BTreeSet<String>,
 }
 
@@ -77,7 +77,7 @@ pub struct Step<'a> {
 pub struct Failures<'a> {
     /// The clusters that failed, by name.
     pub failed: Vec<&'a str>,
-    /// Those that took too long, by name.
+    /// The clusters that took too long, by name.
     pub timed_out: Vec<&'a str>,
     pub allowed: usize,
     /// The group whose failures are counted; `None` for all clusters.
@@ -85,7 +85,7 @@ pub struct Failures<'a> {
 }
 
 impl Failures<'_> {
-    /// The failures in plain words: `eu-2 failed, and no cluster may fail in group canary`.
+    /// Returns the failures in plain words: `eu-2 failed, and no cluster may fail in group canary`.
     pub fn words(&self) -> String {
         let some = |names: &[&str], verb: &str| match names {
             [] => None,
@@ -101,10 +101,10 @@ impl Failures<'_> {
     }
 }
 
-/// The most clusters that a reason names.
+/// The maximal number of clusters that a reason names.
 pub(super) const MOST_NAMES: usize = 5;
 
-/// `group canary`, or `group 2` for a group without a name.
+/// Returns `group canary`, or `group 2` for a group without a name.
 pub(super) fn group_name(group: &Group) -> String {
     if group.name.is_empty() { format!("group {}", group.index) } else { format!("group {}", group.name) }
 }

@@ -1,5 +1,5 @@
-//! Workloads that roll out → units in the order in which they step: a unit goes as a whole, after those that must
-//! be proven first.
+//! Workloads that roll out → units in the order of their steps: a unit rolls out as a whole, after the
+//! workloads that must be proven first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,8 @@ use super::policy::Orders;
 use super::strategy_answer::Unhealthy;
 use super::workload_rollout::Reversal;
 
-/// Makes the steps of all workloads. Those that are `unasked` begin with a report on the copies that a cluster has.
+/// Makes the steps of all workloads. `unasked` workloads begin with a report on the copies that a cluster
+/// has.
 pub(super) fn advance<'a>(
     workloads: &BTreeMap<&'a Key, &'a Workload>,
     unasked: &BTreeSet<&Key>,
@@ -23,7 +24,7 @@ pub(super) fn advance<'a>(
     contents: &mut dyn Contents,
 ) -> Result<Vec<Advance>, ContentError> {
     let mut done: Vec<Advance> = Vec::new();
-    // Whether others may go on after a workload.
+    // True if others may follow after the workload.
     let mut lets_go_on: BTreeMap<&Key, bool> = BTreeMap::new();
     for unit in in_order(workloads, given) {
         if let [workload] = unit.as_slice()
@@ -42,7 +43,7 @@ pub(super) fn advance<'a>(
     Ok(done)
 }
 
-/// Returns the units. One that waits for others comes after them; the loader has reported circles.
+/// Returns the units. A unit comes after those that it waits for; the loader has reported circles.
 fn in_order<'a>(
     workloads: &BTreeMap<&'a Key, &'a Workload>,
     given: ReleaseInputs<'a>,
@@ -75,7 +76,7 @@ fn visit<'a>(
     units.push(group.iter().filter_map(|member| workloads.get(*member).copied()).collect());
 }
 
-/// Makes the steps of one unit. Where a release that fails is to be rolled back, it is in the same step.
+/// Makes the steps of one unit. A rollback of a failing release is in the same step.
 fn step<'a>(
     unit: &[&'a Workload],
     given: ReleaseInputs<'a>,
@@ -84,7 +85,7 @@ fn step<'a>(
     contents: &mut dyn Contents,
 ) -> Result<Vec<Advance>, ContentError> {
     let mut reversal = Reversal::Recorded;
-    // The failure for which all of the unit goes back.
+    // The failure that takes back all releases of the unit.
     let mut failure: Option<Halt> = None;
     loop {
         let mut unit_steps: Vec<WorkloadStep<'a>> = Vec::new();
@@ -127,7 +128,7 @@ fn step<'a>(
         let may_go_back = reversal != Reversal::Back && rolls_back && unit_steps.iter().any(has_way_back);
         let mut steps: Vec<Advance> = Vec::new();
         for one in unit_steps {
-            // A release that no cluster could prove is not proven by the others.
+            // A workload that no cluster could prove is not proven by the others.
             let settles = settles.filter(|_| one.needs_proof());
             steps.push(one.finish(given, desired, settles, contents));
         }
@@ -140,8 +141,8 @@ fn step<'a>(
     }
 }
 
-/// Returns the reversal of several workloads that are one release, with the reason. While one of them is taken back, all
-/// are. A newer release of one is a newer one of all, unless people took another one of them back.
+/// Returns the reversal of the workloads of a unit, with the reason. While one release is taken back, all
+/// are. A newer release of one workload is a newer one of all, unless people aborted another one.
 fn as_one(unit_steps: &[WorkloadStep<'_>], given: ReleaseInputs<'_>) -> (Reversal, Option<Halt>) {
     let is_back = |one: &&WorkloadStep<'_>| one.workload_rollout.releases.taken_back;
     let is_aborted = |one: &&WorkloadStep<'_>| {
@@ -178,14 +179,15 @@ fn blocked(
     if let Some(frozen) = orders.together().and_then(|all| all.into_iter().find(is_frozen)) {
         return Some(format!("{frozen} goes together with it, and stays as it is"));
     }
-    // One that stays as it is was not unit_steps, and is as far as its record says.
+    // A workload that does not change has no step here; its record counts.
     let recorded = |key: &Key| given.current.releases.get(key).is_none_or(|releases| is_done(releases));
     let waits_for = |key: &&Key| !lets_go_on.get(*key).copied().unwrap_or_else(|| recorded(key));
     let first = orders.after().into_iter().find(waits_for)?;
     Some(format!("{first} goes first, and is not proven everywhere yet"))
 }
 
-/// Lets newcomers begin with the proven releases of all workloads of a unit, once none of them is being removed there.
+/// Lets newcomers begin with the proven releases of all workloads of a unit, once no removal of the unit is
+/// unfinished there.
 fn join_together(unit_steps: &mut [WorkloadStep<'_>]) {
     let returning = |one: &WorkloadStep<'_>| {
         let cluster_rollouts = one
@@ -204,7 +206,7 @@ fn join_together(unit_steps: &mut [WorkloadStep<'_>]) {
     unit_steps.iter_mut().for_each(|one| one.joins_along.clone_from(&joins));
 }
 
-/// Keeps the copies of a unit in a cluster that is no longer picked, until all of them may go.
+/// Keeps the unit's copies in a cluster that is no longer picked, until all of them may be removed.
 fn leave_together(unit_steps: &mut [WorkloadStep<'_>]) {
     let staying = |one: &WorkloadStep<'_>| {
         let left = one
@@ -225,7 +227,7 @@ fn leave_together(unit_steps: &mut [WorkloadStep<'_>]) {
     }
 }
 
-/// Takes back what one workload of a unit would give to a cluster where another one must wait.
+/// Withholds a workload's release from a cluster where another workload of the unit must wait.
 fn keep_together(unit_steps: &mut [WorkloadStep<'_>]) {
     if unit_steps.len() < 2 {
         return;
@@ -254,7 +256,8 @@ fn keep_together(unit_steps: &mut [WorkloadStep<'_>]) {
     }
 }
 
-/// Returns the moment from which all workloads of a unit are proven, beside those that no cluster could prove.
+/// Returns the moment from which all workloads of a unit are proven, except those that no cluster could
+/// prove.
 fn settles(unit_steps: &[WorkloadStep<'_>]) -> Option<Timestamp> {
     let mut latest = None;
     for one in unit_steps.iter().filter(|one| !is_done(&one.workload_rollout.releases) && one.needs_proof()) {

@@ -1,4 +1,4 @@
-//! A member's account of the folder that it applied → its verdict on one workload's copies there.
+//! A member's account of its applied folder → its verdict on one workload's copies there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use berth_base::model::release::{CopyReport, Health};
 use berth_base::model::status::Applied;
 use berth_base::text::some_of;
 
-/// The objects named in a message, and the length of what is said of each.
+/// The number of objects that a message names, and the length of the text on each.
 const MOST_NAMED: usize = 3;
 const LONGEST_MESSAGE: usize = 300;
 
@@ -17,21 +17,21 @@ const LONGEST_MESSAGE: usize = 300;
 pub struct Account<'a> {
     problems: BTreeMap<&'a ObjectId, &'a str>,
     waiting: BTreeSet<&'a ObjectId>,
-    /// Some objects are not named, so that nobody knows the health of those that are not named either.
+    /// The account leaves some objects out, so the health of unnamed objects is unknown.
     incomplete: bool,
     removing: BTreeSet<&'a ObjectId>,
-    /// Some objects that are being removed are not named.
+    /// The account leaves out some objects that are being removed.
     more_removing: bool,
 }
 
 impl<'a> Account<'a> {
-    /// Reads a member's account. `None` while the member does not apply its folder: nothing it said before is sure
-    /// to hold then.
+    /// Reads a member's account. `None` while the member does not apply its folder: its earlier account may
+    /// no longer hold.
     pub fn of(applied: &'a Applied) -> Option<Account<'a>> {
         if applied.suspended.is_some() || applied.failing.is_some() {
             return None;
         }
-        // The first message of several counts.
+        // If an object has several messages, the first counts.
         let problems = applied.problems.iter().rev();
         Some(Account {
             problems: problems.map(|problem| (&problem.object, &*problem.message)).collect(),
@@ -42,7 +42,7 @@ impl<'a> Account<'a> {
         })
     }
 
-    /// Judges whether copies of these objects are gone, where the folder that the account is about has none of them.
+    /// Judges whether copies of these objects are gone, if the account's folder has none of them.
     pub fn verdict_on_removal<'o>(&self, objects: impl IntoIterator<Item = &'o ObjectId>) -> CopyReport {
         let is_left = self.more_removing || objects.into_iter().any(|object| self.removing.contains(object));
         CopyReport {
@@ -53,7 +53,7 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// Judges a workload's copies, which must be those of the folder that the account is about.
+    /// Judges a workload's copies, which must be those of the account's folder.
     pub fn verdict(&self, copies: &[Copy<'_>]) -> CopyReport {
         let failed: Vec<String> = copies.iter().filter_map(|copy| self.fault_of(copy.object)).collect();
         let is_waited_for = |copy: &Copy<'_>| self.incomplete || self.waiting.contains(copy.object);
@@ -95,7 +95,7 @@ mod tests {
         Problem::failed(object(name), message)
     }
 
-    /// The verdict on the Deployments `web` and `cart`, which have the contents 1 and 2.
+    /// Returns the verdict on the Deployments `web` and `cart`, which have the contents 1 and 2.
     fn verdict(applied: &Applied) -> Option<CopyReport> {
         let objects = [object("web"), object("cart")];
         let paths = copies::ObjectPaths::of(&objects);

@@ -1,4 +1,4 @@
-//! The rollout of one workload: its strategy, what people ordered, and the release that clusters go to.
+//! The rollout of one workload: its strategy, people's orders, and its target release.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -20,15 +20,15 @@ pub(super) struct WorkloadRollout<'f> {
     pub(super) strategy: Cow<'f, Strategy>,
     pub(super) orders: Orders<'f>,
     pub(super) releases: Releases,
-    /// The number of the release that clusters go to; `None` where every cluster keeps what it has.
+    /// The number of the release that clusters go to; `None` if every cluster keeps its copies.
     pub(super) target: Option<u64>,
-    /// The stages that are gone through, for a staged rollout.
+    /// The current stages of a staged rollout.
     pub(super) staged: Option<Staged<'f>>,
-    /// The availability of all its objects is measured.
+    /// The availability of all objects of the workload is measured.
     pub(super) is_measured: bool,
     /// The workload's inputs as the files have them.
     stored: ContentId,
-    /// The objects of earlier releases that some cluster goes back to, begins with or keeps.
+    /// The objects of earlier releases that some cluster returns to, begins with or keeps.
     pub(super) earlier_objects: BTreeSet<ObjectId>,
     pub(super) diagnostics: Diagnostics,
 }
@@ -36,11 +36,11 @@ pub(super) struct WorkloadRollout<'f> {
 /// The reversal of a unit's releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reversal {
-    /// As the record and people's orders have it.
+    /// As the record and people's orders require.
     Recorded,
-    /// All go back.
+    /// All releases are taken back.
     Back,
-    /// None of them counts as taken back any more.
+    /// No release counts as taken back any more.
     Anew,
 }
 
@@ -61,7 +61,7 @@ pub(super) fn workload_rollout<'f>(
     let mut workload_rollout = WorkloadRollout {
         earlier_objects: BTreeSet::new(),
         releases: match (&*strategy, before) {
-            // What the files say is no release before a run takes it up.
+            // With `Runs`, new files are no release until a run begins.
             (Strategy::Runs, Some(before)) => before.clone(),
             _ => with_inputs(key, before, last_number(key, given), stored, given.now),
         },
@@ -94,24 +94,26 @@ pub(super) fn workload_rollout<'f>(
     workload_rollout
 }
 
-/// Returns the releases as if the current one had not begun yet.
+/// Returns the releases as if the current one had not begun.
 fn anew(releases: &Releases) -> Releases {
     Releases { taken_back: false, halted: None, run: None, ..releases.clone() }
 }
 
 impl WorkloadRollout<'_> {
-    /// Reports whether clusters go to what the files say now. A run that goes on does not, once the files are edited.
+    /// Reports whether clusters go to the content of the files. An active run does not, once the files are
+    /// edited.
     pub(super) fn goes_to_files(&self) -> bool {
         let target = self.target.and_then(|target| self.releases.get(target));
         target.is_none_or(|target| target.inputs == self.stored)
     }
 
-    /// Reports whether a removal counts until members report its end. Only the strategies of KubeFleet ask for that.
+    /// Reports whether a removal counts until members report its end. Only KubeFleet's strategies require
+    /// that.
     pub(super) fn remembers_removals(&self) -> bool {
         matches!(*self.strategy, Strategy::Rolling(_) | Strategy::Stages(_) | Strategy::Runs)
     }
 
-    /// Sends all clusters back to the last good release, if there is another one.
+    /// Sends all clusters back to the last good release, if it is another one.
     pub(super) fn take_back(&mut self, taken_back: bool) {
         let current = self.releases.current.number;
         let good = self.releases.good.filter(|good| *good != current);
@@ -126,7 +128,7 @@ impl WorkloadRollout<'_> {
         if restarts > self.releases.restarts {
             let current = self.releases.current.number;
             let told = self.releases.assigned.values_mut().filter(|told| told.release == current);
-            // Reports from before count no more.
+            // Earlier reports no longer count.
             told.for_each(|told| told.at = now);
             self.releases.halted = None;
         }
@@ -165,7 +167,7 @@ impl<'f> WorkloadRollout<'f> {
         self.diagnostics.push(Diagnostic::warning(workload.origin.clone(), message).hint(hint));
     }
 
-    /// Each release goes through the stages by itself.
+    /// Takes each release through the stages, without a run.
     fn follow_stages(
         &mut self,
         workload: &Workload,
@@ -188,7 +190,7 @@ impl<'f> WorkloadRollout<'f> {
     }
 }
 
-/// Kinds that are measured, or available as soon as they are applied, each with its API group.
+/// Kinds that are measured, or available as soon as they are applied, by API group.
 const MEASURED: [(&str, &[&str]); 8] = [
     ("", &["ConfigMap", "LimitRange", "Namespace", "ResourceQuota", "Secret", "Service", "ServiceAccount"]),
     ("apiextensions.k8s.io", &["CustomResourceDefinition"]),

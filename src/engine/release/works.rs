@@ -1,5 +1,5 @@
-//! A file that says what members have and report, given by hand in place of their statuses: a list of entries, one
-//! for each workload and cluster.
+//! A file that lists members' copies and their health, in place of statuses: one entry for each workload and
+//! cluster.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use berth_base::yaml::{self, Fields, Limits, Mark, Scope};
 /// The copies of each workload, by cluster.
 pub type Works = BTreeMap<Key, BTreeMap<String, Copies>>;
 
-/// A member's copies of one workload, and how they do.
+/// A member's copies of one workload, with their health.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Copies {
     has: Version,
@@ -26,7 +26,8 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// The copies as a strategy sees them: those that are being removed are not the wanted ones, whatever they hold.
+    /// Returns the copies as a strategy sees them: copies that are being removed never count as the wanted
+    /// ones.
     pub fn turn<'a>(&self, cluster: &'a str) -> Turn<'a> {
         let Copies { has, health, since, measured, removing } = *self;
         let has = if removing { Version::Old } else { has };
@@ -34,7 +35,7 @@ impl Copies {
     }
 }
 
-/// Reads the file. With an error among the diagnostics, the result is not to be used.
+/// Reads the file. If a diagnostic is an error, the result must not be used.
 pub fn read(file: &str, bytes: &[u8], fleet: &Fleet) -> (Works, Diagnostics) {
     let read = yaml::read(bytes, &Limits::default());
     let scope = Scope::new(Arc::from(file), Severity::Error);

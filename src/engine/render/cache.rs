@@ -1,7 +1,8 @@
-//! The cache between two renderings of one process: the inputs of the last one, and its results by workload and by path.
-//! The next rendering makes the paths that a change concerns.
+//! The cache between two renderings: the inputs of the last one, and its results by workload and by path. The
+//! next rendering makes only the paths that a change affects.
 //!
-//! Losing it costs time only. What reads the current state, or has something to say, is made again each time.
+//! Losing the cache costs only time. Paths that read the current state or have diagnostics are made again
+//! each time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use berth_base::model::{ContentId, Decision, Fleet, Folder, Folders, Key, Map, S
 pub struct ProcessCache {
     pub(super) inputs: RenderInputs,
     pub(super) results: Results,
-    /// The number of paths that this rendering made.
+    /// The number of paths that the last rendering made.
     pub(crate) made: usize,
 }
 
@@ -26,18 +27,18 @@ pub struct ProcessCache {
 pub(super) struct Results {
     /// The decisions with their objects, without failures.
     pub(super) decisions: Map<Key, Decision>,
-    /// Of these decisions, when the last changes were found.
+    /// The index of these decisions, as of the last search for changes.
     pub(super) objects: ObjectIndex,
-    /// The folders with the claims' copies alone.
+    /// The folders, with only the copies of claims.
     pub(super) folders: Folders,
-    /// The paths, in lower case, that the next rendering makes in any case.
+    /// The paths, in lower case, that the next rendering must make.
     pub(super) unsettled: BTreeSet<String>,
     pub(super) warnings: Warnings,
 }
 
-/// The difference between two inputs, and what it concerns.
+/// The difference between two inputs, and the claims that it affects.
 pub(super) struct Changes<'o, 'n> {
-    /// Workloads, and placements without one.
+    /// The changed workloads, and changed placements without one.
     pub(super) keys: BTreeSet<Key>,
     /// The claims at each path to make, before and now.
     pub(super) before: Groups<'o>,
@@ -45,13 +46,12 @@ pub(super) struct Changes<'o, 'n> {
 }
 
 impl ProcessCache {
-    /// The fleet that was rendered.
+    /// Returns the fleet that was rendered.
     pub(crate) fn fleet(&self) -> &Shared<Fleet> {
         &self.inputs.fleet
     }
 
-    /// Forgets copies that are not in these folders: contents that were not published may be missing from the
-    /// store.
+    /// Drops copies that are not in these folders: unpublished contents may be missing from the store.
     pub fn keep_published(&mut self, published: &Folders) {
         let mut lost: BTreeMap<&Arc<str>, BTreeSet<ContentId>> = BTreeMap::new();
         let nothing = Folder::new();
@@ -63,7 +63,8 @@ impl ProcessCache {
                 }
             }
         }
-        // A workload that rolls out has clusters that wait for contents which others have already.
+        // During a rollout, some clusters wait for contents that others already have, so a content in any
+        // published folder is kept.
         for (path, mut ids) in lost {
             let mut there = published.values().filter_map(|folder| folder.get(path));
             while !ids.is_empty()
@@ -79,7 +80,7 @@ impl ProcessCache {
 }
 
 impl Results {
-    /// Finds all that later inputs concern. Copies of claims of the same effect stay as they are.
+    /// Finds everything that later inputs change. Copies stay where a claim has the same effect.
     pub(super) fn changes<'o, 'n>(
         &mut self,
         old: &'o RenderInputs,
@@ -109,14 +110,14 @@ impl Results {
                 before.remove(path);
                 now.remove(path);
             } else {
-                // Copies in the clusters of both stay.
+                // Copies in clusters of both claims stay.
                 (*old, *new) = (old.without(new), new.without(old));
             }
         }
         Changes { keys, before, now }
     }
 
-    /// Puts the copies at one path in place of those that the claims had before.
+    /// Replaces the earlier claims' copies at one path.
     pub(super) fn put(&mut self, fleet: &Fleet, before: &[Claim<'_>], placed: &[Placed<'_>]) {
         for claim in before {
             for cluster in claim.clusters() {
@@ -133,18 +134,19 @@ impl Results {
                 }
             }
         }
-        // A look at what is there keeps a folder shared that does not change. Nothing is there of a new object.
+        // Reading first keeps an unchanged folder shared. A new object has nothing to read.
         let is_new = before.is_empty();
         for Placed { cluster, entry } in placed {
             let (path, content) = &**entry;
             if is_new || self.folders.get(*cluster).and_then(|folder| folder.get(path)) != Some(content) {
-                // A cluster missing from the inventory keeps its folder too.
+                // A cluster missing from the inventory also keeps its folder.
                 self.folders.or_default(*cluster).put(entry.clone());
             }
         }
     }
 
-    /// Gives each cluster of the fleet a folder. Clusters that left it keep theirs while something is in it.
+    /// Gives each cluster of the fleet a folder. Clusters that left the fleet keep a folder that is not
+    /// empty.
     pub(super) fn keep_folders(&mut self, old: &Fleet, new: &Fleet) {
         for one in old.clusters.changes_by(&new.clusters, |_, _| true) {
             match one.after {
@@ -158,7 +160,7 @@ impl Results {
     }
 }
 
-/// Adds the claims that other workloads have at the same paths.
+/// Adds the claims of other workloads at the same paths.
 fn with_others<'a>(
     mut groups: Groups<'a>,
     inputs: &'a RenderInputs,

@@ -1,6 +1,6 @@
 //! The objects of all workloads: one claim per template, grouped by path.
 //!
-//! Paths that differ only by case are one group: on many file systems they are one file.
+//! Paths that differ only by case form one group, because many file systems treat them as one file.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use berth_base::model::{
     Decision, Fleet, Key, ObjectId, Override, Pick, PickCursor, Shared, Template, Workload, object, path,
 };
 
-/// One template of one workload, for the clusters where it becomes the same object.
+/// One template of one workload, for the clusters in which it becomes the same object.
 #[derive(Debug)]
 pub(super) struct Claim<'a> {
     pub(super) workload: &'a Workload,
@@ -23,12 +23,12 @@ pub(super) struct Claim<'a> {
 }
 
 impl<'a> Claim<'a> {
-    /// Ascending.
+    /// Returns the clusters, ascending.
     pub(super) fn clusters(&self) -> impl Iterator<Item = &str> {
         self.picks.iter().map(|pick| &*pick.cluster)
     }
 
-    /// In the order of the clusters.
+    /// Returns the picks, in the order of the clusters.
     pub(super) fn picks(&self) -> &[Pick] {
         &self.picks
     }
@@ -38,8 +38,8 @@ impl<'a> Claim<'a> {
         self.picks.get(index)
     }
 
-    /// Reports whether both claims give equal copies to the clusters that they share, provided the clusters are equal.
-    /// False for frozen workloads, which depend on more.
+    /// Reports whether both claims give equal copies to their common clusters, if the clusters are unchanged.
+    /// False for frozen workloads, which have more inputs.
     pub(super) fn makes_as(&self, other: &Claim<'_>) -> bool {
         !self.workload.frozen
             && !other.workload.frozen
@@ -49,12 +49,12 @@ impl<'a> Claim<'a> {
                 || self.says_as(other))
     }
 
-    /// Reports whether both claims are for the same clusters, each with the same number of replicas.
+    /// Reports whether both claims have the same clusters, each with the same number of replicas.
     pub(super) fn picks_as(&self, other: &Claim<'_>) -> bool {
         self.picks.is_same(&other.picks) || self.numbers().eq(other.numbers())
     }
 
-    /// The claim for the clusters that another one is not for, or with another number of replicas.
+    /// Returns the claim for the clusters that `other` lacks, or has with another number of replicas.
     pub(super) fn without(&self, other: &Claim<'_>) -> Claim<'a> {
         let mut others = PickCursor::of(&other.picks);
         let is_other =
@@ -91,7 +91,7 @@ pub(super) fn group<'a, 'k>(inputs: &'a RenderInputs, keys: impl IntoIterator<It
     groups
 }
 
-/// Returns the picks that are served now: clusters that wait for their turn are left out.
+/// Returns the picks that get copies now, without the pending ones.
 pub(super) fn served(decision: &Decision) -> Shared<Vec<Pick>> {
     match decision.picks.iter().any(|pick| pick.pending) {
         true => decision.picks.iter().filter(|pick| !pick.pending).cloned().collect(),
@@ -99,7 +99,7 @@ pub(super) fn served(decision: &Decision) -> Shared<Vec<Pick>> {
     }
 }
 
-/// Returns the claims of one workload on the clusters picked for it.
+/// Returns the claims of one workload on its picked clusters.
 pub(super) fn of_workload<'a>(
     fleet: &Fleet,
     workload: &'a Workload,
@@ -120,7 +120,7 @@ pub(super) fn of_workload<'a>(
     all
 }
 
-/// Groups the picks by the object that the template becomes: the last override that sets an API group wins.
+/// Groups the picks by the object that the template becomes; the last override that sets an API group wins.
 fn by_group<'a>(
     fleet: &Fleet,
     workload: &Workload,

@@ -1,7 +1,7 @@
 //! Conflicts of several workloads over one object: equal copies are shared, and of different ones one wins.
 //!
-//! The copy that is published already wins; without one, the lowest kind, namespace and name. Its owner is
-//! the lowest of all workloads with an equal copy. The other copies fail, both workloads named.
+//! The published copy wins; without one, the lowest kind, namespace and name. The owner of a copy is the
+//! lowest of all workloads with an equal one. The other copies fail, with an error that names both workloads.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use berth_base::model::{ContentError, ContentId};
 /// The copy that one claim has for a cluster.
 enum Offer {
     Good(Rc<Draft>),
-    /// Its last good form, since a new one could not or must not be made.
+    /// The last good form, because a new copy cannot or must not be made.
     Kept(ContentId),
 }
 
@@ -46,7 +46,7 @@ pub(super) fn make<'c>(
                 }
             }
         }
-        // In the order of preference; the order of the keys decides among equals.
+        // Offers in order of preference; equal ones in the order of their keys.
         let winner = offers.iter().enumerate().min_by_key(|(index, (claim, offer))| {
             let rank = match offer {
                 Offer::Good(_) if rendering.history.is_incumbent(claim, cluster) => 0,
@@ -60,7 +60,7 @@ pub(super) fn make<'c>(
             (Offer::Good(won), Offer::Good(draft)) => {
                 winner.path == other.0.path && (Rc::ptr_eq(won, draft) || won.is_as(draft))
             }
-            // A failed copy has been reported, and says nothing more.
+            // A failed copy has been reported already.
             (_, Offer::Kept(_)) => true,
             (Offer::Kept(_), Offer::Good(_)) => false,
         };
@@ -70,7 +70,7 @@ pub(super) fn make<'c>(
         let content = match offer {
             Offer::Kept(id) => *id,
             Offer::Good(won) => {
-                // Of equal copies the first, whoever was there before.
+                // Of equal copies the first is used, whichever was published.
                 let first = offers.iter().filter(|other| equals(other)).find_map(|(_, offer)| match offer {
                     Offer::Good(draft) => Some(draft),
                     Offer::Kept(_) => None,

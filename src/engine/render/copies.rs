@@ -1,7 +1,7 @@
 //! One template's copies: the overrides of a cluster → that cluster's object → its content id.
 //!
-//! A draft is reused for the next cluster where the same overrides give the same copy. Copies are compared without the
-//! owner's annotation, since several workloads share equal ones.
+//! A draft is reused for the next cluster where the same overrides give the same copy. Copies are compared
+//! without the owner's annotation, because several workloads share equal copies.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,13 +20,13 @@ use berth_base::model::{
 use berth_base::patch::{self, Target, variables};
 use berth_base::yaml;
 
-/// The reason for which a copy could not be made.
+/// The reason why a copy could not be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) at: Pos,
     pub(super) message: String,
     pub(super) hint: Option<String>,
-    /// An override is at fault, and not the template.
+    /// The fault is in an override, not in the template.
     pub(super) of_override: bool,
 }
 
@@ -34,14 +34,14 @@ pub(super) struct Fault {
 #[derive(Clone, Debug)]
 pub(super) enum Made {
     Copy(Rc<Draft>),
-    /// An override says that the cluster gets none.
+    /// An override deletes the cluster's copy.
     Deleted,
     /// The last rendered copy stays.
     Frozen,
     Failed(Fault),
 }
 
-/// A copy, whose content is stored when somebody asks for its id.
+/// A copy whose content is stored when its id is first needed.
 #[derive(Debug)]
 pub(super) struct Draft {
     object: Json,
@@ -49,7 +49,7 @@ pub(super) struct Draft {
     id: Cell<Option<ContentId>>,
 }
 
-/// The store of rendered contents, which stores each content once.
+/// The store of rendered contents. It stores each content once.
 pub(super) struct Store<'a> {
     contents: &'a mut dyn Contents,
     known: BTreeMap<[u8; 32], ContentId>,
@@ -60,7 +60,7 @@ impl<'a> Store<'a> {
         Store { contents, known: BTreeMap::new() }
     }
 
-    /// Forgets the contents of one object: those of another are never equal.
+    /// Drops the contents of one object: those of another one are never equal.
     pub(super) fn forget(&mut self) {
         self.known.clear();
     }
@@ -81,7 +81,7 @@ impl Draft {
         Draft { object, compared: OnceCell::new(), id: Cell::new(None) }
     }
 
-    /// Reports whether another workload's copy is equal, but for the owner.
+    /// Reports whether another workload's copy is equal, apart from the owner.
     pub(super) fn is_as(&self, other: &Draft) -> bool {
         self.compared() == other.compared()
     }
@@ -100,15 +100,15 @@ impl Draft {
     }
 }
 
-/// The key of equal copies: the overrides that apply, the number of replicas, the kept fields among those
-/// that only some clusters keep, and the program that applies them.
+/// The key of equal copies: the matching overrides, the number of replicas, the kept fields that only some
+/// clusters keep, and the program that applies the copies.
 type Alike = (Vec<usize>, Option<i64>, Vec<bool>, Option<&'static str>);
 
 /// Makes the copies of one claim.
 pub(super) struct Copies<'a> {
     fleet: &'a Fleet,
     claim: &'a Claim<'a>,
-    /// Overrides for one cluster, by its name; the places are those in the workload's list.
+    /// The overrides for single clusters, by cluster; as indexes in the workload's list.
     named: BTreeMap<&'a str, Vec<usize>>,
     general: Vec<usize>,
     drafts: BTreeMap<Alike, Made>,
@@ -137,7 +137,7 @@ impl<'a> Copies<'a> {
         copies
     }
 
-    /// The overrides for a cluster, as places in the workload's list.
+    /// Returns the overrides for a cluster, as indexes in the workload's list.
     pub(super) fn places(&self, cluster: &str, known: Option<&Cluster>) -> Vec<usize> {
         let named = self.named.get(cluster).map(Vec::as_slice).unwrap_or_default();
         let overrides = &self.claim.workload.overrides;
@@ -148,7 +148,7 @@ impl<'a> Copies<'a> {
         places
     }
 
-    /// Makes the copy of a cluster that the claim picks. Each place gets its warning once.
+    /// Makes the copy for a picked cluster. Each place gets its warning once.
     pub(super) fn make(&mut self, pick: &Pick, found: &mut Diagnostics) -> Made {
         if self.claim.workload.frozen {
             return Made::Frozen;
@@ -212,7 +212,7 @@ impl<'a> Copies<'a> {
         }
     }
 
-    /// Applies an override; `None` where it deletes the copy.
+    /// Applies an override; `None` if it deletes the copy.
     fn patch(
         &mut self,
         before: &Json,
@@ -236,7 +236,7 @@ impl<'a> Copies<'a> {
         }
         let of = ObjectId::of(&after.object);
         let is_same = |id: &ObjectId| of.as_ref() == Some(id);
-        // A move to another API group may come before or after other overrides.
+        // An override that changes the API group may come before or after other overrides.
         if !is_same(&self.claim.id) && !is_same(&self.claim.template.object.id) {
             let message = "the override changes which object it is (kind, namespace or name)".to_owned();
             let hint = Some(format!("it must stay {}", self.claim.id));
@@ -246,7 +246,7 @@ impl<'a> Copies<'a> {
     }
 }
 
-/// Reports whether the override's result depends on the cluster beyond whether it applies.
+/// Reports whether the override's result differs between the clusters that it matches.
 pub(super) fn varies(one: &Override) -> bool {
     let Action::Patch(operations) = &one.action else { return false };
     let with_variables = operations.iter().filter(|operation| operation.variables);

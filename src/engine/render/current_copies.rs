@@ -9,7 +9,7 @@ use berth_base::model::{ContentId, Decision, Key, ObjectId};
 
 pub(super) struct CurrentCopies<'a> {
     previous: Previous<'a>,
-    /// The workloads that put each object anywhere; filled on the first fault.
+    /// The workloads that place each object anywhere; filled on the first fault.
     owners: OnceCell<BTreeMap<&'a ObjectId, Vec<&'a Key>>>,
 }
 
@@ -27,14 +27,14 @@ impl<'a> CurrentCopies<'a> {
     pub(super) fn last_good(&self, claim: &Claim<'_>, cluster: &str) -> Option<ContentId> {
         let id = &*claim.id;
         let had_its_own = self.holds(&claim.workload.key, id, cluster)?;
-        // A failed copy may have left its last good form there, unless another workload's copy was there.
+        // A failed copy may have left its last good form there, unless the copy belonged to another workload.
         if !had_its_own && self.somebody_holds(id, cluster) {
             return None;
         }
         self.previous.folders.get(cluster)?.get(&claim.path).copied()
     }
 
-    /// `None` if the workload did not place the object there, false if its copy had failed.
+    /// Returns `None` if the workload did not place the object there, false if its copy failed.
     fn holds(&self, key: &Key, id: &ObjectId, cluster: &str) -> Option<bool> {
         let decision = self.previous.decisions.get(key)?;
         let put = decision.serves(cluster) && decision.objects.contains(id);

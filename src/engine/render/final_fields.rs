@@ -1,5 +1,5 @@
-//! The last changes of every copy, after its overrides: labels that no override may remove, and berth's own
-//! annotations for the syncer. Empty maps are left out, which would make equal objects differ.
+//! The last changes of every copy, after its overrides: labels that no override may remove, and berth's
+//! annotations for the syncer. Empty maps are left out, so that they do not make equal objects differ.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use super::replicas::RETAIN;
 use berth_base::model::{Applier, Fleet, Key, Template, annotation, object};
 use berth_base::patch::sops;
 
-/// Returns the patched object with final labels, annotations and its owner's name, or the reason why it cannot have them.
-/// `retain` lists the fields that the member keeps.
+/// Returns the patched object with final labels, annotations and its owner's name; the error is the reason
+/// why it cannot have them. `retain` lists the fields that the member keeps.
 pub(super) fn finished(
     mut object: Json,
     owner: &Key,
@@ -32,14 +32,14 @@ pub(super) fn finished(
     Ok(object)
 }
 
-/// The reason for which a copy may not reach a member, and a hint.
+/// The reason why a copy may not reach a member, and a hint.
 pub(super) struct Refusal {
     pub(super) message: String,
     pub(super) hint: &'static str,
 }
 
-/// Refuses objects that a member would misread: a list, whose items would be applied unseen, and a value that
-/// SOPS encrypted, whose cipher would be applied, unless the program that applies it can have the key.
+/// Refuses objects that a member would misread: a list, whose items would be applied unseen; and a value that
+/// SOPS encrypted, unless the program that applies the object can decrypt it.
 pub(super) fn refusal(object: &Json, fleet: &Fleet, applier: Option<&Applier>) -> Option<Refusal> {
     let fields = object.as_object()?;
     if let Some(key) = object::list_field(object) {
@@ -54,7 +54,7 @@ pub(super) fn refusal(object: &Json, fleet: &Fleet, applier: Option<&Applier>) -
         let hint = "place each object by itself; of a kind of your own, keep the CustomResourceDefinition in the repository";
         return Some(Refusal { message, hint });
     }
-    // Without SOPS's own note, nobody can open a value, or knows that somebody should.
+    // Without SOPS's metadata, no program can decrypt a value, or detects that it should.
     let is_opened = fields.get("sops").is_some_and(Json::is_object) && applier.is_some_and(|it| it.decrypts);
     if let Some(place) = sops::place_of_cipher(object).filter(|_| !is_opened) {
         let message =

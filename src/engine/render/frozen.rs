@@ -1,4 +1,4 @@
-//! Frozen workloads: no new copy may be rendered of them, so their last copies stand in.
+//! Frozen workloads: no new copy may be rendered, so their current copies are used.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! All that copies are made from: the fleet, what stands in for its frozen workloads, and the picks.
+//! The inputs of all copies: the fleet, replacements for its frozen workloads, and the picks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,13 +10,13 @@ use berth_base::model::{AnyPicked, Applies, Decision, Fleet, Key, Map, Shared, W
 #[derive(Clone, Debug, Default)]
 pub(super) struct RenderInputs {
     pub(super) fleet: Shared<Fleet>,
-    /// The stand-ins of the fleet's frozen workloads.
+    /// The replacements for the fleet's frozen workloads.
     frozen: BTreeMap<Key, Workload>,
     pub(super) decisions: Map<Key, Decision>,
 }
 
 impl RenderInputs {
-    /// `earlier` inputs tell which workloads to look at.
+    /// Collects the inputs. `earlier` inputs show which workloads need a look.
     pub(super) fn of(
         fleet: &Shared<Fleet>,
         decisions: &Map<Key, Decision>,
@@ -33,7 +33,7 @@ impl RenderInputs {
         RenderInputs { fleet: fleet.clone(), frozen: frozen.collect(), decisions: decisions.clone() }
     }
 
-    /// Returns the claims of a workload, none for one that is not decided.
+    /// Returns the claims of a workload; none for a workload without a decision.
     pub(super) fn claims(&self, key: &Key) -> Vec<Claim<'_>> {
         let workload = self.frozen.get(key).or_else(|| self.fleet.workloads.get(key).map(|one| &**one));
         let claims =
@@ -46,12 +46,12 @@ impl RenderInputs {
         claims::group(self, self.fleet.workloads.keys())
     }
 
-    /// Reports whether later inputs differ by single workloads and clusters alone.
+    /// Reports whether later inputs differ only in single workloads and clusters.
     pub(super) fn is_comparable(&self, later: &RenderInputs) -> bool {
         self.fleet.list_kinds == later.fleet.list_kinds
     }
 
-    /// Returns the workloads and placements that are other ones in later inputs, or are decided otherwise.
+    /// Returns the workloads and placements that differ in later inputs, or whose decisions do.
     pub(super) fn changes(&self, later: &RenderInputs) -> BTreeSet<Key> {
         let mut keys: BTreeSet<Key> = self.frozen.keys().chain(later.frozen.keys()).cloned().collect();
         let workloads = self.fleet.workloads.changes_by(&later.fleet.workloads, Shared::is_same);
@@ -62,7 +62,7 @@ impl RenderInputs {
         keys
     }
 
-    /// Returns the workloads whose copies may be other ones because a cluster is.
+    /// Returns the workloads whose copies may change because a cluster does.
     pub(super) fn moved_by_clusters(&self, later: &RenderInputs) -> BTreeSet<Key> {
         let (mut clusters, mut with_another_applier) = (BTreeSet::new(), BTreeSet::new());
         for one in self.fleet.clusters.changes(&later.fleet.clusters) {

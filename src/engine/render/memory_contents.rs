@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use berth_base::model::{ContentError, ContentId, Contents};
 
-/// Keeps all bytes by id.
+/// A store that keeps all bytes by id.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryContents {
     by_id: BTreeMap<ContentId, Arc<[u8]>>,

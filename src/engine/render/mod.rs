@@ -1,8 +1,8 @@
 //! Decisions and templates → every cluster's objects, by content id.
 //!
 //! A copy that no override changes is made, written and stored once, however many clusters have it. A fault
-//! concerns one cluster's copy of one object: there the last good form stays, if any, and everything else is
-//! rendered as usual.
+//! concerns one cluster's copy of one object: that cluster keeps the last good form, if any, and everything
+//! else is rendered as usual.
 
 mod cache;
 mod claims;
@@ -39,22 +39,22 @@ pub use cache::ProcessCache;
 pub use memory_contents::MemoryContents;
 pub use override_trace::{AppliedOverride, OverriddenCopy, touched};
 
-/// The current state, as far as rendering needs it.
+/// The parts of the current state that rendering needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Previous<'a> {
     pub decisions: &'a Map<Key, Decision>,
     pub folders: &'a Folders,
 }
 
-/// Every cluster's folder; one that gets nothing has an empty one.
+/// Every cluster's folder; empty for a cluster without objects.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rendered {
     pub folders: Folders,
     pub diagnostics: Diagnostics,
 }
 
-/// Renders all workloads to the clusters picked for them, and notes in each decision which objects it
-/// stands for and which copies could not be made.
+/// Renders all workloads to their picked clusters, and records in each decision its objects and its failed
+/// copies.
 pub fn render(
     fleet: &Fleet,
     decisions: &mut Map<Key, Decision>,
@@ -64,7 +64,7 @@ pub fn render(
     Ok(render_after(None, &fleet.clone().into(), decisions, previous, contents)?.0)
 }
 
-/// [`render`], going on from an earlier rendering, whose contents `contents` must still hold.
+/// Renders like [`render`], starting from an earlier rendering. `contents` must still hold its contents.
 pub(crate) fn render_after(
     earlier: Option<&ProcessCache>,
     fleet: &Shared<Fleet>,
@@ -92,7 +92,7 @@ pub(crate) fn render_after(
         results.put(fleet, gone, &[]);
     }
     let keys: Vec<&Key> = changes.keys.iter().collect();
-    // A part at a time, so that not all decisions are there twice.
+    // One part at a time, so that memory does not hold all decisions twice.
     for part in keys.chunks(AT_ONCE) {
         let decisions = parallel::map(part, |key| note_objects(&inputs, key, previous));
         for (key, decision) in part.iter().zip(decisions) {
@@ -116,7 +116,7 @@ pub(crate) fn render_after(
     Ok((Rendered { folders, diagnostics }, ProcessCache { inputs, results, made }))
 }
 
-/// The decisions that get their objects at a time.
+/// The number of decisions that get their objects at a time.
 const AT_ONCE: usize = 8192;
 
 /// A copy in a cluster's folder.
@@ -125,14 +125,14 @@ struct Placed<'c> {
     entry: FolderEntry,
 }
 
-/// A rendering under way: what it reads, and what it has made so far.
+/// A rendering in progress: its inputs, and its results so far.
 struct Rendering<'a, 'c> {
     fleet: &'a Fleet,
     history: CurrentCopies<'a>,
     store: Store<'a>,
-    /// The copies of the object that was made last, by cluster.
+    /// The copies of the current object, by cluster.
     placed: Vec<Placed<'c>>,
-    /// The entries of that object, of which clusters with equal copies have the same.
+    /// The entries of that object; clusters with equal copies share one.
     entries: SharedValues<FolderEntry>,
     diagnostics: Diagnostics,
     problems: Problems,
@@ -171,12 +171,12 @@ impl<'a, 'c> Rendering<'a, 'c> {
         matches!(claims, [claim] if !claim.workload.frozen) && self.said == self.count()
     }
 
-    /// The counts of diagnostics and problems so far.
+    /// Returns the counts of diagnostics and problems so far.
     fn count(&self) -> (usize, usize) {
         (self.diagnostics.len(), self.problems.count())
     }
 
-    /// Makes an object that no other workload places.
+    /// Makes an object that only one workload places.
     fn make_one(&mut self, claim: &'c Claim<'_>) -> Result<(), ContentError> {
         let mut copies = Copies::new(self.fleet, claim);
         for pick in claim.picks() {
@@ -202,7 +202,7 @@ impl<'a, 'c> Rendering<'a, 'c> {
     }
 }
 
-/// Renders one workload alone, and returns its objects as well. Copies that cannot be made are left out.
+/// Renders one workload alone, and returns its objects too. Failed copies are left out.
 pub(crate) fn copies_of(
     fleet: &Fleet,
     workload: &Workload,
@@ -223,24 +223,24 @@ pub(crate) fn copies_of(
     Ok((folders, objects))
 }
 
-/// Puts a copy into a folder. A cluster missing from the inventory keeps its folder too.
+/// Puts a copy into a folder. A cluster missing from the inventory also keeps its folder.
 fn put(folders: &mut Folders, cluster: &str, path: &Arc<str>, content: ContentId) {
     folders.or_default(cluster).put((path.clone(), content).into());
 }
 
-/// Gives each decision the objects that go to its clusters, without rendering them.
+/// Records in each decision the objects that its clusters get, without rendering them.
 pub fn objects(fleet: &Shared<Fleet>, decisions: &mut Map<Key, Decision>, previous: Previous<'_>) {
     let inputs = RenderInputs::of(fleet, decisions, previous, None);
     decisions.update(|key, _| note_objects(&inputs, key, previous));
 }
 
-/// Returns the decision for a workload or placement with its objects.
+/// Returns the decision of a workload or placement with its objects.
 fn note_objects(inputs: &RenderInputs, key: &Key, previous: Previous<'_>) -> Option<Decision> {
     let mut decision = inputs.decisions.get(key)?.clone();
     let workload = inputs.fleet.workloads.get(key);
     let templates = workload.map(|workload| workload.templates.as_slice()).unwrap_or_default();
     decision.objects = templates.iter().map(|template| template.object.id.clone()).collect();
-    // Objects that an override moved to another API group are the copies' alone.
+    // Only the copies show objects that an override moved to another API group.
     decision.objects.extend(inputs.claims(key).into_iter().map(|claim| claim.id.into_owned()));
     decision.objects.sort();
     decision.objects.dedup();

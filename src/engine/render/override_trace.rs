@@ -1,6 +1,6 @@
-//! The overrides that changed each path of each copy, or removed the copy, for people.
+//! The overrides that changed each path of each copy, or removed the copy, for `explain` and reports.
 //!
-//! Rendering does not use it. It runs the same functions as rendering does, one object at a time.
+//! Rendering does not use this trace. It runs the same functions as rendering, one object at a time.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use berth_base::model::{Action, Decision, Fleet, Key, Map, ObjectId, Pointer, Sh
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverriddenCopy {
     pub cluster: String,
-    /// Within the cluster's folder.
+    /// The path in the cluster's folder.
     pub path: Arc<str>,
     pub object: ObjectId,
     pub by: Vec<AppliedOverride>,
@@ -25,7 +25,7 @@ pub struct AppliedOverride {
     pub by: Key,
     /// The place of the operation or rule.
     pub at: berth_base::diag::Pos,
-    /// The verb and the path; none where the override takes the whole copy away.
+    /// The verb and the path; `None` if the override deletes the copy.
     pub operation: Option<(&'static str, Pointer)>,
 }
 

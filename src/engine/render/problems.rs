@@ -1,4 +1,4 @@
-//! Faults of copies → a failure in each decision, and one message for the same fault in many clusters.
+//! Faults of copies → a failure in each decision, and one message for an equal fault in many clusters.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{Decision, Failure, Key, Map};
 use berth_base::text::some_quoted;
 
-/// The maximal number of clusters named in a message; the decision names all.
+/// The maximal number of clusters that a message names; the decision names all.
 const CLUSTERS_NAMED: usize = 10;
 
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! A cluster's replicas and kept fields → operations and an annotation of its copy.
 //!
-//! A decided number of replicas becomes an override: in place of one that sets the field already, else after
+//! A decided number of replicas becomes an override: it replaces one that already sets the field, or follows
 //! all others. The member does not keep a field that an override or a number sets.
 
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use berth_base::model::{Action, Operation, Override, Pointer, Template, Verb, Wo
 /// Lists the fields that the member's own object keeps.
 pub(super) use berth_base::model::annotation::RETAIN;
 
-/// The cluster's overrides with the number of replicas in them, if one was decided.
+/// Returns the cluster's overrides, with the number of replicas if one was decided.
 pub(super) fn with_replicas<'a>(
     workload: &Workload,
     overrides: impl Iterator<Item = &'a Override>,
@@ -54,12 +54,12 @@ pub(super) fn with_replicas<'a>(
     all
 }
 
-/// Reports whether the operation sets the number, so that its value is replaced and its verb stays.
+/// Reports whether the operation sets the number, so that only its value is replaced.
 fn sets_number(operation: &Operation, path: &Pointer) -> bool {
     operation.path == *path && matches!(operation.verb, Verb::Add | Verb::Replace | Verb::Remove)
 }
 
-/// The annotation's text for one cluster: JSON pointers, with commas between them. `None` for nothing.
+/// Returns the annotation's text for one cluster: JSON pointers, separated by commas. `None` for no field.
 pub(super) fn retain(template: &Template, cluster: &str, overrides: &[Cow<'_, Override>]) -> Option<String> {
     let is_set = |path: &str| {
         overrides.iter().any(|one| match &one.action {

@@ -1,12 +1,12 @@
-//! While the last good form of an unreadable file is unknown, no object is removed: the copies of current
-//! decisions stay, byte for byte.
+//! Uncertain removals: while the last good form of an unreadable file is unknown, no object is removed. The
+//! copies of current decisions stay, byte for byte.
 
 use std::sync::Arc;
 
 use super::{Previous, put};
 use berth_base::model::{Decision, Folders, Key, Map, path};
 
-/// Puts back copies that the next state lost.
+/// Restores copies that the next state lost.
 pub(super) fn carry(decisions: &mut Map<Key, Decision>, previous: Previous<'_>, folders: &mut Folders) {
     for (key, earlier) in previous.decisions {
         for object in &earlier.objects {

@@ -1,4 +1,4 @@
-//! Warnings about workloads that render: overrides that reach no cluster, and open secrets.
+//! Warnings about rendered workloads: overrides that reach no cluster, and open secrets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,20 +12,21 @@ use berth_base::packed::View;
 use berth_base::parallel;
 use berth_base::patch::sops;
 
-/// The warnings of each workload, kept for the next rendering.
+/// The warnings of each workload, cached for the next rendering.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Warnings {
-    /// Of workloads that have any.
+    /// The workloads' own warnings.
     own: Map<Key, Vec<Diagnostic>>,
-    /// Of workloads in clusters that lack their namespace.
+    /// The warnings of workloads in clusters that lack their namespace.
     homeless: Map<Key, Diagnostic>,
-    /// Of workloads with overrides for clusters with certain labels.
+    /// The overrides of workloads for clusters with certain labels.
     rules: Map<Key, Vec<Rule>>,
-    /// The workloads that bring each namespace.
+    /// The workloads that place each namespace.
     bringing: Map<String, BTreeSet<Key>>,
 }
 
-/// An override for clusters with certain labels. It may be for several workloads, and needs a cluster of one of them.
+/// An override for clusters with certain labels. Several workloads may have it; it needs a cluster of one of
+/// them.
 #[derive(Clone, Debug)]
 struct Rule {
     at: Pos,
@@ -34,7 +35,7 @@ struct Rule {
 }
 
 impl Warnings {
-    /// Looks again at these workloads, and at those whose warnings depend on them.
+    /// Checks these workloads again, and those whose warnings depend on them.
     pub(super) fn update(&mut self, old: &RenderInputs, new: &RenderInputs, keys: &BTreeSet<Key>) {
         let fleet = &new.fleet;
         let mut looked: BTreeSet<Key> = keys.clone();
@@ -62,8 +63,8 @@ impl Warnings {
         }
     }
 
-    /// Returns the workloads that may be in other clusters without their namespace now: those that a warning says so of,
-    /// and those in a cluster that lost it.
+    /// Returns the workloads whose namespace may be missing in other clusters now: those with such a warning,
+    /// and those in a cluster that lost the namespace.
     fn of_moved_namespaces(&self, new: &RenderInputs, moved: &MovedNamespaces<'_>) -> Vec<Key> {
         let warned = self.homeless.keys().filter(|key| moved.contains_key(&*key.namespace));
         let mut found: Vec<Key> = warned.cloned().collect();
@@ -79,7 +80,7 @@ impl Warnings {
         found
     }
 
-    /// Notes which namespaces these workloads bring now.
+    /// Records which namespaces these workloads place now.
     fn take_namespaces(&mut self, old: &RenderInputs, new: &RenderInputs, keys: &BTreeSet<Key>) {
         for key in keys {
             let [before, after] = [old, new].map(|inputs| inputs.fleet.workloads.get(key));
@@ -98,12 +99,12 @@ impl Warnings {
         }
     }
 
-    /// Warns of objects of a placement's own namespace that reach clusters which nothing brings the namespace to.
+    /// Warns of a placement's namespaced objects in clusters where no workload places the namespace.
     fn homeless(&self, inputs: &RenderInputs, key: &Key) -> Option<Diagnostic> {
         let RenderInputs { fleet, decisions, .. } = inputs;
         let (workload, decision) = (fleet.workloads.get(key)?, decisions.get(key)?);
         let namespace = &*key.namespace;
-        // Every cluster has these.
+        // Every cluster has these namespaces.
         let is_everywhere = namespace == "default" || namespace.starts_with("kube-");
         let mut templates = workload.templates.iter();
         if namespace.is_empty()
@@ -174,13 +175,13 @@ fn own(fleet: &Fleet, workload: &Workload, decision: Option<&Decision>) -> Vec<D
     found
 }
 
-/// Returns the namespaces that a workload brings.
+/// Returns the namespaces that a workload places.
 fn namespaces(workload: &Workload) -> impl Iterator<Item = &str> {
     let ids = workload.templates.iter().map(|template| &template.object.id);
     ids.filter(|id| &*id.kind == "Namespace" && id.group.is_empty()).map(|id| &*id.name)
 }
 
-/// Namespaces that other clusters get now, each with the clusters that no longer get it from one of its workloads.
+/// Namespaces whose clusters changed, each with the clusters that one of its workloads left.
 type MovedNamespaces<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
 fn moved_namespaces<'a>(
@@ -210,7 +211,7 @@ fn moved_namespaces<'a>(
     moved
 }
 
-/// Clusters by label, for the keys that rules name: most rules are for few clusters.
+/// Clusters by label, for the keys that rules name: most rules match few clusters.
 struct Labelled<'a> {
     fleet: &'a Fleet,
     clusters: BTreeMap<(&'a str, &'a str), Vec<&'a str>>,
@@ -250,7 +251,7 @@ impl<'a> Labelled<'a> {
     }
 }
 
-/// Returns the terms of an override for clusters with certain labels.
+/// Returns the terms by which an override selects clusters.
 fn terms(one: &Override) -> &[Term] {
     match &one.clusters {
         Applies::AnyOf(terms) => terms,
@@ -284,7 +285,7 @@ fn unused(
     Some(Diagnostic::warning(at, message).maybe_hint(hint))
 }
 
-/// A label that a term asks for by its value.
+/// Returns a label that a term requires with its value.
 fn label_of(term: &Term) -> Option<(&str, &str)> {
     term.labels.requirements.iter().find_map(|one| match one {
         Requirement::Is(key, value) => Some((key.as_str(), value.as_str())),
@@ -292,7 +293,7 @@ fn label_of(term: &Term) -> Option<(&str, &str)> {
     })
 }
 
-/// A Secret with a value that is not encrypted.
+/// Reports whether a Secret has a value that is not encrypted.
 fn is_open(object: &Object) -> bool {
     let open = |value: View<'_>| match value.as_str() {
         Some(text) => !text.is_empty() && !sops::is_sealed(&value.to_json()),

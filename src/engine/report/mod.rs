@@ -1,7 +1,8 @@
-//! Reports about the fleet from members' statuses: values both ways, nothing read or written.
+//! Reports about the fleet from members' statuses: pure functions over values.
 //!
-//! - [`fleet`]: statuses against decisions and published folders, summed up per cluster and per workload.
-//! - [`describe`]: one placement, or a staged run, in its own system's words, which its dialect knows.
+//! - [`fleet`]: statuses compared with decisions and published folders, in summary for each cluster and
+//!   workload.
+//! - [`describe`]: one placement or staged run in its own system's form, from its dialect.
 
 mod describe;
 pub mod fleet;

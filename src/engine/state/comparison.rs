@@ -1,4 +1,4 @@
-//! Two states, compared once: the files that differ, and the workloads that put the files there.
+//! Two states, compared once: the files that differ, and the workloads that own these files.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,11 +15,11 @@ pub struct Comparison<'a> {
     pub next: &'a State,
     /// The owners of places in the current state.
     pub owners: PlaceOwners<'a>,
-    /// The folder of a cluster that a state does not have.
+    /// An empty folder, for clusters that a state lacks.
     nothing: Folder,
 }
 
-/// A file of a cluster's folder whose content is not the same in both states.
+/// A file of a cluster's folder whose content differs between the states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileDifference<'a> {
     pub cluster: &'a str,
@@ -32,15 +32,15 @@ pub struct FileDifference<'a> {
 #[derive(Debug)]
 pub struct PlaceOwners<'a> {
     decisions: &'a Map<Key, Decision>,
-    /// Made when it is asked for first.
+    /// Computed at first use.
     by_path: OnceCell<Claims>,
-    /// The places of which the decisions do not tell the owner, by path and cluster.
+    /// The places whose owners the decisions do not show, by path and cluster.
     recorded: BTreeMap<String, BTreeMap<&'a str, (&'a ObjectId, &'a CopyOwner)>>,
-    /// The places whose copies wait for the turn of the workload that takes them over, by the one that put them there.
+    /// The copies that another workload takes over at its turn, by the workload that placed them.
     handed_over_by: BTreeMap<&'a Key, Vec<(&'a str, &'a ObjectId)>>,
 }
 
-/// The objects at each path: their workloads, and their places among the workloads' objects.
+/// The objects at each path: their workloads, and their indexes among the workloads' objects.
 type Claims = BTreeMap<String, Vec<(Key, usize)>>;
 
 /// A workload whose copy is at a place.
@@ -62,8 +62,8 @@ impl<'a> Comparison<'a> {
         Comparison { current, next, owners: PlaceOwners::of(current), nothing: Folder::new() }
     }
 
-    /// Returns all files that differ, by cluster and path. They are found anew: a first publication has one for each
-    /// copy, too many to be kept.
+    /// Returns all files that differ, by cluster and path. They are computed each time: a first publication
+    /// has one for each copy, too many to keep.
     pub fn files(&self) -> impl Iterator<Item = FileDifference<'_>> {
         self.current.folders.changes(&self.next.folders).flat_map(|folder| {
             let [before, after] = [folder.before, folder.after].map(|side| side.unwrap_or(&self.nothing));
@@ -83,7 +83,7 @@ impl<'a> Comparison<'a> {
 }
 
 impl<'a> PlaceOwners<'a> {
-    /// The owners in a state.
+    /// Returns the owners in a state.
     pub fn of(state: &'a State) -> PlaceOwners<'a> {
         let mut owners = PlaceOwners::by(&state.decisions);
         for ((cluster, object), owner) in &state.ledger.owners {
@@ -95,13 +95,13 @@ impl<'a> PlaceOwners<'a> {
         owners
     }
 
-    /// The owners by decisions alone.
+    /// Returns the owners by decisions alone.
     pub fn by(decisions: &'a Map<Key, Decision>) -> PlaceOwners<'a> {
         let (recorded, handed_over_by) = (BTreeMap::new(), BTreeMap::new());
         PlaceOwners { decisions, by_path: OnceCell::new(), recorded, handed_over_by }
     }
 
-    /// The owners of these paths alone. The index is one of the state's decisions.
+    /// Returns the owners of these paths only. `index` is the index of the state's decisions.
     pub fn at<'p>(
         state: &'a State,
         index: &ObjectIndex,
@@ -112,8 +112,8 @@ impl<'a> PlaceOwners<'a> {
         PlaceOwners { by_path: by_path.into(), ..PlaceOwners::of(state) }
     }
 
-    /// Returns the workloads that put the object there. A workload whose copy failed counts only where no
-    /// other one has a copy.
+    /// Returns the workloads that own an object in a cluster. A workload whose copy failed counts only if no
+    /// other workload has a copy.
     pub fn holders(&self, cluster: &str, path: &str) -> Vec<Owner<'a>> {
         if let Some(recorded) = self.recorded_in(cluster, path) {
             return vec![Owner::of(recorded)];
@@ -124,8 +124,8 @@ impl<'a> PlaceOwners<'a> {
         holders.into_iter().map(|claim| Owner { key: &claim.decision.key, object: claim.object }).collect()
     }
 
-    /// Returns the workloads that lose something with a copy: its owners and, where it waits to be handed over, those that
-    /// take the object over.
+    /// Returns the workloads that lose something with a copy: its owners and, if another workload is to take
+    /// the object over, that one.
     pub fn losers(&self, cluster: &str, path: &str) -> Vec<Owner<'a>> {
         let mut losers = self.holders(cluster, path);
         if let Some((_, owner)) = self.recorded_in(cluster, path).filter(|(_, owner)| owner.is_handed_over) {
@@ -136,7 +136,7 @@ impl<'a> PlaceOwners<'a> {
         losers
     }
 
-    /// Returns the places whose copies wait for a workload to take them over.
+    /// Returns the places whose copies wait until this workload takes them over.
     pub fn awaited(&self, key: &Key) -> Vec<(&'a str, &'a ObjectId)> {
         let Some(decision) = self.decisions.get(key) else { return Vec::new() };
         let recorded =
@@ -147,7 +147,7 @@ impl<'a> PlaceOwners<'a> {
         waiting.map(|(cluster, (object, _))| (*cluster, *object)).collect()
     }
 
-    /// Returns the owners that the ledger has for an object, by cluster.
+    /// Returns the owners of an object that the ledger records, by cluster.
     pub fn recorded(&self, path: &str) -> BTreeMap<&'a str, Owner<'a>> {
         let recorded = self.recorded.get(path).into_iter().flatten();
         recorded.map(|(cluster, recorded)| (*cluster, Owner::of(*recorded))).collect()
@@ -157,19 +157,19 @@ impl<'a> PlaceOwners<'a> {
         self.recorded.get(path)?.get(cluster).copied()
     }
 
-    /// Reports whether a workload's copy is at a place.
+    /// Reports whether a workload owns the copy at a place.
     pub fn owns(&self, key: &Key, cluster: &str, path: &str) -> bool {
         self.holders(cluster, path).iter().any(|holder| holder.key == key)
     }
 
-    /// Reports whether a workload's copy is at a place as part of its release there, so that it does not only wait for
-    /// the turn of the workload that takes it over.
+    /// Reports whether a workload owns the copy at a place as a part of its release, not only until another
+    /// workload takes it over.
     pub fn uses(&self, key: &Key, cluster: &str, path: &str) -> bool {
         let is_handed_over = self.recorded_in(cluster, path).is_some_and(|(_, owner)| owner.is_handed_over);
         !is_handed_over && self.owns(key, cluster, path)
     }
 
-    /// Reports whether no other workload has an object for a path.
+    /// Reports whether no other workload has an object at a path.
     pub fn is_alone(&self, key: &Key, path: &str) -> bool {
         matches!(self.by_path().get(path).map(Vec::as_slice), Some([(only, _)]) if only == key)
             && !self.recorded.contains_key(path)
@@ -179,7 +179,7 @@ impl<'a> PlaceOwners<'a> {
         self.by_path.get_or_init(|| claims(self.decisions, |_| true))
     }
 
-    /// Returns the workloads with an object for a path, wherever they are placed.
+    /// Returns the workloads with an object at a path, wherever they are placed.
     pub fn claims(&self, path: &str) -> impl Iterator<Item = Claim<'a>> {
         self.by_path().get(path).into_iter().flatten().filter_map(|(key, place)| {
             let decision = self.decisions.get(key)?;
@@ -187,7 +187,7 @@ impl<'a> PlaceOwners<'a> {
         })
     }
 
-    /// Returns the places of one workload's copies that the state really holds.
+    /// Returns the places of one workload's copies that the state really has.
     pub fn places(&self, key: &Key, state: &'a State) -> Vec<(&'a str, &'a ObjectId)> {
         let mut places = self.handed_over_by.get(key).cloned().unwrap_or_default();
         let Some(decision) = state.decisions.get(key) else { return places };

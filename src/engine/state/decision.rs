@@ -1,7 +1,7 @@
 //! A decision ↔ the value in its file on the rendered branch.
 //!
-//! Clusters are grouped by equal parts, so that the file says each reason once and changes only where the
-//! decision does.
+//! Clusters are grouped by equal details, so that the file contains each reason once and changes only where
+//! the decision does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const CLUSTERS: &str = "clusters";
 
 const IS_JSON: &str = "texts, numbers and lists always are JSON";
 
-/// Beyond so many clusters of one reason their names are split into buckets.
+/// With more clusters for one reason, their names are split into buckets.
 const LARGEST_LIST: usize = 500;
 
 #[derive(Serialize, Deserialize)]
@@ -34,7 +34,7 @@ struct Form {
     source: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
-    // A policy whose text is null is not the same as none.
+    // A policy with the text null differs from no policy.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     policy: Option<Json>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,7 +76,7 @@ struct ConditionForm {
     message: String,
 }
 
-/// The clusters that were picked for one reason, and alike in all else.
+/// The clusters that were picked with equal details.
 #[derive(Serialize, Deserialize)]
 struct PickedForm {
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -87,25 +87,25 @@ struct PickedForm {
     scores: BTreeMap<String, i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     group: Option<GroupForm>,
-    /// Decided and not rolled out yet.
+    /// Decided but not rolled out yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pending: bool,
-    /// Not picked any more; it keeps its copy for now.
+    /// No longer picked, but still with its copy.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     leaving: bool,
-    /// The removal was held for approval.
+    /// The removal is held for an approval.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     held: bool,
     #[serde(flatten)]
     clusters: Names<Arc<str>>,
 }
 
-/// Names of clusters, in buckets where they are many.
+/// Names of clusters, in buckets if there are many.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Names<Name> {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     names: Vec<Name>,
-    /// Names by the first digits of their hash: a cluster that joins changes one bucket.
+    /// Names by the first digits of their hashes: a cluster that joins changes one bucket.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     buckets: BTreeMap<String, Vec<Name>>,
 }
@@ -156,19 +156,19 @@ pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
     Json::deserialize(deserializer).map(Some)
 }
 
-/// The stored form of a decision.
+/// Returns the stored form of a decision.
 pub fn to_json(decision: &Decision) -> Json {
     let mut fields = fields(decision);
     fields.extend([picks_to_json(&decision.picks)]);
     Json::Object(fields)
 }
 
-/// The field of the stored form that names the clusters picked.
+/// Returns the field of the stored form that names the picked clusters.
 pub(super) fn picks_to_json(picks: &[Pick]) -> (String, Json) {
     (CLUSTERS.to_owned(), serde_json::to_value(picked(picks)).expect(IS_JSON))
 }
 
-/// The other fields of the stored form.
+/// Returns the other fields of the stored form.
 pub(super) fn fields(decision: &Decision) -> serde_json::Map<String, Json> {
     let key = &decision.key;
     let form = Form {
@@ -210,7 +210,7 @@ pub(super) fn fields(decision: &Decision) -> serde_json::Map<String, Json> {
     fields
 }
 
-/// Reads a stored form, or returns its fault.
+/// Reads a stored form; the error is its fault.
 pub(crate) fn from_json(value: &Json) -> Result<Decision, String> {
     let form = Form::deserialize(value).map_err(|error| error.to_string())?;
     if form.api_version != API_VERSION || form.kind != KIND {
@@ -307,7 +307,7 @@ pub(super) mod name_form {
 
 fn picked(picks: &[Pick]) -> Vec<PickedForm> {
     let mut alike: BTreeMap<_, Vec<&Pick>> = BTreeMap::new();
-    // Most share their details with the one before them.
+    // Most picks share their details with the one before.
     for same in picks.chunk_by(|one, other| Arc::ptr_eq(&one.details, &other.details)) {
         let [pick, ..] = same else { continue };
         let group = pick.group.as_ref().map(|group| (group.index, &group.name));
@@ -350,7 +350,7 @@ fn picks(forms: Vec<PickedForm>) -> Result<Vec<Pick>, String> {
     sorted(picks)
 }
 
-/// Picks in the order decisions promise; a cluster picked twice is a fault.
+/// Sorts picks by cluster; a cluster that is picked twice is a fault.
 pub(super) fn sorted(mut picks: Vec<Pick>) -> Result<Vec<Pick>, String> {
     picks.sort_by(|a, b| a.cluster.cmp(&b.cluster));
     match picks.windows(2).find(|pair| pair[0].cluster == pair[1].cluster) {

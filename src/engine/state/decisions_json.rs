@@ -1,6 +1,6 @@
 //! Decisions as `berth decide -o json` prints them, and as `--previous` reads them.
 //!
-//! A printed placement names no API group; [`adopt`] finds it again from the fleet.
+//! A printed placement names no API group; [`adopt`] finds the group in the fleet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +11,10 @@ use super::decision::{read_status_word, sorted, status_word};
 use berth_base::model::{Condition, Decision, Digest, Group, Key, Map, Pick, PickDetails, Refused};
 use berth_base::packed::Packed;
 
-/// Fields of a printed cluster that are no scores.
+/// Fields of a printed cluster other than scores.
 const NOT_SCORES: [&str; 6] = ["name", "reason", "replicas", "group", "groupName", "state"];
 
-/// The state of a pick that is decided and not rolled out yet, in KubeFleet's word.
+/// The state of a pick that is not rolled out yet, in KubeFleet's word.
 const PENDING: &str = "Scheduled";
 
 /// Decisions, for programs.
@@ -236,7 +236,7 @@ pub fn adopt<'k>(
 ) -> Map<Key, Decision> {
     let known: BTreeSet<&Key> = fleet_keys.into_iter().collect();
     let adopted = |(key, mut decision): (Key, Decision)| {
-        // Keys order by kind, namespace and name and only then by group: the empty group comes first.
+        // Keys order by kind, namespace and name before group, so the empty group comes first.
         let found = known.range::<&Key, _>(&key..).next().filter(|found| {
             key.group.is_empty()
                 && (&found.kind, &found.namespace, &found.name) == (&key.kind, &key.namespace, &key.name)

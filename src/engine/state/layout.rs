@@ -2,7 +2,7 @@
 
 use berth_base::model::path;
 
-/// The newest format of the rendered branch that this berth writes, and reads.
+/// The newest format of the rendered branch that this berth reads and writes.
 pub const BRANCH_FORMAT: u64 = 1;
 
 /// The file that marks a branch as berth's.
@@ -18,18 +18,18 @@ pub const LEDGER: &str = "ledger";
 /// The file of the ledger in its folder.
 pub const LEDGER_FILE: &str = "ledger.yaml";
 
-/// The folders that berth owns alone.
+/// The folders whose files only berth writes.
 pub const OWNED: [&str; 6] = [CLUSTERS, DECISIONS, FACTS, RELEASES, KEPT, LEDGER];
 
-/// Path parts in `kept/` are split, not cut, at this length, so that the source path can be decoded.
+/// Longer path parts in `kept/` are split, not cut, so that the source path can be decoded.
 const LONGEST_KEPT_PART: usize = 200;
 
-/// The marker's bytes.
+/// Returns the marker's bytes.
 pub fn marker() -> String {
     format!("{{\"format\": {BRANCH_FORMAT}}}\n")
 }
 
-/// The format a marker names; `None` where it is no marker.
+/// Returns the format that a marker names; `None` if it is not a marker.
 pub fn read_marker(bytes: &[u8]) -> Option<u64> {
     let value: serde_json::Value = serde_json::from_slice(bytes).ok()?;
     value.get("format")?.as_u64().filter(|format| *format > 0)
@@ -40,8 +40,8 @@ pub fn facts_file(cluster: &str) -> String {
     format!("{}.yaml", path::encode(cluster))
 }
 
-/// Returns the path in `kept/` of a source file's last good form. Folders stay folders, and no other file's path is below
-/// it or above it, but where one of the files is in the place of the other's folder.
+/// Returns the path in `kept/` of a source file's last good form. Folders stay folders. No other file's path
+/// is below or above this one, unless one file replaces the other's folder.
 pub fn kept_path(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     for (index, part) in source.split('/').enumerate() {
@@ -62,7 +62,7 @@ pub fn kept_path(source: &str) -> String {
     out
 }
 
-/// The source file that [`kept_path`] put there; `None` where it put none.
+/// Returns the source file whose [`kept_path`] this is; `None` for any other path.
 pub fn kept_source(kept: &str) -> Option<String> {
     let joined = kept.replace("~/~", "");
     let parts: Option<Vec<String>> = joined.split('/').map(path::decode_text).collect();

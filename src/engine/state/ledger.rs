@@ -1,5 +1,5 @@
-//! The ledger: every place that somebody loses, from the moment at which its loss is inevitable until the loss counts
-//! against nothing any more; the places that are handed over; and the approvals that were given and used.
+//! The ledger: every lost place, from the moment at which its loss is inevitable until the loss no longer
+//! counts; the places that another workload takes over; and the approvals that were given and used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,34 +8,34 @@ use serde::{Deserialize, Serialize};
 use super::decision::name_form;
 use berth_base::model::{Digest, Key, ObjectId, Timestamp};
 
-/// An object in a cluster. A cluster that a decision names for its consumers is a place too: the object is the
-/// placement itself.
+/// An object in a cluster. A cluster that a decision names for its consumers is a place too: its object is
+/// the placement itself.
 pub type Place = (String, ObjectId);
 
 /// Objects in clusters.
 pub type Places = BTreeSet<Place>;
 
-/// The most approvals that wait for their use. Anybody who may merge a commit can give some.
+/// The maximal number of unused approvals. Anybody who may merge a commit can give approvals.
 const MOST_APPROVALS: usize = 1_000;
 
-/// The most used approvals that are remembered.
+/// The maximal number of used approvals to keep.
 const MOST_USED: usize = 5_000;
 
 /// The ledger of a state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     pub losses: BTreeMap<Place, Loss>,
-    /// The owners of copies, where the decisions do not tell them.
+    /// The owners of copies whose owners the decisions do not show.
     pub owners: BTreeMap<Place, CopyOwner>,
-    /// The approvals that commits gave and nothing has used yet.
+    /// The approvals from commits that are not used yet.
     pub approvals: BTreeMap<Digest, GivenApproval>,
-    /// The approvals that were used, each with the number of the publication that used it.
+    /// The used approvals, each with the number of the publication that used it.
     pub used: BTreeMap<Digest, u64>,
-    /// The highest number of a release of each workload that has no releases any more.
+    /// The highest release number of each workload that has no releases any more.
     pub last_releases: BTreeMap<Key, u64>,
 }
 
-/// A place that somebody has, or had within the window, and nobody will have in the end.
+/// A place that a workload has, or had within the window, and that nobody will have in the end.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Loss {
     /// The workload that had the place.
@@ -43,14 +43,15 @@ pub struct Loss {
     pub owner: Key,
     #[serde(flatten)]
     pub cause: Cause,
-    /// The moment at which the loss was found or, once it is permitted, that of the permit. Limits count it from then on.
+    /// The moment at which the loss was found or, once it is permitted, of the permit. Limits count the loss
+    /// from then on.
     pub since: Timestamp,
-    /// The deadline at which the place is lost. `None` for a loss that waits for nothing but its turn.
+    /// The deadline at which the place is lost. `None`: the loss waits only for its turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Timestamp>,
     #[serde(flatten)]
     pub stage: Stage,
-    /// An approval or a rollback permitted the loss, so that it does not count against later ones.
+    /// An approval or a rollback permitted the loss, so it does not count against later ones.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exempt: bool,
 }
@@ -68,15 +69,15 @@ pub enum Cause {
     Time,
 }
 
-/// How far a loss is.
+/// The stage of a loss.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "stage", rename_all = "lowercase")]
 pub enum Stage {
-    /// It waits for an approval.
+    /// The loss waits for an approval.
     Held,
-    /// It may be carried out, and is not yet.
+    /// The loss is permitted but not carried out yet.
     Permitted,
-    /// It was carried out. The rendered commit is the one right before.
+    /// The loss was carried out. `before` is the rendered commit right before it.
     Gone { before: String },
 }
 
@@ -86,8 +87,9 @@ pub enum Stage {
 pub struct CopyOwner {
     #[serde(rename = "owner", with = "name_form")]
     pub workload: Key,
-    /// The copy is no part of the workload's release any more: it only waits for the turn of the workload that takes the
-    /// object over. Otherwise the decisions of several workloads name the object, and only this one has its copy there.
+    /// The workload's release no longer has the copy: the copy only stays until another workload takes the
+    /// object over. If false, the decisions of several workloads name the object, and only this one has its
+    /// copy there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_handed_over: bool,
 }
@@ -100,39 +102,39 @@ pub struct GivenApproval {
 }
 
 impl Cause {
-    /// Reports whether somebody edited the fleet repository.
+    /// Reports whether an edit of the fleet repository is the cause.
     pub fn is_edit(&self) -> bool {
         matches!(self, Cause::Edit { .. })
     }
 }
 
 impl Loss {
-    /// Reports whether the loss is still to come.
+    /// Reports whether the loss is not carried out yet.
     pub fn is_pending(&self) -> bool {
         !matches!(self.stage, Stage::Gone { .. })
     }
 }
 
 impl CopyOwner {
-    /// The owner of a copy that is part of the workload's release.
+    /// Returns the owner of a copy that is part of the workload's release.
     pub fn by_release(workload: Key) -> CopyOwner {
         CopyOwner { workload, is_handed_over: false }
     }
 
-    /// The owner of a copy that waits for the workload that takes the object over.
+    /// Returns the owner of a copy that another workload takes over.
     pub fn until_handed_over(workload: Key) -> CopyOwner {
         CopyOwner { workload, is_handed_over: true }
     }
 }
 
 impl Ledger {
-    /// Returns the losses that are still to come.
+    /// Returns the losses that are not carried out yet.
     pub fn pending(&self) -> impl Iterator<Item = (&Place, &Loss)> {
         self.losses.iter().filter(|(_, loss)| loss.is_pending())
     }
 
-    /// Forgets the losses that were permitted up to a moment and carried out, the approvals that have expired, and of too
-    /// many the oldest.
+    /// Drops the losses that were carried out and are older than the window, the expired approvals, and the
+    /// oldest of too many approvals.
     pub fn forget(&mut self, window: Timestamp, now: Timestamp) {
         self.losses.retain(|_, loss| loss.is_pending() || loss.since > window);
         self.approvals.retain(|_, approval| approval.until > now);
@@ -145,7 +147,7 @@ impl Ledger {
     }
 }
 
-/// Keeps so many entries: those that come last.
+/// Keeps the last `most` entries by this order.
 fn keep_last<V, O: Ord>(entries: &mut BTreeMap<Digest, V>, most: usize, order: impl Fn(&V) -> O) {
     let too_many = entries.len().saturating_sub(most);
     if too_many > 0 {

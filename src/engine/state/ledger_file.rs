@@ -1,5 +1,5 @@
-//! The ledger ↔ the text of its file on the rendered branch. Places are grouped, so that a change of a workload in many
-//! clusters is a few lines.
+//! The ledger ↔ the text of its file on the rendered branch. Places are grouped, so that a change of a
+//! workload in many clusters takes a few lines.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ struct Form {
     last_releases: Vec<LastReleaseForm>,
 }
 
-/// The places of which the ledger says the same.
+/// Places with equal entries in the ledger.
 #[derive(Serialize, Deserialize)]
 struct GroupForm<T> {
     #[serde(flatten)]
@@ -84,7 +84,7 @@ pub fn read(bytes: &[u8]) -> Result<Ledger, String> {
     })
 }
 
-/// Groups the places by what the ledger says of them.
+/// Groups the places by their entries in the ledger.
 fn grouped<T: Clone + Ord>(places: &BTreeMap<Place, T>) -> Vec<GroupForm<T>> {
     let mut by_value: BTreeMap<&T, BTreeMap<&ObjectId, Vec<String>>> = BTreeMap::new();
     for ((cluster, object), value) in places {

@@ -2,7 +2,8 @@
 //!
 //! - [`decision`]: a decision ↔ the value in its file. [`decision_file`]: that file ↔ bytes.
 //! - [`placement_decision`]: files beside a decision for OCM's consumers. [`layout`]: paths on the branch.
-//! - [`releases_file`]: a workload's releases ↔ bytes. [`ledger`]: losses and approvals; [`ledger_file`]: them ↔ bytes.
+//! - [`releases_file`]: a workload's releases ↔ bytes. [`ledger`]: losses and approvals; [`ledger_file`]: the
+//!   ledger ↔ bytes.
 //! - [`decisions_json`]: all decisions as `berth decide -o json` prints them.
 //! - [`comparison`]: the files that differ between two states, and their owners.
 
@@ -40,12 +41,13 @@ pub struct State {
     pub releases: Map<Key, Shared<Releases>>,
     /// The last good forms of unreadable source files, by source path.
     pub kept: BTreeMap<String, ContentId>,
-    /// The losses that are to come or came lately, and the approvals that were given.
+    /// The future and recent losses, and the approvals.
     pub ledger: Shared<Ledger>,
 }
 
 impl State {
-    /// Reports whether a state is the same on the branch, beside the ledger. The branch has no folder without objects.
+    /// Reports whether two states are equal on the branch, apart from the ledger. The branch has no folder
+    /// without objects.
     pub fn holds_the_same_as(&self, other: &State) -> bool {
         let State { decisions, folders, facts, releases, kept, ledger: _ } = self;
         let is_empty = |folder: Option<&Folder>| folder.is_none_or(|folder| folder.is_empty());

@@ -1,29 +1,30 @@
-//! An index of decisions by the places of their objects: which workloads may have a file at a path.
+//! An index of decisions by the paths of their objects: the workloads that may have a file at a path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use berth_base::model::{Decision, Key, Map, ObjectId, path};
 
-/// Decisions, and which of them have an object at a path. Upper and lower case letters are the same, since two paths
-/// that differ in nothing else may be one file.
+/// Decisions with an index of their objects' paths. Upper and lower case are treated alike, because two paths
+/// that differ only by case may be one file.
 #[derive(Clone, Debug, Default)]
 pub struct ObjectIndex {
     decisions: Map<Key, Decision>,
-    /// The hashes of paths in lower case, each with a workload: paths would take several times as much memory. Made by
-    /// the second update, since a process that asks only once finds more quickly by looking at all names.
+    /// The hashes of lower-case paths, each with a workload: the paths themselves would take several times as
+    /// much memory. The second update makes this map; a process with a single query is faster by reading all
+    /// names.
     hashes: Option<Map<(u64, Key), ()>>,
 }
 
 impl ObjectIndex {
-    /// Brings the index to other decisions.
+    /// Updates the index to other decisions.
     pub fn update(&mut self, decisions: &Map<Key, Decision>) {
         let before = std::mem::replace(&mut self.decisions, decisions.clone());
         match &mut self.hashes {
             None if before.is_empty() => {}
             None => {
                 let mut all: Vec<_> = decisions.iter().flat_map(hashes).collect();
-                // A map is made with few searches where its keys ascend.
+                // Building the map takes few searches if its keys ascend.
                 all.sort_unstable();
                 self.hashes = Some(all.into_iter().map(|one| (one, ())).collect());
             }
@@ -78,7 +79,7 @@ fn path_of(object: &ObjectId) -> String {
     path::of_object(object).to_ascii_lowercase()
 }
 
-/// The names of the objects at paths, in lower case. None where a path does not tell its object's name.
+/// The lower-case names of the objects at paths. `None` if a path does not show its object's name.
 struct Names(Option<BTreeSet<String>>);
 
 impl Names {
@@ -86,8 +87,8 @@ impl Names {
         Names(paths.iter().map(|path| path::object_name(path)).collect())
     }
 
-    /// Reports whether an object of this name may be at one of the paths: to compare names takes less than to write the
-    /// paths of all objects.
+    /// Reports whether an object with this name may be at one of the paths: comparing names is cheaper than
+    /// writing the paths of all objects.
     fn have(&self, name: &str) -> bool {
         let has = |names: &BTreeSet<String>| match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
             true => names.contains(&name.to_ascii_lowercase()),
@@ -125,7 +126,7 @@ mod tests {
     }
 
     proptest! {
-        /// Looking at all names, making the index and changing it find the same.
+        /// Reading all names, building the index and updating it find the same workloads.
         #[test]
         fn an_index_finds_who_has_an_object_at_a_path(
             steps in vec((decisions(), vec(object_ids(), 0..4)), 1..6),

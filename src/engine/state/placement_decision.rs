@@ -1,7 +1,7 @@
 //! A Placement's decision as the PlacementDecision objects of Open Cluster Management, for its consumers.
 //!
-//! They are files beside the decision file, add nothing to it, and are never read back: the decision
-//! determines them.
+//! These objects are files beside the decision file. They add nothing to it and are never read back: the
+//! decision determines them.
 
 use serde_json::{Value as Json, json};
 
@@ -11,7 +11,7 @@ use berth_base::yaml;
 const GROUP: &str = "cluster.open-cluster-management.io";
 const KIND: &str = "PlacementDecision";
 
-/// As many clusters as one object may name.
+/// The maximal number of clusters in one object.
 const MOST: usize = 100;
 
 /// Returns the objects with their text, by path among the decisions.
@@ -26,7 +26,7 @@ pub fn paths(decision: &Decision) -> Vec<String> {
     (1..=count).map(|number| path::of_key(&key(decision, number))).collect()
 }
 
-/// Reports whether a path among the decisions is one of such an object.
+/// Reports whether a path among the decisions belongs to such an object.
 pub fn is_one(path: &str) -> bool {
     let file = path.rsplit_once('/').map_or(path, |(_, file)| file);
     file.strip_prefix(KIND)
@@ -34,12 +34,12 @@ pub fn is_one(path: &str) -> bool {
         .is_some_and(|rest| rest.strip_prefix(GROUP).is_some_and(|rest| rest.starts_with('_')))
 }
 
-/// Reports whether a key is one of a Placement, whose decision others may consume.
+/// Reports whether a key belongs to a Placement, whose decision others may consume.
 pub fn is_placement(key: &Key) -> bool {
     &*key.group == GROUP && &*key.kind == "Placement"
 }
 
-/// Numbered from 1, through all groups.
+/// Returns the key of an object; the objects of all groups are numbered from 1.
 fn key(decision: &Decision, number: usize) -> Key {
     Key::new(GROUP, KIND, &decision.key.namespace, &format!("{}-decision-{number}", decision.key.name))
 }
@@ -72,7 +72,8 @@ fn objects(decision: &Decision) -> Vec<(Key, Json)> {
     chunks(decision).into_iter().enumerate().map(object).collect()
 }
 
-/// The clusters of each object: those of one group, by name. Without any cluster there is one empty object.
+/// Returns the clusters of each object: clusters of one group, by name. Without any cluster there is one
+/// empty object.
 fn chunks(decision: &Decision) -> Vec<(Group, Vec<&Pick>)> {
     let first = Group { index: 0, name: String::new() };
     let mut groups: std::collections::BTreeMap<usize, (Group, Vec<&Pick>)> = Default::default();

@@ -1,6 +1,6 @@
 //! A workload's releases ↔ the text of their file on the rendered branch.
 //!
-//! The inputs of release 7 are in a file of their own, `7.yaml` in the folder beside it. Clusters are grouped, so
+//! The inputs of release 7 have their own file, `7.yaml` in the folder beside it. Clusters are grouped, so
 //! that a step changes few lines.
 
 use std::collections::BTreeMap;
@@ -63,7 +63,7 @@ struct AssignmentForm {
     clusters: Names<String>,
 }
 
-/// The clusters that have one release without its assignment.
+/// The clusters that have one release without an assignment.
 #[derive(Serialize, Deserialize)]
 struct StaysForm {
     release: u64,
@@ -116,7 +116,7 @@ struct StageForm {
     updated: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     finished: Option<Timestamp>,
-    /// In the order in which they go.
+    /// In the order of their turns.
     clusters: Vec<StageClusterForm>,
 }
 
@@ -158,14 +158,15 @@ pub fn inputs_file(key: &Key, number: u64) -> String {
     inputs_beside(&file(key), number)
 }
 
-/// The releases of `web` have a file `web.yaml`, so that the inputs of a workload named `web.yaml` are in another folder.
+/// Returns the path of inputs. The releases of `web` have the file `web.yaml`, so the inputs of a workload
+/// named `web.yaml` use another folder.
 fn inputs_beside(file: &str, number: u64) -> String {
     let stem = file.strip_suffix(".yaml").unwrap_or(file);
     let apart = if stem.ends_with(".yaml") { "~" } else { "" };
     format!("{stem}{apart}/{number}.yaml")
 }
 
-/// Splits a path of inputs into the releases' file and the number; `None` where it is no such path.
+/// Splits a path of inputs into the releases' file and the number; `None` for any other path.
 pub fn of_inputs_file(path: &str) -> Option<(String, u64)> {
     let (folder, number) = path.rsplit_once('/')?;
     let number = number.strip_suffix(".yaml")?.parse().ok()?;
@@ -174,7 +175,7 @@ pub fn of_inputs_file(path: &str) -> Option<(String, u64)> {
     (folder.contains('/') && inputs_beside(&file, number) == path).then_some((file, number))
 }
 
-/// The text of the file.
+/// Returns the text of the file.
 pub fn write(releases: &Releases) -> String {
     let key = &releases.key;
     let (assigned, stays) = (alike(&releases.assigned), alike(&releases.stays));
@@ -216,7 +217,7 @@ pub fn write(releases: &Releases) -> String {
     yaml::emit(&serde_json::to_value(form).expect("texts, numbers and lists always are JSON"))
 }
 
-/// The clusters by what they have in common.
+/// Groups clusters by equal values.
 fn alike<T: Copy + Ord>(clusters: &BTreeMap<String, T>) -> BTreeMap<T, Vec<String>> {
     let mut alike: BTreeMap<T, Vec<String>> = BTreeMap::new();
     for (cluster, one) in clusters {
@@ -225,7 +226,7 @@ fn alike<T: Copy + Ord>(clusters: &BTreeMap<String, T>) -> BTreeMap<T, Vec<Strin
     alike
 }
 
-/// Reads the file, given the ids of the inputs of its releases by number; says in one line why not.
+/// Reads the file, given the ids of its releases' inputs by number; the error is one line.
 pub fn read(bytes: &[u8], inputs: &BTreeMap<u64, ContentId>) -> Result<Releases, String> {
     let value = yaml::read_stored(bytes)?.to_json();
     let form = Form::deserialize(value).map_err(|error| error.to_string())?;

@@ -25,7 +25,7 @@ fn decision(kind: &str, namespace: &str, name: &str, clusters: &[&str]) -> Decis
     }
 }
 
-/// Text as strangers write it: what YAML could read as something else, and what is no identifier.
+/// Texts from outside: those that YAML could misread, and those that are not identifiers.
 fn words() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z][a-z0-9.-]{0,10}",

@@ -1,6 +1,6 @@
-//! Numbers by chance that repeat.
+//! Repeatable random numbers.
 
-/// A source of numbers that gives the same ones for the same seed.
+/// A source of numbers that are the same for the same seed.
 #[derive(Clone, Debug)]
 pub struct Dice(pub u64);
 

@@ -1,4 +1,4 @@
-//! For tests: nodes that are read from the YAML of a value, numbers by chance, what a gate looks up, and random histories
+//! Helpers for tests: nodes from values by their YAML, random numbers, a gate's lookups, and random histories
 //! of a fleet.
 
 pub mod dice;
@@ -13,14 +13,14 @@ use crate::state::State;
 use berth_base::yaml::{self, Limits, Node};
 use serde_json::Value as Json;
 
-/// The node tree of a file with this content.
+/// Returns the node tree of a file with this content.
 pub fn node(json: &Json) -> Node {
     let mut read = yaml::read(yaml::emit(json).as_bytes(), &Limits::default());
     assert!(read.faults.is_empty(), "{:?}", read.faults);
     read.documents.pop().expect("a document").root
 }
 
-/// The parts of a state that a gate wants.
+/// Returns the parts of a state that a gate wants.
 pub fn past_state(state: &State, seq: u64, wanted: &Wanted<'_>) -> PastState {
     let decisions = wanted.workloads.iter().filter_map(|key| state.decisions.get(*key)).cloned().collect();
     let folders = state.folders.iter().filter(|(cluster, _)| wanted.clusters.contains(cluster.as_str()));

@@ -1,4 +1,4 @@
-//! Two versions of a map, compared: what they share is passed over.
+//! Compares two versions of a map, skipping their shared parts.
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{Chunk, Entry, EntryMap};
 
-/// An entry that is not the same in two maps.
+/// An entry that differs between two maps.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Change<'m, K, V> {
     pub key: &'m K,
@@ -16,7 +16,7 @@ pub struct Change<'m, K, V> {
 }
 
 impl<E: Entry<Key: Ord, Value: PartialEq>> EntryMap<E> {
-    /// Returns the entries that are not equal in a later map, by key.
+    /// Returns the entries that differ in a later map, by key.
     pub fn changes<'m>(
         &'m self,
         after: &'m EntryMap<E>,
@@ -26,7 +26,7 @@ impl<E: Entry<Key: Ord, Value: PartialEq>> EntryMap<E> {
 }
 
 impl<E: Entry<Key: Ord>> EntryMap<E> {
-    /// Returns the entries that a later map does not have, or has with a value that is not the same.
+    /// Returns the entries that a later map lacks or whose value is not the same there.
     pub fn changes_by<'m>(
         &'m self,
         after: &'m EntryMap<E>,
@@ -53,10 +53,10 @@ impl<E: Entry<Key: Ord>> EntryMap<E> {
     }
 }
 
-/// A walk through a map's entries that can pass over a whole chunk.
+/// A walk through a map's entries that can skip whole chunks.
 struct Walk<'m, E> {
     chunks: Peekable<slice::Iter<'m, Chunk<E>>>,
-    /// The rest of the chunk that the walk is in.
+    /// The rest of the current chunk.
     rest: &'m [E],
 }
 
@@ -65,7 +65,7 @@ impl<'m, E> Walk<'m, E> {
         Walk { chunks: map.chunks.iter().peekable(), rest: &[] }
     }
 
-    /// Passes over chunks that both walks come to next, and that are the same.
+    /// Skips equal chunks that both walks reach next.
     fn pass_shared(one: &mut Walk<'m, E>, other: &mut Walk<'m, E>) {
         while one.rest.is_empty()
             && other.rest.is_empty()

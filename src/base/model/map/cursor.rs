@@ -1,10 +1,10 @@
-//! Asking a map about many keys, which costs little where they ascend.
+//! Looks up many keys in a map, cheaply if they ascend.
 
 use std::borrow::Borrow;
 
 use super::{At, Map};
 
-/// A place in a map, from which the next key is looked for.
+/// A place in a map from which to search for the next key.
 #[derive(Debug)]
 pub struct Cursor<'m, K, V> {
     map: &'m Map<K, V>,
@@ -13,15 +13,15 @@ pub struct Cursor<'m, K, V> {
 }
 
 impl<K: Ord, V> Map<K, V> {
-    /// Begins to ask about many keys.
+    /// Returns a cursor for looking up many keys.
     pub fn cursor(&self) -> Cursor<'_, K, V> {
         Cursor { map: self, chunk: 0, place: 0 }
     }
 }
 
 impl<'m, K: Ord, V> Cursor<'m, K, V> {
-    /// Returns the value of a key: after one comparison if the key comes right after the last one that was found, and after
-    /// few if it is the one after that.
+    /// Returns the value of a key. One comparison suffices for the key right after the last one found, a few
+    /// for the next ones.
     pub fn get<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&'m V>
     where
         K: Borrow<Q>,
@@ -29,7 +29,7 @@ impl<'m, K: Ord, V> Cursor<'m, K, V> {
         self.entry(key).map(|(_, value)| value)
     }
 
-    /// [`Cursor::get`] with the map's own key.
+    /// Returns the value like [`Cursor::get`], with the map's own key.
     pub fn entry<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<(&'m K, &'m V)>
     where
         K: Borrow<Q>,

@@ -1,4 +1,4 @@
-//! How a map keeps a key with its value.
+//! The storage of a key with its value.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl<K, V> Entry for (K, V) {
     }
 }
 
-/// An entry that maps share, which saves memory where many of them have the same one.
+/// An entry that maps share, to save memory for equal entries.
 impl<E: Entry> Entry for Arc<E> {
     type Key = E::Key;
     type Value = E::Value;

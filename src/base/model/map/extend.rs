@@ -1,10 +1,10 @@
-//! A map from many entries, which costs little where their keys ascend.
+//! Builds a map from many entries, cheaply if their keys ascend.
 
 use super::{At, Entry, EntryMap};
 
 impl<E: Entry<Key: Ord> + Clone> Extend<E> for EntryMap<E> {
     fn extend<Entries: IntoIterator<Item = E>>(&mut self, entries: Entries) {
-        // Most come in the order of their keys, so that the next one is near.
+        // Most entries come in the order of their keys, so the next place is near.
         let mut near = 0;
         for entry in entries {
             match self.find_near(entry.key(), near) {

@@ -10,7 +10,7 @@ use super::{Chunk, Entry, EntryMap};
 type Flat<'m, E> =
     FlatMap<slice::Iter<'m, Chunk<E>>, slice::Iter<'m, E>, fn(&'m Chunk<E>) -> slice::Iter<'m, E>>;
 
-/// The entries that a map gives away, by key.
+/// The owned entries of a map, by key.
 pub type IntoIter<E> = FlatMap<vec::IntoIter<Chunk<E>>, Vec<E>, fn(Chunk<E>) -> Vec<E>>;
 
 /// The entries of a map, by key.

@@ -1,7 +1,8 @@
-//! A map by key whose clones share what they have in common, so that two versions are compared by what differs.
+//! A map by key whose clones share their common parts, so that comparing two versions costs only their
+//! difference.
 //!
-//! Entries stand in small chunks. A clone takes over all chunks, and a change copies one of them. [`Map::changes`]
-//! passes over chunks that both sides share: its cost follows the difference, not the size.
+//! Entries are stored in small chunks. A clone shares all chunks, and a change copies one of them.
+//! [`Map::changes`] skips chunks that both sides share.
 
 mod changes;
 mod cursor;
@@ -21,21 +22,21 @@ pub use cursor::Cursor;
 pub use entry::Entry;
 pub use iter::{IntoIter, Iter};
 
-/// The most entries of a chunk. Small enough to be copied for one change, large enough that a thousand chunks hold a
-/// fleet.
+/// The maximal number of entries in a chunk. Small enough to copy for one change, large enough that a
+/// thousand chunks hold a fleet.
 const FULL: usize = 64;
 
-/// The entries by which a chunk grows that has as many. Doubling would leave room for many that never come.
+/// The number of entries by which a full chunk grows. Doubling would waste memory.
 const STEP: usize = 8;
 
 type Chunk<E> = Arc<Vec<E>>;
 
-/// A map in the order of its keys, of pairs.
+/// A map of pairs, in the order of its keys.
 pub type Map<K, V> = EntryMap<(K, V)>;
 
-/// A map of entries that are pairs, or pairs that other maps share.
+/// A map of entries: pairs, or pairs that several maps share.
 pub struct EntryMap<E> {
-    /// None is empty.
+    /// A map without chunks is empty.
     chunks: Arc<Vec<Chunk<E>>>,
     len: usize,
 }
@@ -77,7 +78,7 @@ impl<E: Entry> EntryMap<E> {
     }
 }
 
-/// A place in a map: a chunk and a place in it, or that of the next entry.
+/// A place in a map: a chunk and an index in it, of an entry or for a new one.
 #[derive(Clone, Copy)]
 struct At {
     chunk: usize,
@@ -93,7 +94,7 @@ impl<E: Entry<Key: Ord>> EntryMap<E> {
         self.find_in(self.chunks.partition_point(ends_before), key)
     }
 
-    /// [`Map::find`] for a key that is likely in this chunk or the next one, or behind all.
+    /// Finds like [`Map::find`] a key that is likely in this chunk or the next one, or behind all.
     fn find_near<Q: Ord + ?Sized>(&self, key: &Q, near: usize) -> Result<At, At>
     where
         E::Key: Borrow<Q>,
@@ -144,7 +145,7 @@ impl<E: Entry<Key: Ord>> EntryMap<E> {
         self.find(key).is_ok()
     }
 
-    /// The entries from a key on.
+    /// Returns the entries from a key on.
     pub fn range_from<'m, Q: Ord + ?Sized>(
         &'m self,
         first: &Q,
@@ -163,9 +164,9 @@ impl<E: Entry<Key: Ord> + Clone> EntryMap<E> {
         Arc::make_mut(&mut self.chunks).get_mut(chunk).map(Arc::make_mut)
     }
 
-    /// Puts an entry in place of the one with its key, and returns that.
+    /// Puts an entry, and returns the earlier one with its key.
     pub fn put(&mut self, entry: E) -> Option<E> {
-        // Most come in the order of their keys.
+        // Most entries come in the order of their keys.
         match self.find_near(entry.key(), self.chunks.len()) {
             Ok(At { chunk, place }) => Some(std::mem::replace(self.chunk_mut(chunk)?.get_mut(place)?, entry)),
             Err(at) => {
@@ -175,11 +176,12 @@ impl<E: Entry<Key: Ord> + Clone> EntryMap<E> {
         }
     }
 
-    /// Puts an entry at the place that was found for it, and returns where it is then.
+    /// Puts an entry at the place that was found for it, and returns its final place.
     fn put_new(&mut self, At { chunk, place }: At, entry: E) -> At {
         self.len += 1;
         let chunks = Arc::make_mut(&mut self.chunks);
-        // Behind the last chunk, a chunk with room is filled first: most maps are made in the order of their keys.
+        // After the last chunk, a chunk with room is filled first: most maps are built in the order of their
+        // keys.
         let (chunk, place) = match chunks.last() {
             Some(last) if chunk == chunks.len() && last.len() < FULL => (chunk - 1, last.len()),
             _ => (chunk, place),
@@ -231,7 +233,7 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
         self.chunk_mut(chunk)?.get_mut(place).map(|(_, value)| value)
     }
 
-    /// Sets the value of a key, and returns the one before.
+    /// Sets the value of a key, and returns the earlier one.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         self.put((key, value)).map(|(_, value)| value)
     }
@@ -243,7 +245,7 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
         self.take(key).map(|(_, value)| value)
     }
 
-    /// Returns the value of a key, the default one if there was none.
+    /// Returns the value of a key; inserts the default if it is missing.
     pub fn or_default<Q: Ord + ToOwned<Owned = K> + ?Sized>(&mut self, key: &Q) -> &mut V
     where
         K: Borrow<Q>,
@@ -252,12 +254,12 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
         self.or_insert_with(key, V::default)
     }
 
-    /// Returns the value of a key, this one if there was none.
+    /// Returns the value of a key; inserts this one if it is missing.
     pub fn or_insert(&mut self, key: K, value: V) -> &mut V {
         self.or_insert_with(&key, || value)
     }
 
-    /// Returns the value of a key, a new one if there was none.
+    /// Returns the value of a key; inserts a new one if it is missing.
     pub fn or_insert_with<Q>(&mut self, key: &Q, value: impl FnOnce() -> V) -> &mut V
     where
         Q: Ord + ToOwned<Owned = K> + ?Sized,
@@ -271,7 +273,7 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
         &mut entry.expect("the key is there").1
     }
 
-    /// Takes over the entries that an earlier map has with the same value, so that both share them.
+    /// Reuses the entries of an earlier map with the same values, so that both maps share them.
     pub fn adopt(&mut self, earlier: &Map<K, V>, is_same: impl Fn(&V, &V) -> bool) {
         let mut adopted = earlier.clone();
         for one in earlier.changes_by(self, is_same) {
@@ -283,7 +285,7 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
         *self = adopted;
     }
 
-    /// Keeps the entries for which it holds.
+    /// Keeps the entries for which `keeps` returns true.
     pub fn retain(&mut self, mut keeps: impl FnMut(&K, &V) -> bool) {
         let gone: Vec<K> =
             self.iter().filter(|(key, value)| !keeps(key, value)).map(|(key, _)| key.clone()).collect();
@@ -292,18 +294,18 @@ impl<K: Ord + Clone, V: Clone> Map<K, V> {
         }
     }
 
-    /// The entries with their values to change. Every chunk that is shared is copied.
+    /// Returns the entries with mutable values. Copies every shared chunk.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
         let chunks = Arc::make_mut(&mut self.chunks).iter_mut();
         chunks.flat_map(Arc::make_mut).map(|(key, value)| (&*key, value))
     }
 
-    /// The values to change. Every chunk that is shared is copied.
+    /// Returns the mutable values. Copies every shared chunk.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.iter_mut().map(|(_, value)| value)
     }
 
-    /// Sets the values for which `change` returns another one.
+    /// Sets the values for which `change` returns a new one.
     pub fn update(&mut self, mut change: impl FnMut(&K, &V) -> Option<V>) {
         let changed: Vec<(K, V)> =
             self.iter().filter_map(|(key, value)| Some((key.clone(), change(key, value)?))).collect();

@@ -1,4 +1,4 @@
-//! A map against a plain one, and the cost of a comparison.
+//! Compares the map with a plain one, and measures the cost of a comparison.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Applies edits to a map and to a plain one: a value sets a key, none removes it.
+/// Applies edits to a map and to a plain one: a value sets a key, `None` removes it.
 fn edit(map: &mut Map<u16, u8>, plain: &mut BTreeMap<u16, u8>, edits: &[(u16, Option<u8>)]) {
     for (key, value) in edits {
         let [one, other] = match value {
@@ -69,7 +69,7 @@ proptest! {
 
 #[test]
 fn one_change_looks_at_one_chunk() {
-    /// A value that counts how often it is compared.
+    /// A value that counts its comparisons.
     #[derive(Clone)]
     struct Counted<'c>(u8, &'c std::cell::Cell<usize>);
     impl PartialEq for Counted<'_> {

@@ -1,9 +1,9 @@
-//! Schedules: moments that come again, in the five fields of cron and a time zone.
+//! Schedules: recurring moments, in the five fields of cron and a time zone.
 //!
-//! Fields are minute, hour, day of the month, month and day of the week, with names, ranges, lists and steps. Where
-//! neither day field begins with `*`, one of them is enough. A time that the clock skips counts at the end of the
-//! gap, and a time that it shows twice counts the first time. The time zones are those of the bundled database, so
-//! that every machine computes the same.
+//! Fields are minute, hour, day of the month, month and day of the week, with names, ranges, lists and steps.
+//! If neither day field begins with `*`, matching one of them is enough. A time that the clock skips counts
+//! at the end of the gap; a repeated time counts the first time. Time zones come from the bundled database,
+//! so that every machine computes the same.
 
 #[cfg(test)]
 mod tests;
@@ -12,14 +12,14 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
 use jiff::{Span, Timestamp};
 
-/// Two leap days can be eight years apart.
+/// The search limit in days: two leap days can be eight years apart.
 const MOST_DAYS: usize = 366 * 9;
 
 /// A cron schedule. It has no time zone of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     text: String,
-    /// Ascending, as the hours.
+    /// Ascending, like the hours.
     minutes: Vec<i8>,
     hours: Vec<i8>,
     days: Field,
@@ -27,15 +27,15 @@ pub struct Schedule {
     weekdays: Field,
 }
 
-/// The numbers of a field, a bit each.
+/// The numbers of a field, one bit for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Field {
     bits: u64,
-    /// The field begins with `*`, so that the other day field decides alone.
+    /// The field begins with `*`, so only the other day field decides.
     is_open: bool,
 }
 
-/// The form of one field.
+/// The allowed form of one field.
 struct Form {
     name: &'static str,
     low: u8,
@@ -55,7 +55,7 @@ const FORMS: [Form; 5] = [
 ];
 
 impl Schedule {
-    /// Reads the five fields; the error says which one is wrong, as the end of a sentence.
+    /// Reads the five fields; the error names the wrong one, as the end of a sentence.
     pub fn parse(text: &str) -> Result<Schedule, String> {
         let parts: Vec<&str> = text.split_whitespace().collect();
         let [minutes, hours, days, months, weekdays] = parts.as_slice() else {
@@ -68,7 +68,7 @@ impl Schedule {
         let (minutes, hours) = (minute.read(minutes)?.numbers(), hour.read(hours)?.numbers());
         let (days, months) = (day.read(days)?, month.read(months)?);
         let mut weekdays = weekday.read(weekdays)?;
-        // Sunday is 0 and 7.
+        // Sunday is both 0 and 7.
         weekdays.bits |= weekdays.bits >> 7;
         let schedule = Schedule { text: text.to_owned(), minutes, hours, days, months, weekdays };
         if !schedule.ever_comes() {
@@ -81,7 +81,7 @@ impl Schedule {
         &self.text
     }
 
-    /// Returns the first moment after `moment`.
+    /// Returns the first scheduled moment after `moment`.
     pub fn next(&self, moment: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let date = zone.to_datetime(moment).date();
         let dates = std::iter::successors(Some(date), |date| date.tomorrow().ok()).take(MOST_DAYS);
@@ -91,9 +91,9 @@ impl Schedule {
         })
     }
 
-    /// Returns the last moment that is not after `moment`.
+    /// Returns the last scheduled moment that is not after `moment`.
     pub fn last(&self, moment: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
-        // Where the clock goes back over midnight, a time of tomorrow has been already.
+        // If the clock goes back over midnight, a time of tomorrow has already passed.
         let date = zone.to_datetime(moment).date();
         let date = date.tomorrow().unwrap_or(date);
         let dates = std::iter::successors(Some(date), |date| date.yesterday().ok()).take(MOST_DAYS);
@@ -103,13 +103,13 @@ impl Schedule {
         })
     }
 
-    /// The number of times on each day.
+    /// Returns the number of times on each day.
     fn times(&self) -> usize {
         self.minutes.len() * self.hours.len()
     }
 
-    /// The number of a day's times that are not after a moment. The times ascend, since the clock's jumps keep
-    /// their order.
+    /// Returns the number of a day's times that are not after a moment. The times ascend, because clock
+    /// changes keep their order.
     fn passed(&self, date: Date, moment: Timestamp, zone: &TimeZone) -> usize {
         let (mut low, mut high) = (0, self.times());
         while low < high {
@@ -201,7 +201,7 @@ impl Form {
     }
 }
 
-/// Returns the time zone of an IANA name.
+/// Returns the time zone with an IANA name.
 pub fn time_zone(name: &str) -> Option<TimeZone> {
     TimeZoneDatabase::bundled().get(name).ok()
 }
@@ -215,15 +215,14 @@ pub fn nearest_time_zone(name: &str) -> Option<String> {
     same.or_else(|| crate::diag::did_you_mean(name, all.iter().map(String::as_str)))
 }
 
-/// Adds seconds as the clock on the wall shows them: 24 hours end at the same time of the next day, also where the
-/// clock is put forward or back between.
+/// Adds seconds in local time: 24 hours end at the same time of the next day, even across a clock change.
 pub fn add_on_the_wall(moment: Timestamp, seconds: i64, zone: &TimeZone) -> Timestamp {
     let span = Span::new().try_seconds(seconds).ok();
     let end = span.and_then(|span| zone.to_datetime(moment).checked_add(span).ok());
     end.and_then(|end| moment_of(end, zone)).unwrap_or(Timestamp::MAX)
 }
 
-/// The moment at which a clock shows a time for the first time, or skips it.
+/// Returns the moment at which a clock first shows a time, or skips it.
 fn moment_of(time: DateTime, zone: &TimeZone) -> Option<Timestamp> {
     let moment = zone.to_ambiguous_timestamp(time);
     let is_gap = matches!(moment.offset(), AmbiguousOffset::Gap { .. });

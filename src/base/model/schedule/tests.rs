@@ -42,7 +42,7 @@ fn one_of_two_named_days_is_enough_and_a_star_leaves_the_other_to_decide() {
     let from = "2026-01-01T00:00:00Z";
     assert_eq!(next("0 0 15 * SUN", "UTC", from), "2026-01-04T00:00:00Z");
     assert_eq!(next("0 0 3 * SUN", "UTC", from), "2026-01-03T00:00:00Z");
-    // Every second day, and only where it is a Sunday.
+    // Every second day, and only if it is a Sunday.
     assert_eq!(next("0 0 */2 * SUN", "UTC", from), "2026-01-11T00:00:00Z");
 }
 
@@ -62,7 +62,7 @@ fn a_skipped_time_counts_at_the_end_of_the_gap_and_a_repeated_one_the_first_time
     // At 02:00 on 2026-03-29 the clock goes to 03:00.
     assert_eq!(next("30 2 * * *", zone, "2026-03-28T12:00:00Z"), "2026-03-29T01:00:00Z");
     assert_eq!(next("30 2 * * *", zone, "2026-03-29T01:00:00Z"), "2026-03-30T00:30:00Z");
-    // At 03:00 on 2026-10-25 it goes back to 02:00.
+    // At 03:00 on 2026-10-25 the clock goes back to 02:00.
     assert_eq!(next("30 2 * * *", zone, "2026-10-24T12:00:00Z"), "2026-10-25T00:30:00Z");
     assert_eq!(next("30 2 * * *", zone, "2026-10-25T00:30:00Z"), "2026-10-26T01:30:00Z");
     assert_eq!(last("30 2 * * *", zone, "2026-10-25T01:15:00Z"), "2026-10-25T00:30:00Z");
@@ -76,10 +76,10 @@ fn a_clock_that_goes_back_over_midnight_repeats_nothing() {
     assert_eq!(next("30 23 * * *", zone, "2018-02-18T01:30:00Z"), "2018-02-19T02:30:00Z");
 }
 
-/// Walks minute by minute: a time counts when the clock shows it for the first time, or skips it.
+/// Walks minute by minute: a time counts when the clock first shows it, or skips it.
 fn brute_force(schedule: &Schedule, zone: &TimeZone, from: Timestamp, minutes: i64) -> Vec<Timestamp> {
     let minute = Span::new().minutes(1);
-    // A day before, so that a clock that has just gone back is known to have.
+    // Starts a day earlier, to notice a clock that has just gone back.
     let start = from.checked_sub(Span::new().hours(24)).expect("a moment");
     let mut shown = zone.to_datetime(start);
     let mut found = Vec::new();
@@ -105,7 +105,7 @@ proptest::proptest! {
         minute in proptest::sample::select(vec!["0", "30", "*/20", "15,45", "59"]),
         hour in proptest::sample::select(vec!["*", "2", "0,23", "1-3", "*/6"]),
         day in proptest::sample::select(vec!["* * *", "25-30 * *", "* * SUN", "29 * SAT", "*/2 * MON-FRI"]),
-        // Each puts the clock forward and back in its own way, one of them by half an hour.
+        // Each zone changes its clock in its own way, one of them by half an hour.
         place in proptest::sample::select(vec![
             ("Europe/Berlin", "2026-03-28T00:17:00Z"), ("Europe/Berlin", "2026-10-24T00:00:00Z"),
             ("America/New_York", "2026-03-07T12:00:00Z"), ("America/New_York", "2026-10-31T12:00:00Z"),

@@ -1,4 +1,4 @@
-//! The reader as people's files meet it, and the writer against foreign readers.
+//! Tests of the reader with people's files, and of the writer with foreign readers.
 
 mod reading;
 mod writing;

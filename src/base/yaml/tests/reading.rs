@@ -7,7 +7,7 @@ fn read_all(text: &str) -> Read {
     read(text.as_bytes(), &Limits::default())
 }
 
-/// The value of a text without faults, warnings allowed.
+/// Returns the value of a text without errors; warnings are allowed.
 fn value(text: &str) -> Json {
     let read = read_all(text);
     let errors: Vec<_> = read.faults.iter().filter(|fault| fault.severity == Severity::Error).collect();
@@ -16,7 +16,7 @@ fn value(text: &str) -> Json {
     read.documents[0].root.to_json()
 }
 
-/// All faults as `line:column message`.
+/// Returns all faults as `line:column message`.
 fn faults(text: &str) -> Vec<String> {
     let said = |fault: Fault| format!("{}:{} {}", fault.at.line, fault.at.column, fault.message);
     read_all(text).faults.into_iter().map(said).collect()
@@ -29,7 +29,7 @@ fn scalar(text: &str) -> Json {
 #[test]
 fn json_in_a_yaml_file_may_write_a_character_as_two_escapes() {
     assert_eq!(value("{\"a\": \"\\ud83d\\ude00!\", \"b\": \"x\"}")["a"], "😀!");
-    // Places are those of the text as it was written.
+    // Places refer to the original text.
     let faulty = "{\"a\": \"\\ud83d\\ude00\", \"b\": 1,\n \"b\": \"\\ud83d\\ude00\", \"b\": 2}";
     let found = faults(faulty);
     assert!(found[0].starts_with("2:2 ") && found[1].starts_with("2:23 "), "{found:?}");
@@ -85,7 +85,7 @@ fn plain_scalars_are_what_kubectl_reads() {
         ("'yes'", json!("yes")),
         ("\"012\"", json!("012")),
         ("1e21", json!(1e21)),
-        // Digits as sigs.k8s.io/yaml sends them.
+        // The digits that sigs.k8s.io/yaml sends.
         ("-0.0", json!(0)),
         ("9007199254740993.0", json!(9_007_199_254_740_992_i64)),
         ("4.3068338451579116e+18", json!(4_306_833_845_157_911_600_i64)),
@@ -147,7 +147,7 @@ fn blanks_that_are_no_spaces_are_named_where_they_are() {
     let broken = "spec:\n- name: a\n\u{2003}\u{2003}image: b\n";
     assert_eq!(faults(broken), ["3:1 the indentation has the blank U+2003"]);
     assert_eq!(faults("a:\n  name\u{a0}: x\n"), ["2:3 the key `name` ends with a no-break space (U+00A0)"]);
-    // In text they are as good as any other character.
+    // Inside a text they are ordinary characters.
     for good in ["a: |\n  \u{a0}- x: y\n", "a: x\u{a0}y\n", "'\u{a0}a': 1\n", "a b\u{a0}c: 1\n"] {
         assert_eq!(faults(good), Vec::<String>::new(), "{good}");
     }

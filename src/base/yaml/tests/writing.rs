@@ -15,7 +15,7 @@ fn foreign(text: &str) -> Json {
     serde_yaml::from_str(text).unwrap()
 }
 
-/// JSON as kubectl would send it: whole floats are integers where an `i64` holds them.
+/// Returns JSON as kubectl would send it: whole floats are integers if an `i64` can hold them.
 fn normal(value: &Json) -> Json {
     match value {
         Json::Number(number) => match number.as_f64() {
@@ -28,7 +28,7 @@ fn normal(value: &Json) -> Json {
     }
 }
 
-/// The integer that a float's shortest digits spell, if they spell one.
+/// Returns the integer of a float's shortest digits, if they form one.
 fn whole(float: f64) -> Option<i64> {
     format!("{float}").parse().ok()
 }
@@ -205,7 +205,7 @@ fn numbers_read_back_as_the_same_numbers() {
         json!(f64::MAX),
         json!(0.1),
         json!(1e20),
-        // The ends of the whole floats that an i64 holds, and their neighbours.
+        // The limits of the whole floats that an i64 holds, and their neighbours.
         json!(9_209_655_582_044_820_480.0),
         json!(TWO_TO_63.next_down()),
         json!(TWO_TO_63),

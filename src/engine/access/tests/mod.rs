@@ -1,4 +1,4 @@
-//! Rules over documents, alone: what is refused, where, and with which word for the right that is lacking.
+//! Rules over documents alone: the refused documents, their places, and the missing rights.
 
 mod properties;
 mod roles;
@@ -12,7 +12,7 @@ use berth_base::model::Key;
 use berth_base::model::object::{group_of, version_of};
 use berth_base::yaml::{self, Limits};
 
-/// The documents of files.
+/// Returns the documents of files.
 pub(super) fn documents(files: &[(&str, &str)]) -> Vec<Document> {
     let mut found = Vec::new();
     for (path, text) in files {
@@ -36,7 +36,7 @@ pub(super) fn documents(files: &[(&str, &str)]) -> Vec<Document> {
     found
 }
 
-/// Judges files by the rules and facts of the files before.
+/// Judges files by the rules and facts of earlier files.
 pub(super) fn judge(before: &[(&str, &str)], now: &[(&str, &str)]) -> Judged {
     let (before, now) = (documents(before), documents(now));
     let world = World {
@@ -154,7 +154,7 @@ fn what_has_no_namespace_and_what_gives_rights_is_granted_by_name() {
         (object("types.kubefed.io/v1beta1", "FederatedDeployment", "other", "x"), 1, 1),
         (object("types.kubefed.io/v1beta1", "FederatedClusterRole", "", "x"), 1, 1),
         (object("core.kubefed.io/v1beta1", "FederatedTypeConfig", "shop", "x"), 1, 0),
-        // A namespace written where none belongs changes nothing.
+        // The namespace of a cluster-scoped object is ignored.
         (object("v1", "Namespace", "shop", "other"), 1, 0),
         (object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "shop", "x"), 1, 0),
         (object("placement.kubernetes-fleet.io/v1", "ClusterResourcePlacement", "shop", "x"), 1, 0),
@@ -226,7 +226,7 @@ fn moving_a_cluster_needs_the_right_on_both_sets() {
         moved(&blue)
     );
     assert!(moved(&red)[0].ends_with("may not take the cluster `oslo` out of the set `blue`"));
-    // A cluster without the label is in the set `default`, so taking the label away is a move as well.
+    // A cluster without the label is in the set `default`, so removing the label is a move.
     let before = [("access/r.yaml", &*blue), ("clusters/o.yaml", &*in_set("oslo", "blue"))];
     let left = judge(&before, &[("clusters/o.yaml", &cluster("oslo", ""))]);
     assert!(told(&left)[0].ends_with("may not put the cluster `oslo` into the set `default`"));
@@ -290,7 +290,7 @@ fn labels_that_a_set_selects_by_are_protected_like_the_set_label() {
     let out = judge(&before, &[("sets/s.yaml", set), ("clusters/o.yaml", &plain)]);
     assert!(told(&out)[0].ends_with("may not take the cluster `oslo` out of the set `prod` by its labels"));
     assert!(judge(&before, &[("sets/s.yaml", set), ("clusters/o.yaml", &prod)]).found.is_empty());
-    // Such a set can reach any cluster, so a name pattern is no right to make one.
+    // Such a set can select any cluster, so a right on a name pattern does not suffice to create it.
     let own = rule_of("a", "{folders: [sets], clusterSets: {admin: ['pro*']}}");
     let made = judge(&[("access/r.yaml", &own)], &[("sets/s.yaml", set)]);
     assert_eq!(

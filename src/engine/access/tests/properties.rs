@@ -1,10 +1,10 @@
-//! Over any few rules and files.
+//! Properties over random small rules and files.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Any small rule.
+/// Generates small rules.
 fn specs() -> impl Strategy<Value = String> {
     let words = |of: &'static [&'static str]| {
         proptest::sample::subsequence(of, 0..=of.len()).prop_map(|some| format!("[{}]", some.join(", ")))
@@ -26,7 +26,7 @@ fn specs() -> impl Strategy<Value = String> {
     })
 }
 
-/// Any few files, of all sorts that rules look at.
+/// Generates a few files of all sorts that rules read.
 fn files() -> impl Strategy<Value = Vec<(String, String)>> {
     let sets = || proptest::sample::select(vec!["blue", "red"]);
     let one = prop_oneof![

@@ -1,8 +1,8 @@
-//! A hub's roles as grants, and what of them means nothing.
+//! A hub's roles as grants, and the parts without a meaning.
 
 use super::*;
 
-/// The roles of the documentation, and who has them.
+/// The roles of the documentation, and their bindings.
 const ROLES: &str = "apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: clusterrole1}

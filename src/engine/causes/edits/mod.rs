@@ -1,7 +1,7 @@
 //! The edits between two source trees, each of which can be taken back.
 //!
-//! Documents are matched by kind, namespace and name, wherever they are, and then compared field by field. A file of
-//! which a part cannot be read is one edit. What changes only comments or layout is none.
+//! Documents are matched by kind, namespace and name, wherever they are, and then compared field by field. A
+//! file with an unreadable part is one edit. A change of comments or layout alone is none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,32 +23,32 @@ pub struct Edits {
     pub documents: Vec<Vec<usize>>,
     pub(in crate::causes) files: BTreeMap<Arc<str>, ChangedFile>,
     pub(in crate::causes) changed: Vec<ChangedDocument>,
-    /// The files that each input concerns.
+    /// The files that each input affects.
     pub(in crate::causes) concerned: Vec<BTreeSet<Arc<str>>>,
-    /// The documents that only one tree has.
+    /// The documents that only the old tree or only the new tree has.
     pub gone: Vec<Key>,
     pub came: Vec<Key>,
 }
 
-/// A file that is not the same in both trees.
+/// A file that differs between the trees.
 #[derive(Debug)]
 pub(in crate::causes) struct ChangedFile {
     pub before: Option<SourceFile>,
     pub after: Option<SourceFile>,
-    /// The findings in place of a file that could be read: a link, or something too large.
+    /// The source's findings in place of the file: a link, or an oversized file.
     pub found: [Vec<Diagnostic>; 2],
-    /// The number of the edit, where the file counts as a whole.
+    /// The number of the edit, if the file counts as a whole.
     pub whole: Option<usize>,
     /// The documents of the new file.
     pub pieces: Vec<Piece>,
 }
 
-/// A document that is not the same in both trees, or not in the same file.
+/// A document whose content or file differs between the trees.
 #[derive(Debug)]
 pub(in crate::causes) struct ChangedDocument {
     pub before: Option<Spot>,
     pub after: Option<Spot>,
-    /// The number of the edit that adds, removes or moves it.
+    /// The number of the edit that adds, removes or moves the document.
     pub whole: Option<usize>,
     /// The difference of a document that both trees have.
     pub fields: Option<Difference>,
@@ -71,7 +71,7 @@ impl Spot {
 }
 
 impl Edits {
-    /// Compares two trees. Files that are `excluded` do not count.
+    /// Compares two trees, without `excluded` files.
     pub fn between(before: &SourceTree, after: &SourceTree, excluded: impl Fn(&str) -> bool) -> Edits {
         let mut edits = Edits::default();
         let mut sides: [BTreeMap<Key, Vec<Spot>>; 2] = Default::default();
@@ -108,7 +108,7 @@ impl Edits {
         edits
     }
 
-    /// Adds an edit of a document or file, concerning some files.
+    /// Adds an edit of a document or file that affects some files.
     fn add(&mut self, at: Pos, words: String, concerned: impl IntoIterator<Item = Arc<str>>) -> usize {
         let alike = words.clone();
         self.inputs.push(InputChange { at: Some(at), words, alike, kind: InputKind::Edit });
@@ -185,7 +185,7 @@ impl Edits {
     }
 }
 
-/// The files that differ between two trees.
+/// Returns the files that differ between two trees.
 fn changed_files(before: &SourceTree, after: &SourceTree) -> BTreeMap<Arc<str>, ChangedFile> {
     let mut found: BTreeMap<&Arc<str>, [Vec<Diagnostic>; 2]> = BTreeMap::new();
     for (side, tree) in [before, after].into_iter().enumerate() {
@@ -215,7 +215,7 @@ fn add_spots(spots: &mut BTreeMap<Key, Vec<Spot>>, path: &Arc<str>, pieces: &[Pi
     }
 }
 
-/// Matches documents of one name: those of one file first.
+/// Matches documents of the same name: first those of the same file.
 fn matched(mut old: Vec<Spot>, new: Vec<Spot>) -> Vec<(Option<Spot>, Option<Spot>)> {
     let (mut pairs, mut moved) = (Vec::new(), Vec::new());
     for after in new {

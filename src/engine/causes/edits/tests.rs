@@ -12,7 +12,7 @@ fn tree(files: &[(&str, &str)]) -> SourceTree {
 fn between(before: &[(&str, &str)], after: &[(&str, &str)]) -> Vec<String> {
     let edits = Edits::between(&tree(before), &tree(after), |_| false);
     let all: BTreeSet<usize> = (0..edits.inputs.len()).collect();
-    // Without all edits there is no difference, and without none it is the new tree.
+    // Without all edits there is no difference; without none, the new tree results.
     let back = edits.without(&tree(after), &all);
     assert_eq!(Edits::between(&tree(before), &back, |_| false).inputs, []);
     let same = edits.without(&tree(after), &BTreeSet::new());
@@ -21,7 +21,7 @@ fn between(before: &[(&str, &str)], after: &[(&str, &str)]) -> Vec<String> {
     edits.inputs.iter().map(show).collect()
 }
 
-/// The edits of one file, with one text of it replaced.
+/// Returns the edits of one file when one part of its text is replaced.
 #[track_caller]
 fn edited(text: &str, from: &str, to: &str) -> Vec<String> {
     assert!(text.contains(from), "{from}");

@@ -1,9 +1,10 @@
 //! The search for the inputs behind each effect: the step is computed again with some inputs taken back.
 //!
-//! Few inputs are taken back one at a time. Of many, the documents come first: each has a number, and for each binary
-//! digit the documents with a one there are taken back at once. The digits where that changes an effect spell its
-//! document, which another numbering or a trial of its own confirms. Then the fields of all such documents are told
-//! apart side by side. The number of trials is limited, so what is not found within the limit is said to be untraced.
+//! A few inputs are taken back one at a time. Of many inputs, the documents come first. Each document has a
+//! number. For each binary digit, one trial takes back all documents that have a one there. The digits at
+//! which this changes an effect spell the number of its document, which another numbering or a separate trial
+//! confirms. Then the fields of all such documents are separated side by side. The number of trials is
+//! limited; effects that are not traced within the limit are reported as untraced.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -11,9 +12,9 @@ use std::ops::Range;
 use super::inquiry::{Answers, Inputs, Inquiry, Share};
 use super::{Blame, How};
 
-/// The most inputs that are taken back one at a time.
+/// The maximal number of inputs to take back one at a time.
 const MOST_SINGLY: usize = 24;
-/// The most fields of one document that are told apart. The rest count as one.
+/// The maximal number of fields of one document to separate. The rest count as one.
 const MOST_FIELDS: usize = 16;
 
 /// The form of one effect in a trial.
@@ -31,7 +32,7 @@ pub enum Seen {
 pub trait Trials {
     type Error;
 
-    /// Computes the step with these inputs taken back. Gives one answer for each effect.
+    /// Computes the step with these inputs taken back. Returns one answer for each effect.
     fn without(&mut self, taken_back: &BTreeSet<usize>) -> Result<Vec<Seen>, Self::Error>;
 }
 
@@ -43,7 +44,8 @@ pub struct Traced {
     pub asked: usize,
 }
 
-/// Searches for the inputs behind each of so many effects. `documents` hold the numbers of all inputs, each once.
+/// Searches for the inputs behind each of `n_effects` effects. `documents` contain the numbers of all inputs,
+/// each once.
 pub fn trace<T: Trials>(
     trials: &mut T,
     documents: &[Vec<usize>],
@@ -62,14 +64,14 @@ pub fn trace<T: Trials>(
     } else {
         inquiry.in_documents(documents, effects, &mut blames)?;
     }
-    // Fields beyond those that are told apart.
+    // Several fields that were not separated.
     let several = |blame: &&mut Blame| blame.how == How::Alone && blame.changes.len() > 1;
     blames.iter_mut().filter(several).for_each(|blame| blame.how = How::Untraced);
     Ok(Traced { blames, asked: inquiry.asked() })
 }
 
 impl<T: Trials> Inquiry<'_, T> {
-    /// Searches among many inputs: first for documents, then in these.
+    /// Searches among many inputs: first for the documents, then within them.
     fn in_documents(
         &mut self,
         documents: &[Vec<usize>],
@@ -99,7 +101,7 @@ impl<T: Trials> Inquiry<'_, T> {
                 effects.into_iter().for_each(|effect| blames[effect].how = How::Untraced);
                 continue;
             }
-            // Whether these are enough was asked without all others.
+            // The trials of these documents took back all others.
             let is_other = |document: &usize| !several.contains(document);
             let others = (0..documents.len()).filter(is_other).flat_map(|document| &documents[document]);
             for (effect, share) in self.within_alone(&fields, others.copied().collect(), effects)? {
@@ -109,8 +111,8 @@ impl<T: Trials> Inquiry<'_, T> {
         Ok(())
     }
 
-    /// Tells the fields of documents apart, for effects of one document each: the first field of all documents is
-    /// taken back in one trial, the second in another.
+    /// Separates the fields of documents, for effects of one document each: one trial takes back the first
+    /// field of all documents, the next trial the second.
     fn among_fields(
         &mut self,
         documents: &[Vec<usize>],
@@ -137,7 +139,7 @@ impl<T: Trials> Inquiry<'_, T> {
         Ok(())
     }
 
-    /// Searches among many documents.
+    /// Searches among many documents by their numbers.
     fn by_number(&mut self, items: &[Inputs], effects: Vec<usize>) -> Result<Vec<(usize, Share)>, T::Error> {
         let mut shares = Vec::new();
         let mut unclear = Vec::new();
@@ -170,7 +172,7 @@ impl<T: Trials> Inquiry<'_, T> {
         Ok(shares)
     }
 
-    /// Searches for the documents of each effect apart.
+    /// Searches for the documents of each effect separately.
     fn one_by_one(
         &mut self,
         items: &[Inputs],
@@ -199,9 +201,10 @@ impl<T: Trials> Inquiry<'_, T> {
         Ok(())
     }
 
-    /// Reads the number of the one document behind each effect, digit by digit. `numbers` holds each document's.
-    /// Effects of several documents may spell one that is none of theirs. With both sides, two documents spell nothing:
-    /// where their digits differ, either side changes the effect, or neither does.
+    /// Reads the number of the single document behind each effect, digit by digit. `numbers` holds each
+    /// document's number. An effect of several documents may spell the number of an unrelated one. With both
+    /// sides, two documents spell nothing: where their digits differ, either both sides change the effect, or
+    /// neither does.
     fn spell(
         &mut self,
         items: &[Inputs],
@@ -233,16 +236,16 @@ impl<T: Trials> Inquiry<'_, T> {
     }
 }
 
-/// The trials for one digit.
+/// The trials for one digit: which documents they take back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sides {
-    /// The documents with a one there.
+    /// The documents with a one at this digit.
     One,
-    /// Those with a zero too.
+    /// Also, separately, the documents with a zero.
     Both,
 }
 
-/// Replaces the blame of so many documents by that of their fields, as far as these are told apart.
+/// Replaces the blame of some documents by the blame of their fields, if these could be separated.
 fn refine(blame: &mut Blame, fields: Blame, n_documents: usize) {
     if !fields.changes.is_empty() && fields.how != How::Untraced {
         *blame = fields;
@@ -251,12 +254,12 @@ fn refine(blame: &mut Blame, fields: Blame, n_documents: usize) {
     }
 }
 
-/// The binary digits of numbers below `count`.
+/// Returns the binary digits of numbers below `count`.
 fn digits(count: usize) -> Range<u32> {
     0..usize::BITS - count.saturating_sub(1).leading_zeros()
 }
 
-/// Numbers in an order that has nothing to do with the first one.
+/// Returns the numbers in an order that is unrelated to the first one.
 fn shuffled(count: usize) -> Vec<usize> {
     let common = |mut a: usize, mut b: usize| {
         while b > 0 {

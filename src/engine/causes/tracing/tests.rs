@@ -1,10 +1,10 @@
 use super::*;
 
-/// A step whose effects are functions of the inputs that count.
+/// A step whose effects are functions of the remaining inputs.
 struct Toy<F> {
     n_inputs: usize,
     effects: F,
-    /// The effects without any input, and with all.
+    /// The effects without any input, and with all inputs.
     ends: [Vec<i64>; 2],
 }
 
@@ -44,7 +44,7 @@ fn blames(sizes: &[usize], effects: impl Fn(&BTreeSet<usize>) -> Vec<i64>) -> Ve
     traced(sizes, effects).blames.into_iter().map(|blame| (blame.how, blame.changes)).collect()
 }
 
-/// Effects of each sort, with the inputs to blame.
+/// Effects of each kind, with the inputs to blame.
 fn sorts(on: &BTreeSet<usize>, [a, b, c]: [usize; 3]) -> Vec<i64> {
     let [a, b, c] = [a, b, c].map(|input| on.contains(&input));
     let count = |given: &[bool]| i64::try_from(given.iter().filter(|one| **one).count()).expect("a few");
@@ -82,7 +82,7 @@ fn each_sort_of_cause_is_told_among_many() {
         three.sort_unstable();
         assert_eq!(found[1], (How::Together, both.clone()));
         assert_eq!(found[2], (How::Parts, both.clone()));
-        // One that is enough is found, not all.
+        // The search finds one sufficient input, not all of them.
         assert!(found[3].0 == How::Each && found[3].1.iter().all(|one| both.contains(one)), "{found:?}");
         assert!(found[4].0 == How::Together && found[4].1.len() == 2, "{found:?}");
         assert!(found[4].1.iter().all(|one| three.contains(one)), "{found:?}");
@@ -101,7 +101,7 @@ fn a_thousand_edits_of_their_own_objects_take_some_thirty_trials() {
 
 #[test]
 fn fields_of_many_documents_are_told_apart_side_by_side() {
-    // The effect of each document comes from one of its three fields.
+    // Each document's effect comes from one of its three fields.
     let effects = |on: &BTreeSet<usize>| (0..200).map(|n| i64::from(on.contains(&(3 * n + n % 3)))).collect();
     let found = traced(&[3; 200], effects);
     for (n, blame) in found.blames.iter().enumerate() {
@@ -132,7 +132,7 @@ fn what_no_input_makes_comes_from_before() {
 
 #[test]
 fn the_number_of_trials_is_limited() {
-    // Every effect needs two inputs far apart.
+    // Every effect needs two distant inputs.
     let effects = |on: &BTreeSet<usize>| {
         (0..500).map(|n| i64::from(on.contains(&n) && on.contains(&(999 - n)))).collect::<Vec<i64>>()
     };

@@ -1,7 +1,7 @@
 //! The division of replicas among clusters: reads the inputs of [`planner`] and applies its result.
 //!
-//! The inputs are the clusters' reports and the replicas of the current decision, so that a number changes
-//! only where one of its inputs has changed.
+//! The inputs are the clusters' reports and the replicas of the current decision, so a number changes only if
+//! one of its inputs does.
 
 pub mod order;
 pub mod planner;
@@ -22,7 +22,7 @@ pub(super) use warnings::warn;
 
 /// The result of a division.
 pub(super) enum Divided<'a> {
-    /// There is none: the policy's filters decide.
+    /// The policy divides nothing: its filters decide.
     Not,
     /// No cluster takes part, but some did before: the last division stays.
     Keep(&'a Division),
@@ -68,13 +68,13 @@ fn taking_part(table: &Table<'_>, division: &Division, candidates: &[Row]) -> Ve
     candidates.iter().copied().filter(takes_part).collect()
 }
 
-/// The replicas of the current decision, by cluster.
+/// Returns the replicas of the current decision, by cluster.
 fn current(previous: Option<&Decision>) -> BTreeMap<&str, i64> {
     let picks = previous.map(|previous| previous.picks.as_slice()).unwrap_or_default();
     picks.iter().filter_map(|pick| Some((&*pick.cluster, pick.replicas?))).collect()
 }
 
-/// Returns the number of replicas that fit into a cluster, or `None` without a limit.
+/// Returns the number of replicas that fit into a cluster; `None` without a limit.
 pub(super) fn room(cluster: &Cluster, division: &Division) -> Option<i64> {
     cluster.workloads.get(&division.workload).and_then(|report| report.capacity)
 }

@@ -13,7 +13,7 @@ pub struct Request<'a> {
     pub total: i32,
     /// Divides from scratch instead of keeping current replicas.
     pub rebalance: bool,
-    /// Goes into the hash that breaks ties.
+    /// Part of the hash that breaks ties.
     pub key: &'a str,
 }
 
@@ -21,9 +21,9 @@ pub struct Request<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Contender<'a> {
     pub cluster: &'a str,
-    /// `None` is planned at 0.
+    /// `None` counts as 0.
     pub share: Option<Share>,
-    /// The replicas it has now.
+    /// The replicas that it has now.
     pub current: Option<i64>,
     /// The number that fits; `None` for any number.
     pub capacity: Option<i64>,
@@ -32,7 +32,7 @@ pub struct Contender<'a> {
 /// The replicas of one cluster, and the steps that led to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Portion {
-    /// From 1; 0 where the cluster has no share.
+    /// The cluster's place in the order, from 1; 0 without a share.
     pub place: usize,
     pub hash: u32,
     /// Given as its floor.
@@ -58,10 +58,10 @@ impl Portion {
     }
 }
 
-/// More replicas than this no cluster can have; larger inputs mean the same.
+/// The most replicas that a cluster can have; larger inputs count as this number.
 const MOST: i64 = i32::MAX as i64;
 
-/// A cluster during the division. Sums stay far from the ends of `i128`, whatever the file says.
+/// A cluster during the division. Sums stay far from the limits of `i128`, whatever the file contains.
 struct Player {
     index: usize,
     weight: i128,
@@ -70,23 +70,23 @@ struct Player {
     capacity: Option<i128>,
     current: Option<i128>,
     given: i128,
-    /// Kept and not yet counted as a share.
+    /// Kept replicas that do not count as a share yet.
     credit: i128,
     out: bool,
 }
 
-/// Divides; one portion a contender, in their order.
+/// Divides, and returns one portion for each contender, in their order.
 pub fn plan(request: Request<'_>, contenders: &[Contender<'_>]) -> Vec<Portion> {
     divide(request, contenders, skip_equal_rounds)
 }
 
-/// [`plan`], one round after the other.
+/// Divides like [`plan`], one round after the other.
 #[cfg(test)]
 pub(super) fn plan_round_by_round(request: Request<'_>, contenders: &[Contender<'_>]) -> Vec<Portion> {
     divide(request, contenders, |_, _| {})
 }
 
-/// Divides, and calls `repeat` after each round that changed nothing but credits.
+/// Divides, and calls `repeat` after each round that changed only credits.
 fn divide(
     request: Request<'_>,
     contenders: &[Contender<'_>],
@@ -117,7 +117,7 @@ fn divide(
     portions
 }
 
-/// Returns the clusters with a share, in the order in which they are served.
+/// Returns the clusters with a share, in the order in which they get replicas.
 fn players(key: &str, contenders: &[Contender<'_>], portions: &mut [Portion]) -> Vec<Player> {
     let clamped = |number: i64| i128::from(number.clamp(-MOST, MOST));
     let player = |(index, contender): (usize, &Contender<'_>)| {
@@ -174,15 +174,15 @@ fn keep_current(players: &mut [Player], portions: &mut [Portion], remaining: &mu
 /// The effect of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Round {
-    /// A cluster got or lost replicas, or takes part no longer.
+    /// A cluster got or lost replicas, or left the division.
     Gave,
     /// Kept replicas were counted as shares, and nothing else changed.
     TookCredits,
-    /// The next round would be the same: nobody gets any more.
+    /// The next round would be equal: no cluster gets more.
     Idle,
 }
 
-/// Divides the rest by weight, once.
+/// Divides the rest by weight, in one round.
 fn round(
     players: &mut [Player],
     portions: &mut [Portion],
@@ -227,8 +227,9 @@ fn round(
     }
 }
 
-/// Takes at once all rounds that are equal to the one before, which took its shares from credits alone: as many as every
-/// credit has shares left. A round is equal while nobody's credit ends, since all that it reads beside them stays.
+/// Skips all rounds that equal the last one, if that took its shares from credits alone. The number of equal
+/// rounds is the number of shares left in the smallest credit: as long as no credit ends, a round's other
+/// inputs stay the same.
 fn skip_equal_rounds(players: &mut [Player], remaining: i128) {
     let weights = weights(players);
     let share = |player: &Player| share(remaining, player.weight, weights).min(remaining);
@@ -244,7 +245,7 @@ fn weights(players: &[Player]) -> i128 {
     players.iter().filter(|player| !player.out).map(|player| player.weight).sum()
 }
 
-/// `left * weight / weights`, rounded up.
+/// Returns `left * weight / weights`, rounded up.
 fn share(left: i128, weight: i128, weights: i128) -> i128 {
     // Division of small numbers is many times faster.
     let small = |number: i128| i64::try_from(number).ok();

@@ -1,4 +1,4 @@
-//! What holds for every division, and the numbers of some.
+//! Properties of every division, and the numbers of some.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -65,7 +65,7 @@ fn a_portion_says_what_it_is_made_of() {
     assert_eq!(c, Portion::default());
 }
 
-/// A contender with numbers that make sense: no floor above a ceiling, nothing negative.
+/// Generates a contender with plausible numbers: no floor above a ceiling, nothing negative.
 fn sensible(index: usize, limited: bool) -> impl Strategy<Value = Contender<'static>> {
     let number = || 0..40_i64;
     let limit = prop::option::weighted(0.3, number()).prop_map(move |limit| limit.filter(|_| limited));
@@ -97,7 +97,7 @@ fn any_contender(index: usize) -> impl Strategy<Value = Contender<'static>> {
     )
 }
 
-/// Numbers among which rounds repeat: large ones that are kept, small ones that are left.
+/// Numbers for which rounds repeat: large kept numbers with small rests.
 fn any_keeper(index: usize) -> impl Strategy<Value = Contender<'static>> {
     let large = || prop_oneof![0..10_i64, 0..40_000_i64];
     let weight = prop_oneof![4 => 0..5_i64, 1 => -3..0_i64, 1 => 0..100_000_i64];
@@ -128,7 +128,7 @@ proptest! {
         contenders in (1..=NAMES.len()).prop_flat_map(|count| (0..count).map(any_keeper).collect::<Vec<_>>()),
         kept in 0..3_i32, more in -3..40_i32, rebalance in prop::bool::weighted(0.1),
     ) {
-        // All that is kept, and a little more or less: then few are left for large credits.
+        // The total is about the number of kept replicas: then a small rest meets large credits.
         let current: i64 = contenders.iter().filter_map(|one| one.current).sum();
         let total = i32::try_from(current).unwrap() / (kept + 1) + more;
         let request = Request { total, rebalance, key: "shop/web" };
@@ -143,7 +143,7 @@ proptest! {
     ) {
         let portions = divide(total, rebalance, &contenders);
         prop_assert!(numbers(&portions).iter().sum::<i64>() <= i64::from(total));
-        // Nothing is held back while somebody with a weight may still take it.
+        // Nothing is held back while a cluster with a weight may still take it.
         let may_take = contenders.iter().zip(&portions).any(|(one, portion)| {
             one.share.is_some_and(|share| {
                 share.weight > 0 && share.ceiling.is_none_or(|ceiling| portion.planned() < ceiling)

@@ -9,11 +9,10 @@ use berth_base::model::Decision;
 use berth_base::model::placement::{Division, Placement, Rule, Source};
 use berth_base::text::some_quoted;
 
-/// The most clusters that a message names.
+/// The maximal number of clusters that a message names.
 const CLUSTERS_NAMED: usize = 3;
 
-/// Warns of unknown names, lost replicas and excess ones in a division. `fresh` marks a decision that is made
-/// now.
+/// Warns of unknown names, lost replicas and excess ones in a division. `fresh` marks a new decision.
 pub(in crate::decide) fn warn(
     case: &Case<'_>,
     placement: &Placement,
@@ -29,7 +28,7 @@ pub(in crate::decide) fn warn(
         let hint = did_you_mean(name, table.rows().map(|row| table.name(row)));
         found.push(Diagnostic::warning(at.clone(), message).maybe_hint(hint));
     }
-    // Reading the preference has reported why no cluster can take part.
+    // The reader of the preference has reported why no cluster can take part.
     if division.among.iter().any(|filter| matches!(filter.rule, Rule::Nowhere(_))) {
         return;
     }
@@ -47,7 +46,7 @@ pub(in crate::decide) fn warn(
     }
 }
 
-/// A division that was made, and the clusters that take part in it.
+/// A finished division, and its clusters.
 struct DivisionOutcome<'a> {
     case: &'a Case<'a>,
     division: &'a Division,

@@ -38,8 +38,8 @@ impl Check for Ready<'_> {
     }
 }
 
-/// Reports whether the cluster is ready by its last report. A cluster without a report counts as ready, one whose
-/// member is silent does not.
+/// Reports whether the cluster's last report says that it is ready. A cluster without a report counts as
+/// ready; a cluster whose member is silent does not.
 pub(in crate::decide) fn is_ready(cluster: &Cluster) -> bool {
     if cluster.silence.is_some() {
         return false;
@@ -57,7 +57,7 @@ pub(super) struct Eligible<'a> {
     pub(super) limits: AgentLimits,
 }
 
-/// By code: what is wrong with the cluster.
+/// The faults of a cluster, by code.
 const REASONS: [&str; 8] = [
     "leaving the fleet",
     "its agent has not joined",
@@ -69,7 +69,7 @@ const REASONS: [&str; 8] = [
     "its member is silent",
 ];
 
-/// Returns the current fault of a cluster, and the moment at which it may change by itself.
+/// Returns the current fault of a cluster, and the moment at which time may change it.
 pub(in crate::decide) fn eligibility(
     cluster: &Cluster,
     limits: AgentLimits,
@@ -88,7 +88,7 @@ pub(in crate::decide) fn eligibility(
     if now > heard_until {
         return (Some(3), None);
     }
-    // Whatever is wrong with it, in the end it was not heard of for too long.
+    // Without another fault, silence finally counts as one.
     let silent_from = Some(flip(heard_until));
     if agent.joined != Some(true) {
         return (Some(1), silent_from);
@@ -111,8 +111,8 @@ fn after(moment: Timestamp, seconds: i64) -> Timestamp {
     end.unwrap_or(if seconds < 0 { Timestamp::MIN } else { Timestamp::MAX })
 }
 
-/// The limit itself still passes, and Kubernetes counts in seconds: the first whole one after it is when it
-/// no longer does.
+/// Returns the first moment after a limit, in whole seconds as Kubernetes counts. A cluster still passes at
+/// the limit itself.
 pub(in crate::decide) fn flip(limit: Timestamp) -> Timestamp {
     let whole = Timestamp::from_second(limit.as_second()).unwrap_or(limit);
     after(whole, 1)

@@ -1,6 +1,6 @@
 //! Labels, claims, measures and expressions: selectors and the terms that combine them.
 //!
-//! A requirement becomes a table from a text's number to yes or no.
+//! Each requirement becomes a table from the number of a text to yes or no.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::decide::expression_verdicts::Column;
 use berth_base::model::selector::{PropertyRequirement, Requirement, Selector, Term};
 use berth_base::model::{Cluster, Expression, Quantity};
 
-/// A selector, ready to look at clusters.
+/// A selector, prepared for testing clusters.
 pub(in crate::decide) struct Needs {
     needs: Vec<Need>,
 }
@@ -66,7 +66,7 @@ fn accepts(requirement: &Requirement, column: &Texts) -> Vec<bool> {
     }
 }
 
-/// A term, ready to look at clusters.
+/// A term, prepared for testing clusters.
 pub(in crate::decide) struct TermNeeds<'a> {
     labels: Needs,
     claims: Needs,
@@ -90,7 +90,8 @@ impl<'a> TermNeeds<'a> {
         self.first_unmet(row).is_none()
     }
 
-    /// Numbered through labels, claims, measures and expressions.
+    /// Returns the number of the first unmet part, counting labels, claims, measures and expressions in this
+    /// order.
     fn first_unmet(&self, row: Row) -> Option<usize> {
         let (labels, claims) = (self.labels.needs.len(), self.claims.needs.len());
         self.labels
@@ -197,7 +198,8 @@ impl Check for AnyOf<'_> {
     }
 }
 
-/// Says why a term does not match: names the part with this number and, given a cluster, the cluster's value.
+/// Returns why a term does not match: names the part with this number and, given a cluster, the cluster's
+/// value.
 fn term_reason(table: &Table<'_>, term: &Term, part: usize, row: Option<Row>) -> String {
     let cluster: Option<&Cluster> = row.map(|row| table.cluster(row));
     let (labels, claims) = (term.labels.requirements.as_slice(), term.claims.requirements.as_slice());
@@ -224,7 +226,7 @@ fn term_reason(table: &Table<'_>, term: &Term, part: usize, row: Option<Row>) ->
     }
 }
 
-/// Says why an expression does not match, and with a row the value of that cluster.
+/// Returns why an expression does not match, with the value of a cluster if a row is given.
 fn expression_reason(table: &Table<'_>, expression: &Expression, row: Option<Row>) -> String {
     let wanted = format!("`{}` must be true", expression.text);
     match row {

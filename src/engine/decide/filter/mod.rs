@@ -1,7 +1,7 @@
 //! A filter's rule → a check of single clusters: one small file per family of rules.
 //!
-//! A check returns a refusal as a small number, which costs nothing to count. The words are made from the
-//! number afterwards: coarse for a summary, precise for one cluster.
+//! A check returns a refusal as a small number, which is cheap to count. The text is made from the number
+//! afterwards: coarse for a summary, precise for one cluster.
 
 mod eligibility;
 mod labels;
@@ -17,17 +17,17 @@ pub(super) use eligibility::{eligibility, flip, is_ready};
 pub(super) use labels::{Needs, TermNeeds};
 pub(super) use taints::{expiry, may_expire, untolerated};
 
-/// The reason of a refusal, in the check's own numbering.
+/// The number of a refusal's reason, in the check's own numbering.
 pub(super) type Code = u32;
 
 /// A rule that is prepared for testing clusters.
 pub(super) trait Check {
     fn refuse(&self, row: Row) -> Option<Code>;
-    /// The rule in words.
+    /// Returns the rule in words.
     fn words(&self) -> String;
     /// Returns the reason behind a number, for any cluster.
     fn summary(&self, code: Code) -> String;
-    /// The reason for one cluster.
+    /// Returns the reason for one cluster.
     fn detail(&self, code: Code, _row: Row) -> String {
         self.summary(code)
     }
@@ -40,7 +40,7 @@ pub(super) struct Checked<'a> {
 }
 
 impl<'a> Checked<'a> {
-    /// `is_current` says by row which clusters the placement has now; empty where it has none.
+    /// `is_current` marks the placement's current clusters by row; empty without any.
     pub(super) fn new(table: &'a Table<'a>, filter: &'a Filter, is_current: &'a [bool]) -> Checked<'a> {
         let check: Box<dyn Check + 'a> = match &filter.rule {
             Rule::Nowhere(why) => Box::new(names::Nowhere(why)),
@@ -76,15 +76,15 @@ impl<'a> Checked<'a> {
 
     fn attributed(&self, reason: String) -> String {
         match &self.filter.by {
-            // A list of names speaks of its owner by itself.
+            // A list of names mentions its owner itself.
             Some(by) if !matches!(self.filter.rule, Rule::Named(_)) => format!("{reason} (asked by {by})"),
             _ => reason,
         }
     }
 }
 
-/// Reports whether a filter reads the current picks of its own placement, so that its verdict depends on more
-/// than the fleet.
+/// Reports whether a filter reads the current picks of its own placement, so its verdict depends on more than
+/// the fleet.
 pub(super) fn looks_at_own_picks(filter: &Filter) -> bool {
     matches!(filter.rule, Rule::Tolerates(_) | Rule::Reachable(_))
 }

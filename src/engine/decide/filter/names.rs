@@ -1,4 +1,4 @@
-//! Clusters by name, those a folder may reach, and no clusters at all.
+//! Clusters by name, clusters that a folder may reach, and no clusters at all.
 
 use std::collections::BTreeSet;
 
@@ -57,7 +57,7 @@ pub(super) struct Reachable<'a> {
 
 impl<'a> Reachable<'a> {
     pub(super) fn new(table: &Table<'_>, reach: &'a Reach, is_current: &[bool]) -> Reachable<'a> {
-        // A right that is taken back takes nothing away.
+        // Revoking a right removes no current pick.
         let mut passes = is_current.to_vec();
         passes.resize(table.len(), false);
         let reached = reach.clusters.iter().filter_map(|name| table.row(name));

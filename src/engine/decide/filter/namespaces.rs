@@ -1,4 +1,4 @@
-//! Clusters that list their namespaces must list the wanted one.
+//! The wanted namespace, for clusters that list their namespaces.
 
 use super::{Check, Code};
 use crate::decide::cluster_table::{Row, Table};

@@ -8,7 +8,7 @@ use berth_base::model::{Cluster, Effect, Taint, Timestamp};
 pub(super) struct Tolerates<'a> {
     pub(super) table: &'a Table<'a>,
     pub(super) tolerations: &'a [Toleration],
-    /// By row: whether the placement has the cluster now.
+    /// Marks the placement's current clusters, by row.
     pub(super) is_current: &'a [bool],
 }
 
@@ -57,7 +57,7 @@ impl Check for Tolerates<'_> {
     }
 }
 
-/// The taints that no toleration lets pass at this moment.
+/// Returns the taints that no toleration allows at this moment.
 pub(in crate::decide) fn untolerated<'a>(
     cluster: &'a Cluster,
     tolerations: &'a [Toleration],
@@ -74,12 +74,12 @@ pub(in crate::decide) fn untolerated<'a>(
     cluster.taints.iter().filter(move |taint| !tolerated(taint))
 }
 
-/// Returns the moment at which a matching toleration expires; `None` without a limit or without a known
-/// beginning of the taint.
+/// Returns the moment at which a matching toleration expires; `None` without a limit or if the beginning of
+/// the taint is unknown.
 pub(in crate::decide) fn expiry(toleration: &Toleration, taint: &Taint) -> Option<Timestamp> {
     let seconds = toleration.seconds.filter(|_| fits(toleration, taint))?;
     let end = taint.since?.as_second().saturating_add(seconds);
-    // A moment beyond the range of timestamps means never: the largest one.
+    // A moment beyond the range of timestamps means never: use the largest one.
     Some(Timestamp::from_second(end).unwrap_or(if seconds < 0 { Timestamp::MIN } else { Timestamp::MAX }))
 }
 

@@ -1,4 +1,4 @@
-//! The score that an add-on measured, unchanged; 0 where it is missing or expired.
+//! An add-on's score, unchanged; 0 if it is missing or expired.
 
 use crate::decide::cluster_table::{Row, Table};
 use berth_base::model::cluster::AddOnScore;
@@ -10,7 +10,7 @@ pub(super) fn score(table: &Table<'_>, rows: &[Row], resource: &str, name: &str)
     rows.iter().map(of).collect()
 }
 
-/// The score, while it counts: at the moment itself until which it is valid it still does.
+/// Returns the score while it is valid, including the last moment of its validity.
 pub(in crate::decide) fn valid(
     cluster: &Cluster,
     named: &(String, String),

@@ -1,8 +1,9 @@
-//! Prefers clusters with much of a resource: -100 for the least to 100 for the most among those that passed.
+//! Prefers clusters with much of a resource: among the clusters that passed, -100 for the least to 100 for
+//! the most.
 
 use crate::decide::cluster_table::Row;
 
-/// A cluster that does not say how much it has scores 0, the middle.
+/// Scores the clusters. A cluster without a known amount scores 0, the middle.
 pub(super) fn score(rows: &[Row], amounts: &[Option<f64>]) -> Vec<i64> {
     let known = || rows.iter().filter_map(|row| amounts[*row as usize]);
     let (least, most) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
@@ -13,7 +14,7 @@ fn of_amount(amount: f64, least: f64, most: f64) -> i64 {
     if most == least {
         return 100;
     }
-    // The order of these operations decides what the cut toward zero gives.
+    // The order of these operations determines the result of the cut toward zero.
     (((amount - least) / (most - least) - 0.5) * 2.0 * 100.0) as i64
 }
 

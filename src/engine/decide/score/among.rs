@@ -1,9 +1,10 @@
-//! A share of 100, by where a measurement lies between the smallest and largest ones of the clusters compared.
+//! A share of 100, by the place of a measurement between the smallest and largest ones of the compared
+//! clusters.
 
 use crate::decide::cluster_table::{Row, Table};
 use berth_base::model::placement::Sorter;
 
-/// A cluster without the measurement gets nothing, and so does each where all are equal.
+/// Scores the clusters. One without the measurement scores 0, and so do all if the measurements are equal.
 pub(super) fn score(table: &Table<'_>, rows: &[Row], sorter: &Sorter) -> Vec<i64> {
     let amounts = table.approximations(&sorter.measure);
     let amount = |row: &Row| amounts[*row as usize];

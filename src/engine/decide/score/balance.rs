@@ -1,13 +1,13 @@
-//! Prefers clusters that few decisions picked: from 100 for none to -100 for the cluster with the most.
+//! Prefers clusters that few decisions pick: from 100 for none to -100 for the cluster with the most.
 
 use crate::decide::cluster_table::{Row, number};
 
-/// The number of decisions that pick each cluster, by row: current ones, or those of this pass where made
-/// already.
+/// The number of decisions that pick each cluster, by row. The decisions of this pass count where they exist,
+/// otherwise the current ones.
 #[derive(Default)]
 pub(in crate::decide) struct Load {
     counts: Vec<u32>,
-    /// By count: how many clusters have it, without zeros at its end.
+    /// By count: the number of clusters with that count, without zeros at the end.
     clusters: Vec<u32>,
 }
 
@@ -38,7 +38,7 @@ impl Load {
         self.clusters[after as usize] += 1;
     }
 
-    /// The largest count, each of these rows counting one less.
+    /// Returns the largest count if each of these rows counts one less.
     fn most_without(&self, own: &[Row]) -> u32 {
         let most = number(self.clusters.len().saturating_sub(1));
         let have = |row: &&Row| self.counts[**row as usize] == most;
@@ -50,7 +50,7 @@ impl Load {
     }
 }
 
-/// The placement's own picks do not count. Both lists ascend.
+/// Scores the clusters. The placement's own picks do not count. Both lists ascend.
 pub(super) fn score(rows: &[Row], load: &Load, own: &[Row]) -> Vec<i64> {
     let most = load.most_without(own);
     let scores: Vec<i64> = (0..=most).map(|count| of_count(count, most)).collect();
@@ -63,7 +63,7 @@ pub(super) fn score(rows: &[Row], load: &Load, own: &[Row]) -> Vec<i64> {
     rows.iter().map(of).collect()
 }
 
-/// Cut toward zero before doubling, so the score is always even.
+/// Returns the score for a count. The cut toward zero comes before the doubling, so the score is always even.
 fn of_count(count: u32, most: u32) -> i64 {
     if count == 0 {
         return 100;

@@ -1,6 +1,6 @@
 //! A scorer's rule → one number per cluster: one small file per rule.
 //!
-//! Scores are made at once for all clusters that passed the filters, since some rules compare them.
+//! Scores are computed for all clusters that passed the filters at once, because some rules compare clusters.
 
 mod addon;
 mod allocatable;
@@ -17,9 +17,9 @@ use berth_base::model::placement::{ScoreRule, Scorer};
 
 /// The inputs of scorers beside the clusters.
 pub(super) struct ScoreContext<'a> {
-    /// By row: whether the placement has the cluster now; empty where it has none.
+    /// Marks the placement's current clusters, by row; empty without any.
     pub(super) is_current: &'a [bool],
-    /// The rows the placement has now.
+    /// The placement's current rows.
     pub(super) current_rows: &'a [Row],
     pub(super) load: &'a Load,
 }
@@ -33,7 +33,7 @@ pub(super) fn score(table: &Table<'_>, scorer: &Scorer, rows: &[Row], around: &S
         ScoreRule::AddOn { resource, score } => addon::score(table, rows, resource, score),
         ScoreRule::Preferred(preferred) => preferred::score(table, rows, preferred),
         ScoreRule::Among(sorter) => among::score(table, rows, sorter),
-        // Known only while picks are made.
+        // These scores are known only while picks are made.
         ScoreRule::Spread(_) | ScoreRule::Even(_) => vec![0; rows.len()],
     }
 }

@@ -1,4 +1,4 @@
-//! The weights of the matching preferred terms, added up; with a sorter, shares of them.
+//! The sum of the weights of matching preferred terms; with a sorter, a share of each weight.
 
 use std::sync::Arc;
 
@@ -30,14 +30,13 @@ impl<'a> Weighed<'a> {
         }
         match &self.share {
             None => self.weight,
-            // Half of one is rounded away from zero.
+            // A half is rounded away from zero.
             Some(share) => (share.of(row) * self.weight as f64).round() as i64,
         }
     }
 }
 
-/// The position of amounts between the extremes of the whole fleet, including clusters that are no
-/// candidates.
+/// The place of amounts between the extremes of the whole fleet, including clusters that are no candidates.
 struct Share {
     amounts: Arc<Vec<Option<f64>>>,
     smallest: f64,
@@ -54,7 +53,8 @@ impl Share {
         Share { smallest, largest, ascending: sorter.ascending, amounts }
     }
 
-    /// From 0 to 1. A cluster without the measurement gets nothing, and so does each where all are equal.
+    /// Returns the place from 0 to 1. A cluster without the measurement gets 0, and so do all if the amounts
+    /// are equal.
     fn of(&self, row: Row) -> f64 {
         let Some(amount) = self.amounts[row as usize] else { return 0.0 };
         if self.largest <= self.smallest {

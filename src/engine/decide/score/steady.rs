@@ -1,4 +1,4 @@
-//! 100 for a cluster that is picked currently, else 0.
+//! 100 for a currently picked cluster, else 0.
 
 use crate::decide::cluster_table::Row;
 

@@ -1,4 +1,4 @@
-//! What holds for many placements that look at each other's load, and for scores and groups as OCM has them.
+//! Properties of many placements that read each other's load, and of OCM's scores and groups.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use crate::decide::explain;
 use berth_base::model::placement::{GroupSize, Grouping, Placement, ScoreRule, Selection};
 use berth_base::model::{Cluster, Decision, Key, Map, Policy};
 
-/// A cluster that may say how much memory it has.
+/// Returns a cluster that may report its memory.
 fn sized(name: String, memory: Option<i64>) -> Cluster {
     let amount = memory.map(|memory| ("memory".to_owned(), memory.to_string())).into_iter();
     let amounts: BTreeMap<String, String> = amount.collect();
     Cluster { name: name.into(), allocatable: amounts.clone(), capacity: amounts, ..Cluster::default() }
 }
 
-/// The default of OCM, with memory on top for some.
+/// Returns OCM's default policy, optionally with a score for memory.
 fn ranked(wanted: usize, memory: bool) -> Policy {
     let mut scorers = vec![scorer(ScoreRule::Balance), scorer(ScoreRule::Steady)];
     scorers.extend(memory.then(|| scorer(ScoreRule::Allocatable("memory".to_owned()))));
@@ -53,7 +53,7 @@ proptest! {
         let second = run(&fleet, &first.decisions);
         prop_assert_eq!(second.decided, 0);
         prop_assert_eq!(&second.decisions, &first.decisions);
-        // Forced to decide anew, the same comes of the same, whatever it was made after.
+        // New decisions over equal inputs are equal, whatever the earlier decisions.
         let anew = run(&fleet, &undigested(&first.decisions));
         prop_assert_eq!(&run(&fleet, &undigested(&first.decisions)).decisions, &anew.decisions);
         prop_assert_eq!(run(&fleet, &anew.decisions).decided, 0);
@@ -90,7 +90,7 @@ proptest! {
     fn the_picks_are_the_best_of_a_whole_order((clusters, placements) in some_fleet()) {
         let fleet = fleet(clusters, placements);
         let decided = run(&fleet, &Map::new());
-        // Each is explained by a run of its own.
+        // A separate run explains each placement.
         for (key, placement) in fleet.placements.iter().step_by(5) {
             let berth_base::model::Source::Own(policy) = &placement.source else { continue };
             let Selection::First(wanted) = policy.selection else { continue };

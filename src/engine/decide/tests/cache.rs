@@ -1,4 +1,4 @@
-//! A run that goes on from an earlier one decides what a run that begins with nothing does.
+//! Tests that a pass with a cache decides the same as a pass without one.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -20,7 +20,7 @@ enum Change {
     Alike(usize, usize),
     Gone(usize),
     Status(usize, ClusterStatus),
-    /// The decision of the last run was not published: the one before stays in force.
+    /// The decision of the last pass was not published: the one before stays current.
     Held(usize),
     /// Some of the decision's clusters wait for their turn, and others keep their copies.
     Turns(usize),
@@ -45,13 +45,13 @@ fn some_change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// All that a pass reads.
+/// The inputs of a pass.
 struct World {
     fleet: Shared<Fleet>,
     statuses: Map<String, Shared<ClusterStatus>>,
     now: i64,
     is_current: Map<Key, Decision>,
-    /// The decisions before those.
+    /// The decisions of the pass before.
     before: Map<Key, Decision>,
 }
 
@@ -104,7 +104,7 @@ impl World {
         }
     }
 
-    /// Decides with and without what the last pass remembered, which must be the same, and returns what to remember.
+    /// Decides with and without the cache, which must give the same result, and returns the next cache.
     fn decide(
         &mut self,
         cache: Option<&DecisionCache>,

@@ -1,4 +1,4 @@
-//! Divisions in the engine: what is read becomes a fact and part of the digest, doubt moves nothing.
+//! Divisions in the engine: their inputs become facts and part of the digest, and uncertainty moves nothing.
 
 use std::collections::BTreeMap;
 

@@ -40,7 +40,7 @@ fn what_must_be_even_leaves_out_what_is_too_much() {
     let clusters = [("a1", "z=a"), ("a2", "z=a"), ("a3", "z=a"), ("b1", "z=b"), ("c", "")];
     assert_eq!(of(&clusters, evenly(vec![even("z", true)], Selection::All)), ["a1", "a2", "b1"]);
     assert_eq!(of(&clusters, evenly(vec![even("z", true)], Selection::First(5))), ["a1", "a2", "b1"]);
-    // What should be even only orders: in the end all are there.
+    // A constraint that is not required only orders: in the end all are picked.
     assert_eq!(of(&clusters, evenly(vec![even("z", false)], Selection::First(4))), ["a1", "a2", "a3", "b1"]);
 }
 
@@ -65,7 +65,7 @@ proptest! {
         let (least, most) = (counts.values().min().copied(), counts.values().max().copied());
         prop_assert!(most.unwrap_or(0) <= least.unwrap_or(0) + 1, "{counts:?}");
         prop_assert!(picked.len() <= count);
-        // Nothing is left out that would have fitted.
+        // No cluster is left out that would have fitted.
         if picked.len() < count.min(zones.len()) {
             let smallest = least.unwrap_or(0);
             prop_assert!(clusters.iter().all(|(name, zone)| picked.iter().any(|one| one == name) || counts[zone] > smallest));

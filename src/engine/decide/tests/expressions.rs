@@ -94,7 +94,7 @@ fn what_members_report_and_expressions_can_see_becomes_a_fact() {
     let statuses = Map::from([("a".to_owned(), status.into())]);
     let decided = decide(&fleet, &Map::new(), &statuses, second(10));
     assert_eq!(decided.decisions[&key("p")].picks[0].cluster[..], *"a");
-    // The file's own label beats the reported one, which is then none of the decision's business.
+    // The file's own label overrides the reported one, so no decision reads the report.
     assert_eq!(decided.facts["a"].labels, BTreeMap::from([("size".to_owned(), "big".to_owned())]));
     let from_facts = decide(&fleet, &Map::new(), &decided.facts, second(10));
     assert_eq!(from_facts.decisions, decided.decisions);

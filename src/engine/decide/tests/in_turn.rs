@@ -69,7 +69,7 @@ fn each_choice_takes_the_best_of_those_that_are_left() {
         reasons,
         [
             ("b", "first: among the first 1 by score"),
-            // Shares are those among a, c and d, which the second choice compares.
+            // Shares compare a, c and d, the clusters of the second choice.
             ("c", "second: among the first 2 by score"),
             ("d", "second: among the first 2 by score"),
         ]
@@ -111,7 +111,7 @@ fn scores_that_change_move_nothing_and_a_lower_number_drops_the_worst() {
     let one = vec![choice("two", &[&["env=prod"]], Some(1))];
     let fewer = fleet(clusters.clone(), vec![placement("web", in_turn(one))]);
     assert_eq!(picked(&again(&fewer, &after), "web"), ["b"]);
-    // A cluster that no longer matches makes room at once.
+    // A cluster that no longer matches frees its place at once.
     clusters[1] = nodes("b", &["env=dev"], "3");
     let two = vec![choice("two", &[&["env=prod"]], Some(2))];
     let moved = fleet(clusters, vec![placement("web", in_turn(two))]);

@@ -1,4 +1,4 @@
-//! The engine through its two functions, over fleets made by hand.
+//! The engine through its two functions, over fleets built by hand.
 
 mod balancing;
 mod cache;

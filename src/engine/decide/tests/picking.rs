@@ -86,7 +86,7 @@ fn balance_counts_decisions_in_force_and_those_made_before_it() {
     let fleet = fleet(clusters, placements.into());
     let decided = run(&fleet, &Map::new());
     assert_eq!(["p1", "p2", "p3"].map(|name| picked(&decided, name)), [["a"], ["b"], ["c"]]);
-    // What p3 has counts before p3 has its turn.
+    // The current picks of p3 count before p3 is decided.
     let decided = run(&fleet, &earlier(&[("p3", &["a"])]));
     assert_eq!(["p1", "p2", "p3"].map(|name| picked(&decided, name)), [["b"], ["c"], ["a"]]);
 }
@@ -114,7 +114,7 @@ fn what_is_kept_is_not_filtered_again_but_names_asked_for_must_pass() {
     assert_eq!(picked(&decided, "named"), ["a", "b"]);
     let condition = decided.decisions[&key("named")].condition.clone().unwrap();
     assert_eq!((condition.status, condition.message.as_str()), (false, "a, x"));
-    // Under another policy everything is looked at again.
+    // Under another policy every pick is checked again.
     let mut other = previous;
     for decision in other.values_mut() {
         decision.policy = Some(Packed::of(&serde_json::json!({"another": true})));
@@ -140,7 +140,7 @@ fn taints_refuse_new_clusters_for_as_long_as_they_are_tolerated() {
     ];
     let fleet = fleet(clusters, vec![placement("web", policy(vec![tolerates("old", Some(60))]))]);
     let decided = run(&fleet, &earlier(&[("web", &["there"])]));
-    // Those that do not say since when they are there count from now, when they were first seen.
+    // Taints without a beginning count from now, the moment of their first sight.
     assert_eq!(picked(&decided, "web"), ["fresh", "new", "soft", "there", "unknown"]);
     assert_eq!(decided.next_change, Some(second(1050)));
     let seen: Vec<_> = decided

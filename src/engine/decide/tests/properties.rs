@@ -1,4 +1,4 @@
-//! What holds for every fleet.
+//! Properties of every fleet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,7 +98,7 @@ proptest! {
         prop_assert_eq!(second.diagnostics, first.diagnostics);
     }
 
-    /// Of placements that are decided alike, one is decided.
+    /// Of equal placements only one is computed.
     #[test]
     fn a_placement_is_decided_as_it_would_be_alone(
         (clusters, placements) in some_fleet(),
@@ -188,7 +188,7 @@ proptest! {
         }
     }
 
-    /// Whoever could not be picked may come and go.
+    /// Clusters that could not be picked may join and leave.
     #[test]
     fn what_stands_after_a_change_would_be_decided_again(
         (clusters, placements) in some_fleet(),

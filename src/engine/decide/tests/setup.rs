@@ -1,4 +1,4 @@
-//! Fleets for tests: short to write, with everything that is not said at its default.
+//! Fleets for tests: short to write, with defaults for everything that is not given.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub fn second(second: i64) -> Timestamp {
     Timestamp::from_second(second).expect("it is in range")
 }
 
-/// A cluster with labels such as `env=prod`.
+/// Returns a cluster with labels such as `env=prod`.
 pub fn cluster(name: &str, labels: &[&str]) -> Cluster {
     let labels = labels.iter().map(|label| label.split_once('=').expect("it is key=value"));
     Cluster {
@@ -67,7 +67,7 @@ pub fn scorer(rule: ScoreRule) -> Scorer {
     Scorer { name: format!("{rule:?}"), weight: 1, rule }
 }
 
-/// Wants labels such as `env=prod`.
+/// Returns a rule that requires labels such as `env=prod`.
 pub fn labels(wanted: &[&str]) -> Rule {
     Rule::Labels(selector(wanted))
 }
@@ -103,7 +103,7 @@ fn placed(outcome: &Outcome) -> Option<Condition> {
     })
 }
 
-/// A policy that takes every cluster these rules let through.
+/// Returns a policy that picks every cluster that passes these rules.
 pub fn policy(rules: Vec<Rule>) -> Policy {
     let filter = |rule| Filter { rule, by: None };
     Policy {
@@ -144,13 +144,13 @@ pub fn run(fleet: &Fleet, previous: &Map<Key, Decision>) -> Decided {
     decide(fleet, previous, &Map::new(), second(1000))
 }
 
-/// The names that one placement has.
+/// Returns the names of the clusters that a placement picks.
 pub fn picked(decided: &Decided, name: &str) -> Vec<String> {
     let decision = decided.decisions.iter().find(|(key, _)| *key.name == *name).expect("it is decided").1;
     decision.picks.iter().map(|pick| pick.cluster.to_string()).collect()
 }
 
-/// Earlier decisions with these picks, without a digest.
+/// Returns earlier decisions with these picks, without a digest.
 pub fn earlier(picks: &[(&str, &[&str])]) -> Map<Key, Decision> {
     let one = |(name, clusters): &(&str, &[&str])| {
         let pick =

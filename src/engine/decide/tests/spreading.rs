@@ -1,4 +1,4 @@
-//! What holds for every fleet where a number of clusters is picked under spread constraints.
+//! Properties of every fleet in which a number of clusters is picked under spread constraints.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use berth_base::model::placement::{
 };
 use berth_base::model::{Cluster, Decision, Key, Map};
 
-/// Each cluster with labels `r` and `z`, or without; one in four is not fit.
+/// Clusters with or without the labels `r` and `z`; one in four is not fit.
 fn clusters() -> impl Strategy<Value = Vec<Cluster>> {
     let label = || prop::option::weighted(0.9, "[a-d]");
     let one = (label(), label(), prop::bool::weighted(0.25));
@@ -88,7 +88,7 @@ fn counts(clusters: &[Cluster], key: &str, picks: &BTreeSet<String>) -> BTreeMap
     counts
 }
 
-/// The arithmetic as it is described, over all clusters again for each pick.
+/// Computes the picks as documented, over all clusters for each pick.
 fn by_hand(clusters: &[Cluster], count: usize, constraints: &[SpreadConstraint]) -> BTreeSet<String> {
     let mut picks = BTreeSet::new();
     while picks.len() < count {
@@ -150,7 +150,7 @@ proptest! {
     #[test]
     fn a_placed_cluster_stays_whatever_becomes_of_it((all, constraints, count) in (clusters(), constraints(), 0..8_usize), later in clusters()) {
         let (before, decisions) = picks(&all, pick_n(count, &constraints), &Map::new());
-        // Labels and health of the same clusters change; more come.
+        // Labels and health of the same clusters change; further clusters join.
         let mut now: BTreeMap<String, Cluster> = all.iter().map(|one| (one.name.to_string(), one.clone())).collect();
         now.extend(later.into_iter().map(|one| (one.name.to_string(), one)));
         let now: Vec<Cluster> = now.into_values().collect();
@@ -193,7 +193,7 @@ fn an_unfit_cluster_in_a_domain_of_its_own_holds_the_others_back() {
     let fit = ["c-0", "c-1", "c-2", "c-3"].map(|name| cluster(name, &["r=a"]));
     let constraint = SpreadConstraint { key: "r".to_owned(), max_skew: 2, required: true };
     let (free, _) = picks(&fit, pick_n(4, std::slice::from_ref(&constraint)), &Map::new());
-    // With one domain alone the arithmetic counts no skew.
+    // With a single domain there is no skew.
     assert_eq!(free.len(), 4);
     let all: Vec<Cluster> = fit.into_iter().chain([alone]).collect();
     let (held, _) = picks(&all, pick_n(4, &[constraint]), &Map::new());

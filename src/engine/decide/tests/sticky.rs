@@ -1,4 +1,4 @@
-//! A decision stands until its inputs change.
+//! A decision is sticky until its inputs change.
 
 use super::setup::*;
 use crate::decide::decide;
@@ -16,7 +16,7 @@ fn base() -> Fleet {
     fleet(clusters, vec![placement("web", in_blue(vec![labels(&["env=prod"]), tolerates("old", Some(60))]))])
 }
 
-/// Counts the new decisions after a change.
+/// Returns the number of new decisions after a change.
 fn decided_after(change: impl Fn(&mut Fleet), now: Timestamp) -> usize {
     let mut fleet = base();
     let before = run(&fleet, &Map::new()).decisions;
@@ -31,7 +31,7 @@ fn what_was_not_read_does_not_matter() {
     assert_eq!(decided_after(|fleet| set(fleet, "a", "other", "x"), now), 0);
     assert_eq!(decided_after(|fleet| set(fleet, "b", "env", "dev"), now), 0);
     assert_eq!(decided_after(|fleet| add(fleet, cluster("d", &["set=red"])), now), 0);
-    // These are refused before and after.
+    // These clusters are refused before and after.
     assert_eq!(decided_after(|fleet| set(fleet, "b", "set", "blue"), now), 0);
     assert_eq!(decided_after(|fleet| add(fleet, cluster("d", &["set=blue"])), now), 0);
 }

@@ -1,4 +1,4 @@
-//! What `explain` is told.
+//! The trace that `explain` gets.
 
 use super::setup::*;
 use crate::decide::{Stage, explain};

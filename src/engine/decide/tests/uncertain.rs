@@ -12,7 +12,7 @@ fn while_everything_is_in_doubt_no_decision_loses_a_cluster() {
     let previous = earlier(&[("web", &["b", "gone"]), ("vanished", &["a"])]);
     assert_eq!(picked(&run(&fleet, &previous), "web"), ["a"]);
     fleet.doubt.everything = true;
-    // What may have moved into an unreadable file is known to have stood in it, or nothing is known of it.
+    // If the last good forms are known, they contain every moved document.
     assert!(!run(&fleet, &previous).decisions.contains_key(&key("vanished")));
     fleet.doubt.objects = true;
     let decided = run(&fleet, &previous);

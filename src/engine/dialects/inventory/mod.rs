@@ -1,7 +1,7 @@
-//! The Cluster Inventory API of SIG Multicluster: a ClusterProfile is a cluster as some manager describes it.
+//! The Cluster Inventory API of SIG Multicluster: a ClusterProfile describes a cluster for a manager.
 //!
-//! One cluster may have several profiles, in the namespaces of those who may use it. They are brought together by their
-//! name, as all descriptions of one cluster are.
+//! One cluster may have several profiles, in the namespaces of its users. They are merged by their name, like
+//! all descriptions of one cluster.
 
 mod profile;
 
@@ -22,7 +22,7 @@ pub const GROUP: &str = "multicluster.x-k8s.io";
 pub const KIND: &str = "ClusterProfile";
 pub const VERSION: &str = "v1alpha1";
 
-/// The label of a profile's cluster set, which some put on its namespace.
+/// The labels of a profile's cluster set, which some tools put on its namespace.
 const SET_LABELS: [&str; 2] = ["multicluster.x-k8s.io/clusterset", "clusterset.multicluster.x-k8s.io"];
 
 /// The label that names a profile's manager.
@@ -57,7 +57,7 @@ const PROFILE: ClusterKind = ClusterKind {
     document,
 };
 
-/// Others of the group, such as ServiceExports, are objects that people place.
+/// Claims profiles. Other kinds of the group, such as ServiceExports, are objects that people place.
 fn claim(key: &Key) -> Claim {
     match (&*key.group, &*key.kind) {
         (GROUP, KIND) => Claim::Inventory,
@@ -66,7 +66,7 @@ fn claim(key: &Key) -> Claim {
     }
 }
 
-/// Profiles are read against the namespaces that they are in.
+/// Profiles are read against their namespaces.
 fn bearing(document: &Document, claim: Claim) -> Bearing {
     match claim {
         Claim::Inventory => Bearing::Alone,
@@ -77,7 +77,7 @@ fn bearing(document: &Document, claim: Claim) -> Bearing {
     }
 }
 
-/// The profile of a new member.
+/// Makes the profile of a new member.
 fn document(new: &NewCluster) -> Json {
     let mut labels = new.labels.clone();
     labels.insert(MANAGER_LABEL.to_owned(), "berth".to_owned());
@@ -89,7 +89,7 @@ fn document(new: &NewCluster) -> Json {
     })
 }
 
-/// The reading of one document by itself.
+/// The reading of a single document.
 #[derive(Debug)]
 struct One {
     cluster: Option<Shared<Cluster>>,
@@ -121,7 +121,7 @@ fn read(input: &Input<'_>, document: &Document) -> One {
     One { cluster, diagnostics: scope.into_diagnostics(), is_faulty }
 }
 
-/// Labels decide who may place where, so that they count as they are written at the cluster alone.
+/// Labels decide who may place where, so only those on the cluster itself count.
 fn set_of_namespace(input: &Input<'_>, document: &Document, cluster: &Cluster) -> Option<Diagnostic> {
     let is_own = |one: &&&Document| {
         one.key.group.is_empty() && &*one.key.kind == "Namespace" && *one.key.name == *document.key.namespace

@@ -1,4 +1,4 @@
-//! ClusterProfile → cluster. Its conditions say whether it is ready, its properties are claims as well.
+//! ClusterProfile → cluster. Its conditions decide whether it is ready, and its properties are also claims.
 
 use super::MANAGER_LABEL;
 use crate::dialects::{Document, applier};
@@ -54,7 +54,7 @@ fn check_manager(manager: &mut Fields<'_>, cluster: &Cluster) {
     }
 }
 
-/// How to reach the cluster is its users' affair.
+/// Reads a status, without the ways to reach the cluster: only its users need them.
 fn read_status(mut status: Fields<'_>, cluster: &mut Cluster) {
     if let Some(version) = status.node("version") {
         cluster.details.insert("status.version".to_owned(), version.to_json());
@@ -64,7 +64,7 @@ fn read_status(mut status: Fields<'_>, cluster: &mut Cluster) {
         for mut condition in status.each("conditions") {
             let (kind, word) = (condition.str("type"), condition.str("status"));
             if kind == Some(HEALTHY) || kind == Some(JOINED) {
-                // Both must hold where both are said.
+                // If both conditions exist, both must be true.
                 ready = Some(ready.unwrap_or(true) && word == Some("True"));
             }
         }

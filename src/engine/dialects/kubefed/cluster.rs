@@ -1,5 +1,5 @@
-//! KubeFedCluster → cluster. Without a status it counts as ready; with one, only a condition `Ready` that is
-//! `True` makes it ready.
+//! KubeFedCluster → cluster. Without a status the cluster counts as ready; with one, only a condition `Ready`
+//! that is `True` makes it ready.
 
 use crate::dialects::{Document, applier};
 use berth_base::meta::names::is_dns_subdomain;

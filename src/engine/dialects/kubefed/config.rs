@@ -1,7 +1,7 @@
-//! KubeFedConfig → the settings of a control plane: its namespace, its scope, whether it adopts objects.
+//! KubeFedConfig → the settings of a control plane: its namespace, its scope, and whether it adopts objects.
 //!
-//! A repository may describe several namespace-scoped control planes, each for its own namespace, beside at
-//! most one for the whole cluster. Settings of controllers mean nothing to berth.
+//! A repository may describe several namespace-scoped control planes, each for its own namespace, and at most
+//! one for the whole cluster. berth ignores settings of controllers.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use berth_base::yaml::{Fields, Scope};
 pub(super) const NAME: &str = "kubefed";
 pub(super) const DEFAULT_NAMESPACE: &str = "kube-federation-system";
 
-/// Namespaces that are never made in members, though what is in them can be placed.
+/// Namespaces that are never created in members; objects in them can be placed.
 const SYSTEM_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"];
 
-/// Feature gates of the last release and of earlier ones.
+/// Feature gates of the last and of earlier releases.
 const GATES: [&str; 5] = [
     "CrossClusterServiceDiscovery",
     "FederatedIngress",
@@ -33,12 +33,12 @@ pub(super) struct Planes(BTreeMap<String, Plane>);
 struct Plane {
     namespaced: bool,
     adopts: bool,
-    /// Its scheduler of replicas is on.
+    /// Its scheduler of replicas is enabled.
     divides: bool,
 }
 
 impl Planes {
-    /// Reports whether a namespace has a control plane of its own.
+    /// Reports whether a namespace has its own control plane.
     pub(super) fn is_namespaced(&self, namespace: &str) -> bool {
         self.0.get(namespace).is_some_and(|plane| plane.namespaced)
     }
@@ -101,7 +101,7 @@ fn read_sync(mut fields: Fields<'_>) -> Option<bool> {
     adopts
 }
 
-/// Reports whether the gates leave the replica scheduler on, which is the default.
+/// Reports whether the gates leave the replica scheduler enabled, which is the default.
 fn read_gates(spec: &mut Fields<'_>) -> bool {
     let mut divides = true;
     for mut gate in spec.each("featureGates") {

@@ -1,7 +1,7 @@
 //! A preference and its workload → a division: the clusters that take part, and the namespace's limits.
 //!
 //! Ready clusters take part. As in KubeFed, the placements of the workload and of its namespace are ignored,
-//! unless `intersectWithClusterSelector` is set; then only their selectors count.
+//! unless `intersectWithClusterSelector` is set; then only their selectors apply.
 
 use super::Context;
 use super::federated_object::FederatedObject;
@@ -17,7 +17,7 @@ use berth_base::yaml::Scope;
 /// The field with the number of replicas in Deployments and ReplicaSets.
 pub(super) const REPLICAS: [&str; 2] = ["spec", "replicas"];
 
-/// The division that a preference asks for. `None` where the preference has no effect, with a warning.
+/// Returns the division for a preference. `None`, with a warning, if the preference has no effect.
 pub(super) fn of(object: FederatedObject<'_>, wanted: &Wanted, narrowing: &[Filter]) -> Option<Division> {
     let FederatedObject { scope, document, metadata, context } = object;
     let preference = context.preferences.find(&document.key.kind, &metadata.namespace, &metadata.name)?;
@@ -55,13 +55,13 @@ pub(super) fn of(object: FederatedObject<'_>, wanted: &Wanted, narrowing: &[Filt
     if preference.intersect {
         let (namespace, of_namespace) = match selectors(context, metadata, own.as_ref(), key) {
             Ok(found) => found,
-            // A list of names is what its author wrote last, and counts.
+            // The list of names is the author's explicit choice, so it decides.
             Err(why) if named => {
                 let message = format!("{by} divides nothing, and {key} keeps its own replicas: {why}");
                 say(message, NAMES);
                 return None;
             }
-            // What it divided last stays in force; without that, the object stays as it is written.
+            // The last division stays in effect; without one, the object stays as written.
             Err(why) => {
                 let message = format!("{by} divides nothing: {why}; the numbers it set earlier stay");
                 say(message, NAMES);
@@ -105,7 +105,7 @@ fn selectors<'c>(
     Ok((federated, selector))
 }
 
-/// Warns of what else sets the replicas that a preference divides.
+/// Warns of other settings of the replicas that a preference divides.
 pub(super) fn warn_of_rivals(
     scope: &Scope,
     preference: &Preference,

@@ -28,7 +28,7 @@ use berth_base::yaml::Scope;
 static FINAL_LABELS: LazyLock<Arc<BTreeMap<String, String>>> =
     LazyLock::new(|| BTreeMap::from([("kubefed.io/managed".to_owned(), "true".to_owned())]).into());
 
-/// Reads one; a FederatedNamespace goes into `namespaces` as well.
+/// Reads a Federated object; adds a FederatedNamespace to `namespaces` too.
 pub(super) fn read(
     scope: &Scope,
     document: &Document,
@@ -38,7 +38,7 @@ pub(super) fn read(
 ) {
     let root = document.open();
     let Some((mut fields, metadata)) = open(scope, &root) else { return };
-    // SOPS notes what it needs beside the spec when it encrypts a whole file.
+    // SOPS adds this field beside the spec when it encrypts a whole file.
     fields.accept(&["sops"]);
     let spec = fields.required_fields("spec");
     fields.finish();
@@ -88,7 +88,7 @@ pub(super) fn read(
     let placement = Placement { named, ..Placement::new(key.clone(), origin.clone(), source) };
     lowered.placements.push(placement.into());
     if target.is_namespace() && context.planes.is_system(&metadata.name) {
-        // Its placement still says where the contents may go.
+        // Its placement still limits the namespace's contents.
         return;
     }
     let workload = Workload {
@@ -97,14 +97,14 @@ pub(super) fn read(
         templates: vec![template],
         overrides: content.overrides.into(),
         replicas,
-        // What is in members stays as it is: its content as well as where it is.
+        // Members keep their copies, with the same content in the same clusters.
         frozen: blocked || content.incomplete,
         strategy: Strategy::AtOnce,
     };
     lowered.workloads.push(workload.into());
 }
 
-/// Returns the field for a preference's number, for kinds that have one.
+/// Returns the field for a preference's number, if the kind has one.
 fn replicas_at(
     object: FederatedObject<'_>,
     source: &Source,
@@ -150,7 +150,7 @@ fn warn_of_name(scope: &Scope, metadata: &Metadata) {
     scope.report(Diagnostic::warning(scope.pos(metadata.name_at), message).hint(hint));
 }
 
-/// The rule that narrows what is in the namespace.
+/// Returns the rule that narrows the objects in the namespace.
 fn narrowing_rule(
     scope: &Scope,
     spec: &berth_base::yaml::Fields<'_>,
@@ -171,7 +171,7 @@ fn narrowing_rule(
 fn source_of(object: FederatedObject<'_>, federated: &FederatedType, wanted: Wanted, text: Json) -> Source {
     let FederatedObject { document, metadata, context, .. } = object;
     let target = &federated.target;
-    // Without a condition: KubeFed's own tells how propagation went, which no decision knows.
+    // No condition: KubeFed's describes the propagation, which no decision knows.
     let mut policy = Policy::BLANK;
     let mut namespace_text = Json::Null;
     policy.filters.extend(out_of_reach(context, target, &metadata.namespace));

@@ -1,11 +1,11 @@
-//! A Federated object as its parts are read.
+//! A Federated object while its parts are read.
 
 use super::Context;
 use crate::dialects::Document;
 use berth_base::meta::Metadata;
 use berth_base::yaml::Scope;
 
-/// A Federated object, and what it is read against.
+/// A Federated object and its context.
 #[derive(Clone, Copy)]
 pub(super) struct FederatedObject<'a> {
     pub(super) scope: &'a Scope,

@@ -11,7 +11,7 @@ pub(super) const CORE: &str = "core.kubefed.io";
 pub(super) const SCHEDULING: &str = "scheduling.kubefed.io";
 pub(super) const TYPES: &str = "types.kubefed.io";
 
-/// berth's own group, and the kinds of it that Federated objects name.
+/// berth's own group, and its kinds that Federated objects name.
 pub(super) const OWN: &str = "berth.dev";
 pub(super) const TEMPLATE: &str = "Template";
 pub(super) const OVERRIDE_LIST: &str = "OverrideList";
@@ -37,11 +37,11 @@ pub(super) const KINDS: &[&str] = &[
     "FederatedServiceAccount",
 ];
 
-/// Records that KubeFed keeps for itself, and the input files of its command line.
+/// KubeFed's internal records, and the input files of its command line.
 const BOOKKEEPING: [&str; 4] =
     ["PropagatedVersion", "ClusterPropagatedVersion", "FederatedServiceStatus", "EnableTypeDirective"];
 
-/// Group and kind of the federated types that type configs describe; true for those of namespaces.
+/// The group and kind of the federated types in type configs; true for types of namespaces.
 pub(super) type FederatedKinds<'a> = BTreeMap<(&'a str, &'a str), bool>;
 
 /// The role of a document.
@@ -51,9 +51,9 @@ pub(super) enum Role {
     TypeConfig,
     Config,
     Preference,
-    /// berth's own: a template in a file of its own.
+    /// berth's own: a template in a separate file.
     Template,
-    /// berth's own: a list of overrides in a file of its own.
+    /// berth's own: a list of overrides in a separate file.
     OverrideList,
     Federated {
         namespace: bool,
@@ -67,7 +67,7 @@ pub(super) fn claim(documents: &[Document]) -> Vec<Claim> {
     let types = federated_in(documents.iter());
     let claim = |document| match role(document, &types) {
         Role::Cluster => Claim::Inventory,
-        // What is in a namespace depends on it, as on a policy.
+        // Objects in a namespace depend on it, as on a policy.
         Role::TypeConfig | Role::Config | Role::Preference | Role::Federated { namespace: true } => {
             Claim::Policy
         }
@@ -79,7 +79,8 @@ pub(super) fn claim(documents: &[Document]) -> Vec<Claim> {
     documents.iter().map(claim).collect()
 }
 
-/// Type configs, namespaces, preferences and shared files are what Federated objects are read against.
+/// Returns the bearing: Federated objects are read against type configs, namespaces, preferences and shared
+/// files.
 pub(super) fn bearing(document: &Document, claim: Claim) -> Bearing {
     match claim {
         Claim::Inventory => Bearing::Alone,
@@ -110,7 +111,7 @@ pub(super) fn access_role(key: &Key) -> AccessRole<'_> {
     }
 }
 
-/// The federated types named by any type config, sound or not.
+/// Returns the federated types that any type config names, sound or not.
 pub(super) fn federated_in<'a>(documents: impl Iterator<Item = &'a Document>) -> FederatedKinds<'a> {
     let named = |document: &'a Document| {
         let spec = document.root.get("spec")?;
@@ -166,7 +167,7 @@ pub(super) fn reads() -> Vec<ReadKind> {
     all
 }
 
-/// The versions that berth knows of a group; `None` for a federated group of one's own, with versions of one's own.
+/// Returns the known versions of a group; `None` for a person's own federated group, with own versions.
 fn known_versions(group: &str) -> Option<&'static [&'static str]> {
     match group {
         CORE | TYPES => Some(&["v1beta1", "v1alpha1"]),
@@ -175,7 +176,7 @@ fn known_versions(group: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// Reports whether the object's version is newer than those berth knows.
+/// Reports whether the object's version is newer than berth's known versions.
 pub(super) fn is_newer(document: &Document) -> bool {
     known_versions(&document.key.group).is_some_and(|known| !known.contains(&document.version.as_str()))
 }

@@ -1,6 +1,5 @@
 //! KubeFed's treatment of objects over their life → `berth.dev/` annotations for the syncer: take-over,
-//! orphaning, delete options, and fields that the member keeps. The annotations outlive the Federated
-//! object.
+//! orphaning, delete options, and fields that the member keeps. The annotations outlive the Federated object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
@@ -32,11 +31,11 @@ const OPTIONS: [&str; 7] = [
     "propagationPolicy",
 ];
 
-/// The annotations of objects that members take over, and of which nothing else is said.
+/// The annotations of objects that members take over, without further settings.
 static TAKE_OVER: LazyLock<Arc<BTreeMap<String, String>>> =
     LazyLock::new(|| BTreeMap::from([("berth.dev/take-over".to_owned(), "true".to_owned())]).into());
 
-/// The syncer's annotations for every copy of an object.
+/// Returns the syncer's annotations for every copy of an object.
 pub(super) fn annotations(
     scope: &Scope,
     document: &Document,
@@ -68,7 +67,7 @@ fn annotation_at(document: &Document, metadata: &Metadata, name: &str) -> Mark {
     node.map_or(metadata.at, View::at)
 }
 
-/// A live object whose deletion hung when it was exported would come to life again.
+/// Warns of an object whose deletion was pending when it was exported: placing it would revive it.
 pub(super) fn warn_of_deletion(scope: &Scope, document: &Document, metadata: &Metadata) {
     if !metadata.deleting {
         return;
@@ -82,7 +81,7 @@ pub(super) fn warn_of_deletion(scope: &Scope, document: &Document, metadata: &Me
 
 type Fault = (String, Option<String>);
 
-/// Kubernetes' DeleteOptions, checked and written in one form.
+/// Checks Kubernetes' DeleteOptions and writes them in one form.
 fn delete_options(written: &str) -> Result<String, Fault> {
     let plain = |message: &str| Err((message.to_owned(), None));
     let Ok(options) = serde_json::from_str::<Json>(written) else {

@@ -1,7 +1,7 @@
 //! KubeFed: clusters, federated types and Federated* objects → the neutral model.
 //!
-//! The control planes' settings, the federated types and the federated namespaces are read first, since the
-//! meaning of every other object depends on them. Each file names its deliberate differences from KubeFed.
+//! The control planes' settings, the federated types and the federated namespaces are read first, because the
+//! meaning of every other object depends on them. Each file lists its deliberate differences from KubeFed.
 
 mod cluster;
 mod config;
@@ -48,7 +48,7 @@ pub const DIALECT: Dialect = Dialect {
     ..Dialect::BLANK
 };
 
-/// The context in which all Federated objects are read.
+/// The context of all Federated objects.
 #[derive(Debug, Default)]
 struct Context {
     planes: Planes,
@@ -59,7 +59,7 @@ struct Context {
 }
 
 impl Context {
-    /// Reports whether a Federated object reads no preference and no other file.
+    /// Reports whether a Federated object depends on no preference and no other file.
     fn is_enough_for(&self, document: &Document) -> bool {
         let key = &document.key;
         !self.preferences.has(&key.namespace, &key.name) && !referenced_files::names_any(document)
@@ -92,7 +92,7 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
         |document| matches!(kinds::role(document, &types), Role::Template | Role::OverrideList),
         |scope, document, _| referenced_files::read(scope, document, &mut context.files),
     );
-    // A namespace narrows what is in it, so that all of them come first.
+    // A namespace narrows its contents, so all namespaces come first.
     let read_against = (context.planes.clone(), context.types.clone());
     let recall = Recall {
         stage: "Federated namespace",

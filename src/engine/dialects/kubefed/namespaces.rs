@@ -17,25 +17,25 @@ pub(super) struct Namespaces(BTreeMap<String, FederatedNamespace>);
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FederatedNamespace {
     pub(super) key: Key,
-    /// `None` where its placement cannot be read.
+    /// `None` if its placement cannot be read.
     pub(super) rule: Option<Rule>,
     /// The placement as written.
     pub(super) text: Json,
-    /// Its selector, whether or not a list of names makes it moot.
+    /// Its selector, even if a list of names replaces it.
     pub(super) selector: Option<Selector>,
 }
 
 /// The effect of a namespace on the placements in it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Narrowing {
-    /// Nothing: the object has no namespace, or its control plane knows only its own.
+    /// No effect: the object has no namespace, or its control plane handles only its own namespace.
     None,
     By {
         filter: Filter,
         text: Json,
     },
     NotFederated(Filter),
-    /// The FederatedNamespace is there and cannot be read.
+    /// The FederatedNamespace exists but cannot be read.
     Unreadable(Key),
 }
 
@@ -44,12 +44,12 @@ impl Namespaces {
         self.0.insert(name.to_owned(), federated);
     }
 
-    /// Adds the namespaces of another document.
+    /// Adds the namespaces of another collection.
     pub(super) fn extend(&mut self, others: &Namespaces) {
         self.0.extend(others.0.clone());
     }
 
-    /// The selector of a federated namespace, and who it is; the inner `None` where it has none.
+    /// Returns the key of a federated namespace, and its selector if it has one.
     pub(super) fn selector(&self, namespace: &str) -> Option<(&Key, Option<&Selector>)> {
         self.0.get(namespace).map(|federated| (&federated.key, federated.selector.as_ref()))
     }

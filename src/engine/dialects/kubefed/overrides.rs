@@ -1,5 +1,5 @@
-//! `spec.overrides` → overrides, in their order. One entry per cluster, and none may change an object's
-//! name. Unlike KubeFed, one path may come twice, and all operations of RFC 6902 are known.
+//! `spec.overrides` → overrides, in their order. Each cluster has one entry, and no override may change an
+//! object's name. Unlike in KubeFed, a path may occur twice, and all operations of RFC 6902 are supported.
 //!
 //! berth's extension: `clusterSelector` in place of `clusterName`, for all clusters with these labels.
 
@@ -26,7 +26,7 @@ pub(super) fn read(fields: &mut Fields<'_>, document: &Document) -> Vec<Override
     let path_of_list = fields.path_of("overrides");
     let mut named = BTreeMap::new();
     let by = Arc::new(document.key.clone());
-    // Most overrides of an object are for the same fields.
+    // Most overrides of an object change the same fields.
     let mut paths = SharedValues::default();
     let mut overrides = Vec::new();
     for mut entry in fields.each("overrides") {

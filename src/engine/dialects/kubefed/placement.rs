@@ -1,5 +1,5 @@
-//! `spec.placement` → the selected clusters. A list of names, even an empty one, makes a selector
-//! irrelevant: the selector is not read. An empty placement selects no cluster, an empty selector every one.
+//! `spec.placement` → the selected clusters. A list of names, even an empty one, replaces the selector, which
+//! is not read then. An empty placement selects no cluster, an empty selector every one.
 //!
 //! berth's extension: `placementRef` names a placement of another system that picks the clusters.
 
@@ -12,7 +12,7 @@ use berth_base::model::Selector;
 use berth_base::model::placement::Rule;
 use berth_base::yaml::{Fields, Form, Node, Scope, Value};
 
-/// The kinds `placementRef` may name, and whether they stand in a namespace.
+/// The kinds that `placementRef` may name, and whether they are namespaced.
 const FOLLOWED: [(&str, bool); 3] =
     [("ClusterResourcePlacement", false), ("Placement", true), ("ResourcePlacement", true)];
 
@@ -23,7 +23,7 @@ pub(super) enum Wanted {
     Follow(PlacementRef),
 }
 
-/// Reads the `placement` of a spec. `None` where it is at fault; `namespace` is the object's own.
+/// Reads the `placement` of a spec. `None` if it has a fault; `namespace` is the object's own.
 pub(super) fn read(spec: &mut Fields<'_>, namespace: &str) -> Option<Wanted> {
     if spec.node("placement").is_none() {
         return Some(nowhere("spec.placement is not given"));
@@ -57,8 +57,8 @@ pub(super) fn read(spec: &mut Fields<'_>, namespace: &str) -> Option<Wanted> {
     wanted
 }
 
-/// The selector of a Federated object's placement, whatever else stands there. `None` where there is
-/// none, or one that cannot be read.
+/// Returns the selector of a Federated object's placement, whatever its other fields. `None` if it is missing
+/// or cannot be read.
 pub(super) fn selector_of(root: &Node) -> Option<Selector> {
     let node = root.get("spec")?.get("placement")?.get("clusterSelector").filter(|node| !node.is_null())?;
     let aside = Scope::new("".into(), Severity::Error);
@@ -85,7 +85,7 @@ fn read_names(scope: &Scope, node: &Node) -> Option<BTreeSet<String>> {
     all.into_iter().collect()
 }
 
-/// A selector beside names has no effect, so that its faults are no errors.
+/// Warns of a faulty selector beside names. It has no effect, so its faults are no errors.
 fn warn_of_unread(scope: &Scope, selector: Option<&Node>) {
     let Some(selector) = selector else { return };
     let aside = Scope::new("".into(), Severity::Error);

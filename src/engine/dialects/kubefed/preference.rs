@@ -1,7 +1,7 @@
 //! ReplicaSchedulingPreference → the number of replicas of the workload of the same name in each cluster.
 //!
-//! Read as KubeFed reads it, surprises included. A preference that runs into one gets a warning with its
-//! effect and a way to avoid it.
+//! This reads a preference exactly as KubeFed does, surprises included. A preference with a surprise gets a
+//! warning with its effect and a way to avoid it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ const REPLICAS: std::ops::RangeInclusive<i64> = i32::MIN as i64..=i32::MAX as i6
 /// The kinds that can be divided.
 pub(super) const DIVIDED: [&str; 2] = ["FederatedDeployment", "FederatedReplicaSet"];
 
-/// Stands for every cluster without an entry of its own.
+/// Represents every cluster without its own entry.
 const OTHERS: &str = "*";
 
 /// A preference as written.
@@ -38,7 +38,7 @@ pub(super) struct Preference {
     pub(super) others: Option<Share>,
     /// The spec's text.
     pub(super) text: Json,
-    /// Its workload was met.
+    /// The preference's workload exists.
     met: AtomicBool,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Preference {
 pub(super) struct Preferences(BTreeMap<(String, String), Preference>);
 
 impl Preferences {
-    /// The preference for a Federated object.
+    /// Returns the preference for a Federated object.
     pub(super) fn find(&self, kind: &str, namespace: &str, name: &str) -> Option<&Preference> {
         let found = self.0.get(&(namespace.to_owned(), name.to_owned()))?;
         (found.target == kind).then(|| {
@@ -161,7 +161,7 @@ fn read_share(mut fields: Fields<'_>, path: &str) -> Share {
     share
 }
 
-/// Floors come on top of weights, and who comes last gets less than its floor.
+/// Warns of floors: they are added to weights, so the last cluster gets less than its floor.
 fn warn_of_floors(scope: &Scope, preference: &Preference) {
     let shares = || preference.shares.values().map(|(share, _)| *share).chain(preference.others);
     let say = |message: String, hint: &str| {

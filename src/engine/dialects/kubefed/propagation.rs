@@ -1,6 +1,6 @@
-//! The status that KubeFed would show of a Federated object, from the decision and members' reports.
+//! The status of a Federated object, as KubeFed would show it, from the decision and members' reports.
 //!
-//! Only clusters that are not in sync are listed, each with its word; the condition `Propagation` and the
+//! It lists only clusters that are not in sync, each with its word. The condition `Propagation` and the
 //! counts by word sum them up. Facts that only a hub that writes to members could know are never claimed.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::dialects::{Detail, Placed, Reported};
 use berth_base::model::status::{Problem, ProblemKind};
 use berth_base::model::{Decision, Failure, Key, MemberView};
 
-/// The maximal number of clusters listed with each word in the brief form. The counts are of all.
+/// The maximal number of clusters for each word in the brief form. The counts include all.
 const LISTED: usize = 20;
 
 /// KubeFed's word for a cluster that is not in sync.
@@ -33,7 +33,7 @@ pub(super) fn describe(reported: &Reported<'_>) -> Option<Json> {
     is_federated(&reported.decision.key).then(|| json!(status(reported)))
 }
 
-/// Reports whether a workload is one of KubeFed's. Custom types with other names are not recognized.
+/// Reports whether a workload belongs to KubeFed. Custom types with other names are not recognized.
 fn is_federated(key: &Key) -> bool {
     *key.group == *TYPES || key.kind.starts_with("Federated")
 }
@@ -76,7 +76,7 @@ fn status<'a>(reported: &Reported<'a>) -> Propagation<'a> {
     let mut words: Vec<(&'a str, Word)> = Vec::new();
     for Placed { cluster, member, waits } in placed {
         let word = word(decision, failures.get(cluster), *member);
-        // KubeFed knows no rollouts; in its words, what has not reached a cluster took too long.
+        // KubeFed has no rollouts; its word for a cluster that has not got the change is a timeout.
         let word = word.or_else(|| waits.then_some(Word::UpdateTimedOut));
         words.extend(word.map(|word| (*cluster, word)));
     }
@@ -90,7 +90,7 @@ fn status<'a>(reported: &Reported<'a>) -> Propagation<'a> {
     for &(name, word) in &words {
         let count = by_status.entry(word).or_default();
         *count += 1;
-        // Who is silent is so for every workload, and stands in the fleet's list of clusters.
+        // A silent cluster is silent for every workload, and the fleet's list of clusters shows it.
         if detail == Detail::Full || *count <= LISTED && word != Word::ClusterNotReady {
             clusters.push(ClusterWord { name, status: word });
         }
@@ -112,7 +112,7 @@ fn condition(decision: &Decision, all_in_sync: bool) -> PropagationCondition<'_>
     PropagationCondition { reason, status, kind: "Propagation" }
 }
 
-/// The word for a cluster the workload is placed in; none where it is in sync.
+/// Returns the word for a cluster of the workload; `None` if it is in sync.
 fn word(decision: &Decision, failure: Option<&&Failure>, member: Option<&MemberView<'_>>) -> Option<Word> {
     if let Some(failure) = failure {
         return Some(unrendered(failure));
@@ -125,7 +125,8 @@ fn word(decision: &Decision, failure: Option<&&Failure>, member: Option<&MemberV
             ProblemKind::Foreign | ProblemKind::TakeOverRefused => Word::AlreadyExists,
             _ => Word::UpdateFailed,
         }),
-        // Published, and not applied yet: KubeFed says so of what is not confirmed in time.
+        // The change is published but not applied yet. KubeFed uses this word for changes that are not
+        // confirmed in time.
         None => (!member.has(&decision.objects)).then_some(Word::UpdateTimedOut),
     }
 }

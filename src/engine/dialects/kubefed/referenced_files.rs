@@ -1,6 +1,6 @@
-//! Templates and override lists in files of their own, which a Federated object of the same namespace names
-//! in `spec.templateRef` and `spec.overridesRef`: berth's extension, so that different teams can own them.
-//! While a named file is missing or faulty, members keep the last good form of the workload.
+//! Templates and override lists in separate files. A Federated object of the same namespace names them in
+//! `spec.templateRef` and `spec.overridesRef`: berth's extension, so that different teams can own them. While
+//! a named file is missing or faulty, members keep the last good form of the workload.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,18 +24,18 @@ type Named<T> = BTreeMap<(String, String), File<T>>;
 
 #[derive(Debug)]
 struct File<T> {
-    /// `None` where it is at fault.
+    /// `None` if the file has a fault.
     content: Option<T>,
     at: Pos,
     named: AtomicBool,
 }
 
-/// The content of a Federated object: its own and that of the files it names.
+/// The content of a Federated object: its own, and that of the named files.
 #[derive(Debug)]
 pub(super) struct Content {
     pub(super) template: template::Written,
     pub(super) overrides: Vec<Override>,
-    /// A part of it cannot be had now.
+    /// A part of the content is not available now.
     pub(super) incomplete: bool,
 }
 
@@ -84,7 +84,7 @@ pub(super) fn names_any(document: &Document) -> bool {
     spec.is_some_and(|spec| spec.get("templateRef").is_some() || spec.get("overridesRef").is_some())
 }
 
-/// Template and overrides of a Federated object, its own or those it names. `None` where it is at fault.
+/// Returns the template and overrides of a Federated object, its own or named ones. `None` if it has a fault.
 pub(super) fn content(
     spec: &mut Fields<'_>,
     document: &Document,
@@ -114,7 +114,7 @@ enum Found<T> {
     Lacking,
 }
 
-/// A field that names a file, the field that holds the same itself, and the file's kind.
+/// A field that names a file, the field with the same content inline, and the file's kind.
 struct Reference {
     field: &'static str,
     own: &'static str,
@@ -125,7 +125,7 @@ const TEMPLATE_REF: Reference = Reference { field: "templateRef", own: "template
 const OVERRIDES_REF: Reference = Reference { field: "overridesRef", own: "overrides", kind: OVERRIDE_LIST };
 
 impl Reference {
-    /// The content of the file that an object names.
+    /// Returns the content of the file that an object names.
     fn named<T: Clone>(
         &self,
         spec: &mut Fields<'_>,
@@ -147,7 +147,7 @@ impl Reference {
         match files.get(&(namespace.to_owned(), name.to_owned())) {
             Some(file) => {
                 file.named.store(true, Ordering::Relaxed);
-                // A faulty one has been reported.
+                // The reader of a faulty file has reported it.
                 file.content.clone().map_or(Found::Lacking, Found::Content)
             }
             None => {
@@ -160,7 +160,7 @@ impl Reference {
                     ))
                 });
                 let message = format!("{path}: there is no {kind} `{name}` in the namespace `{namespace}`");
-                // Not the document's own fault: the file it names may be the one that was lost.
+                // The object is not at fault: its file may have been lost.
                 lowered.diagnostics.push(Diagnostic::error(at, message).maybe_hint(hint));
                 Found::Lacking
             }

@@ -1,8 +1,8 @@
 //! `spec.template` → the object before overrides.
 //!
-//! Name, namespace and kind are those of the Federated object and its type, whatever the template says;
-//! apiVersion is the template's if it has one. Finalizers, status and fields that only a server writes are
-//! left out. Unlike KubeFed, berth carries the template's annotations.
+//! Name, namespace and kind come from the Federated object and its type, whatever the template contains;
+//! apiVersion comes from the template if it has one. Finalizers, status and fields that only a server sets
+//! are left out. Unlike KubeFed, berth carries the template's annotations.
 
 use serde_json::{Map, Value as Json};
 
@@ -13,7 +13,7 @@ use berth_base::model::{Object, ObjectId};
 use berth_base::packed::Packed;
 use berth_base::yaml::{Fields, Mark, Node, Scope};
 
-/// A template as it is written, for whatever object it will be.
+/// A template as written, for objects of any name.
 #[derive(Clone, Debug)]
 pub(super) struct Written {
     object: Map<String, Json>,
@@ -38,7 +38,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Option<Written> {
     Some(Written { object, at })
 }
 
-/// The object that a Federated object's template stands for.
+/// Returns the object of a Federated object's template.
 pub(super) fn object(written: Written, metadata: &Metadata, target: &Target) -> Option<Object> {
     let Written { mut object, at } = written;
     object.remove("status");
@@ -72,7 +72,7 @@ fn member_metadata(inner: Json, metadata: &Metadata, target: &Target) -> Json {
     Json::Object(fields)
 }
 
-/// Reports what a member's API server would refuse in any object, and what is left out.
+/// Reports parts that any member's API server would refuse, and parts that are left out.
 fn check_metadata(scope: &Scope, template: &Node, path: &str) -> Option<()> {
     let mut fields = scope.fields(template, path)?;
     fields.str("apiVersion");

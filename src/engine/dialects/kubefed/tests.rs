@@ -1,4 +1,4 @@
-//! What KubeFed's objects become, through the dialect's table.
+//! KubeFed's objects in the neutral model, through the dialect's table.
 
 use serde_json::{Value as Json, json};
 
@@ -41,7 +41,7 @@ fn lowered(objects: &[Json]) -> Lowered {
     lowered
 }
 
-/// Everything found, as text.
+/// Returns all diagnostics, as text.
 fn found(objects: &[Json]) -> String {
     lowered(objects).diagnostics.iter().map(|one| format!("{one}\n")).collect()
 }

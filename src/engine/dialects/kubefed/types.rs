@@ -1,5 +1,5 @@
-//! FederatedTypeConfig → the target type of a Federated kind. The types that KubeFed's chart ships (and
-//! ClusterRoleBinding, which its samples have) need no config; a config that exists counts.
+//! FederatedTypeConfig → the target type of a Federated kind. The types in KubeFed's chart (and
+//! ClusterRoleBinding, from its samples) need no config; an existing config overrides them.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(super) struct Target {
     pub(super) namespaced: bool,
 }
 
-/// A federated type: its target, and whether it is propagated for now.
+/// A federated type: its target, and whether it is currently propagated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FederatedType {
     pub(super) target: Target,
@@ -30,7 +30,7 @@ pub(super) struct FederatedType {
     at: Option<Pos>,
 }
 
-/// The configured types by group and kind, those of the shipped ones that have no config aside.
+/// The configured types by group and kind, without shipped types that have no config.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Types(BTreeMap<(String, String), Vec<FederatedType>>);
 
@@ -53,8 +53,8 @@ impl Target {
         self.group.is_empty() && self.kind == "Namespace"
     }
 
-    /// Reports whether objects of the kind may have `spec.replicas`. Kinds that KubeFed does not ship may
-    /// have anything.
+    /// Reports whether objects of the kind may have `spec.replicas`. Kinds outside KubeFed's chart may have
+    /// any field.
     pub(super) fn may_have_replicas(&self) -> bool {
         let shipped = SHIPPED.iter().any(|(group, _, kind, _)| self.group == *group && self.kind == *kind);
         !shipped || ["Deployment", "ReplicaSet"].contains(&self.kind.as_str())
@@ -66,13 +66,13 @@ impl Target {
 }
 
 impl Types {
-    /// The kinds of targets whose names end in `List`, each with its group.
+    /// Returns the target kinds whose names end in `List`, each with its group.
     pub(super) fn list_kinds(&self) -> impl Iterator<Item = (String, String)> {
         let targets = self.0.values().flatten().map(|one| &one.target);
         targets.filter(|one| one.kind.ends_with("List")).map(|one| (one.group.clone(), one.kind.clone()))
     }
 
-    /// The type of a Federated object. A control plane's own config goes before those of others.
+    /// Returns the type of a Federated object. A control plane's own config precedes others.
     pub(super) fn find(&self, group: &str, kind: &str, namespace: &str) -> Option<FederatedType> {
         let configured = self.0.get(&(group.to_owned(), kind.to_owned()));
         let configured = configured
@@ -80,7 +80,7 @@ impl Types {
         configured.cloned().or_else(|| shipped(group, kind))
     }
 
-    /// A hint for a Federated kind that has no config: the nearest known one, or how to add it.
+    /// Returns a hint for a Federated kind without a config: the nearest known kind, or how to add a config.
     pub(super) fn hint_for(&self, group: &str, kind: &str) -> String {
         let configured = self.0.keys().filter(|(of, _)| of == group).map(|(_, kind)| kind.clone());
         let known: Vec<String> =
@@ -116,9 +116,9 @@ struct Named {
 struct Defaults<'a> {
     plural: &'a str,
     group: &'a str,
-    /// Empty where it must be given.
+    /// Empty if the version is required.
     version: &'a str,
-    /// Only a target may be of the core group.
+    /// Only a target may belong to the core group.
     may_be_core: bool,
 }
 
@@ -134,7 +134,7 @@ pub(super) fn read(scope: &Scope, document: &Document, types: &mut Types) {
     let federated =
         spec.required_fields("federatedType").and_then(|fields| read_type(fields, &Defaults::default()));
     if let Some(fields) = spec.fields("statusType") {
-        // Beside a faulty federated type nothing is said of what it would have given.
+        // With a faulty federated type, its values are unknown: use the defaults without further reports.
         let (group, version) =
             federated.as_ref().map_or((TYPES, "v1beta1"), |one| (one.group.as_str(), one.version.as_str()));
         read_type(fields, &Defaults { group, version, ..Defaults::default() });

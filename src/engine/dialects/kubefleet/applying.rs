@@ -1,4 +1,4 @@
-//! The ways in which members apply a placement's objects → the annotations that tell them.
+//! The ways in which members apply a placement's objects → the annotations for members.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use berth_base::model::annotation::{APPLY, APPLY_WHEN, CO_OWNERS, COMPARE, ON_CO
 pub struct Applying {
     pub method: Method,
     pub take_over: TakeOver,
-    /// Objects may have owners besides.
+    /// Objects may have further owners.
     pub co_owners: bool,
-    /// What an object has beside its manifest counts as a difference.
+    /// Fields of a live object that its manifest lacks count as differences.
     pub compares_all: bool,
-    /// What was changed in the cluster stays until the manifest changes.
+    /// Changes made in the cluster stay until the manifest changes.
     pub keeps_drift: bool,
-    /// Objects that are no longer placed stay.
+    /// Objects stay when they are no longer placed.
     pub orphans: bool,
 }
 
@@ -23,14 +23,14 @@ pub struct Applying {
 pub enum Method {
     ClientSide,
     ServerSide {
-        /// Takes fields over that others have set.
+        /// Takes over fields that other writers have set.
         force: bool,
     },
-    /// Differences are reported, and nothing is written.
+    /// Reports differences without writing anything.
     Compare,
 }
 
-/// The treatment of objects that nobody of ours made.
+/// The treatment of existing objects that berth did not create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakeOver {
     Always,
@@ -52,7 +52,8 @@ impl Default for Applying {
 }
 
 impl Applying {
-    /// A missing strategy gets its defaults written out, since a member without them would follow its own.
+    /// Returns the annotations. The defaults of a missing strategy are written out, because a member without
+    /// annotations would use its own.
     pub fn annotations(self) -> BTreeMap<String, String> {
         let take_over = match self.take_over {
             TakeOver::Always => "true",
@@ -62,7 +63,7 @@ impl Applying {
         let method = match self.method {
             Method::Compare => Some((APPLY, "report-diff")),
             Method::ServerSide { force: false } => None,
-            // A three-way merge writes its fields whoever has written them before.
+            // A three-way merge writes its fields whoever wrote them before.
             Method::ServerSide { force: true } | Method::ClientSide => Some((ON_CONFLICT, "force")),
         };
         let asked = [

@@ -1,11 +1,11 @@
-//! The objects inside a document that carries others, for access rules.
+//! The objects inside a document, for access rules.
 
 use super::kinds::{Role, role};
 use crate::dialects::{CarriedObject, Document};
 use berth_base::yaml::node::Value;
 use berth_base::yaml::{self, Limits, Node};
 
-/// Returns the objects in an envelope, and in an envelope of the old form.
+/// Returns the objects in an envelope, including an envelope of the old form.
 pub fn carried_objects(document: &Document) -> Vec<CarriedObject> {
     let (key, root) = (&document.key, &document.open());
     let mut found = Vec::new();

@@ -1,7 +1,7 @@
 //! `MemberCluster` → [`Cluster`].
 //!
-//! Only the parts of the status that decisions read are read: the member agent's conditions, properties,
-//! resource usage and namespaces. A status without an agent or conditions says nothing about health.
+//! Of the status, only the parts that decisions use are read: the member agent's conditions, properties,
+//! resource usage and namespaces. A status without an agent or conditions gives no health.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use berth_base::yaml::node::{Node, Value};
 
 const LONGEST_NAME: usize = 63;
 
-/// Reads a MemberCluster. Faults go to the scope; with any, what is returned is not to be used.
+/// Reads a MemberCluster. Faults go to the scope; if there are any, the result must not be used.
 pub fn read(scope: &Scope, root: &Node) -> Option<Cluster> {
     let (mut fields, metadata) = meta::open(scope, root)?;
     if metadata.name.len() > LONGEST_NAME {
@@ -91,7 +91,7 @@ fn taints(spec: &mut Fields<'_>) -> Vec<Taint> {
     taints
 }
 
-/// Unknown fields of a status are its server's affair.
+/// Reads a status. Its unknown fields are allowed, because a server writes them.
 fn read_status(status: &mut Fields<'_>, cluster: &mut Cluster) {
     let says_health = status.node("conditions").is_some() || status.node("agentStatus").is_some();
     if says_health {

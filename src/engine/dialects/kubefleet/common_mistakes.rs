@@ -1,4 +1,4 @@
-//! Mistakes of the public documentation that people copy: read as intended, with a warning.
+//! Mistakes in the public documentation that people copy: read as intended, with a warning.
 //!
 //! `preferredDuringScheduling…` as one mapping, `preference` as a list of one, a label's value as a number.
 //! KubeFleet's hub refuses all three.
@@ -11,7 +11,7 @@ use berth_base::model::Selector;
 use berth_base::yaml::fields::{Fields, Scope};
 use berth_base::yaml::node::{Node, Value};
 
-/// A label selector whose values may be whole numbers.
+/// Reads a label selector whose values may be whole numbers.
 pub fn label_selector(scope: &Scope, node: &Node, path: &str) -> Option<Selector> {
     let mut node = node.clone();
     if let Value::Map(entries) = &mut node.value {
@@ -50,7 +50,7 @@ fn values_as_text(scope: &Scope, expression: &mut Node, path: &str) {
     }
 }
 
-/// Of other numbers than whole ones the text is not known any more: `1.10` is `1.1`.
+/// Turns a whole number into its text. For other numbers the original text is lost: `1.10` is `1.1`.
 fn as_text(scope: &Scope, node: &mut Node, path: &str) {
     let Value::Number(number) = &node.value else { return };
     let Some(whole) = number.as_i64() else { return };
@@ -60,7 +60,7 @@ fn as_text(scope: &Scope, node: &mut Node, path: &str) {
     node.value = Value::String(whole.to_string());
 }
 
-/// The items of a list of mappings; a mapping in the list's place counts as its only item.
+/// Returns the items of a list of mappings; a single mapping in place of the list counts as its only item.
 pub fn each<'a>(fields: &mut Fields<'a>, key: &'static str) -> Vec<Fields<'a>> {
     let path = fields.path_of(key);
     let alone = fields.node(key).filter(|node| matches!(node.value, Value::Map(_)));
@@ -70,7 +70,7 @@ pub fn each<'a>(fields: &mut Fields<'a>, key: &'static str) -> Vec<Fields<'a>> {
     fields.scope().fields(alone, &format!("{path}[0]")).into_iter().collect()
 }
 
-/// A mapping that must be there; a list with one mapping in its place counts as that one.
+/// Returns a required mapping; a list with one mapping in its place counts as that mapping.
 pub fn required_fields<'a>(fields: &mut Fields<'a>, key: &'static str) -> Option<Fields<'a>> {
     let path = fields.path_of(key);
     let Some(Value::List(items)) = fields.node(key).map(|node| &node.value) else {
@@ -86,7 +86,7 @@ fn warn(fields: &Fields<'_>, at: &Node, message: String, hint: &str) {
     fields.scope().report(Diagnostic::warning(fields.scope().pos(at.at), message).hint(hint));
 }
 
-/// A policy's text without the slips, so that mending one is no change of the policy.
+/// Removes the mistakes from a policy's text, so that correcting one does not change the policy.
 pub fn mend(policy: &mut Map<String, Json>) {
     let Some(affinity) = policy.get_mut("affinity").and_then(|one| one.get_mut("clusterAffinity")) else {
         return;

@@ -1,7 +1,7 @@
 //! The status of a placement, as its hub shows it.
 //!
-//! Each picked cluster goes through the same conditions in one order, and stops at the first that is not
-//! true; the placement's own conditions sum them up.
+//! Each picked cluster passes the same conditions in order, and stops at the first that is not true. The
+//! placement's own conditions sum them up.
 
 use serde_json::{Value as Json, json};
 
@@ -25,7 +25,7 @@ const LATER: [(&str, [&str; 3]); 5] = [
     ("Available", ["ResourceAvailable", "ResourceNotAvailableYet", "ResourceAvailableUnknown"]),
 ];
 
-/// The condition in place of the last two where members write nothing.
+/// The condition that replaces the last two if members write nothing.
 const DIFF_REPORTED: (&str, [&str; 3]) =
     ("DiffReported", ["DiffReportingCompleted", "DiffReportingIncompleteOrFailed", "DiffReportingPending"]);
 
@@ -48,7 +48,7 @@ impl Word {
     }
 }
 
-/// A condition of one cluster; those of one cluster are in the order of [`LATER`].
+/// A condition of one cluster; a cluster's conditions are in the order of [`LATER`].
 pub(super) struct Step {
     pub(super) word: Word,
     reason: &'static str,
@@ -96,7 +96,7 @@ fn status(described: &Described<'_>) -> Json {
     })
 }
 
-/// The placement's conditions: Unknown where one cluster's is, else False where one is, else True.
+/// Returns the placement's conditions: Unknown if one cluster's is, else False if one is, else True.
 fn summed_up(key: &Key, clusters: &[Vec<Step>], later: &[(&str, [&'static str; 3])]) -> Vec<Json> {
     let mut found = Vec::new();
     for (index, (kind, reasons)) in later.iter().enumerate() {
@@ -132,7 +132,7 @@ fn in_words(count: usize, of: usize) -> String {
     format!("in {share}{of} clusters")
 }
 
-/// Entries for wanted clusters that are missing.
+/// Returns entries for wanted clusters that are missing.
 fn unfilled(described: &Described<'_>) -> Vec<Json> {
     let Described { decision, fleet, .. } = described;
     let placement = fleet.and_then(|fleet| fleet.placements.get(&decision.key));
@@ -215,7 +215,7 @@ impl View<'_> {
         self.workload.is_some_and(is_only_compared)
     }
 
-    /// An object with the fields in which it differs.
+    /// Returns an object with its differing fields.
     fn observed(&self, problem: &Problem, field: &str) -> Json {
         let mut entry = resource(&problem.object, self.workload);
         entry[field] = problem.paths.iter().map(|path| json!({ "path": path })).collect();
@@ -340,7 +340,7 @@ impl View<'_> {
         entry
     }
 
-    /// The names of the overrides that apply: ClusterResourceOverrides, then ResourceOverrides.
+    /// Returns the names of the matching overrides: ClusterResourceOverrides, then ResourceOverrides.
     fn overrides(&self) -> (Vec<String>, Vec<String>) {
         let cluster = self.described.fleet.and_then(|fleet| fleet.clusters.get(self.cluster));
         let applies = |one: &&Override| match &one.clusters {
@@ -361,7 +361,7 @@ impl View<'_> {
     }
 }
 
-/// KubeFleet's reason for a problem.
+/// Returns KubeFleet's reason for a problem.
 fn reason(kind: ProblemKind) -> &'static str {
     match kind {
         ProblemKind::Failed | ProblemKind::Kept => "ManifestApplyFailed",
@@ -373,7 +373,7 @@ fn reason(kind: ProblemKind) -> &'static str {
     }
 }
 
-/// Reports whether members write nothing of a workload and only report differences.
+/// Reports whether members only report differences of a workload and write nothing.
 fn is_only_compared(workload: &Workload) -> bool {
     let mut ways = workload.templates.iter().filter_map(|template| template.sync_annotations.get(APPLY));
     ways.any(|way| way == "report-diff")
@@ -394,7 +394,7 @@ fn resource(id: &ObjectId, workload: Option<&Workload>) -> Json {
     written.map(|(field, text)| (field.to_owned(), json!(text))).collect()
 }
 
-/// Kinds that are available as soon as they exist; for all others a member's report decides.
+/// Kinds that are available as soon as they exist; for all others, a member's report decides.
 pub(super) const AT_ONCE: [&str; 18] = [
     "ClusterRole",
     "ClusterRoleBinding",

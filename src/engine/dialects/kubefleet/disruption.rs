@@ -1,7 +1,7 @@
 //! Evictions and disruption budgets: checked as the hub would; berth does not act on them.
 //!
-//! An eviction is a single request to a running hub, and a budget limits evictions alone. In a repository,
-//! taint the cluster or take it out of the placement.
+//! An eviction is a single request to a running hub, and a budget limits only evictions. In a repository,
+//! taint the cluster or remove it from the placement.
 
 use berth_base::diag::Diagnostic;
 use berth_base::meta;
@@ -13,7 +13,7 @@ use berth_base::yaml::{Form, Value};
 
 const LONGEST_NAME: usize = 255;
 
-/// Checks a `ClusterResourcePlacementEviction`, which without a hub is without effect.
+/// Checks a `ClusterResourcePlacementEviction`, which has no effect without a hub.
 pub(crate) fn eviction(scope: &Scope, root: &Node, key: &Key) {
     let Some((mut fields, _)) = meta::open(scope, root) else { return };
     if let Some(mut spec) = fields.required_fields("spec") {
@@ -40,7 +40,7 @@ pub(crate) fn eviction(scope: &Scope, root: &Node, key: &Key) {
     fields.finish();
 }
 
-/// Checks a `ClusterResourcePlacementDisruptionBudget`, which limits evictions and nothing else.
+/// Checks a `ClusterResourcePlacementDisruptionBudget`, which only limits evictions.
 pub fn budget(scope: &Scope, root: &Node, key: &Key) {
     let Some((mut fields, _)) = meta::open(scope, root) else { return };
     if let Some(mut spec) = fields.required_fields("spec") {

@@ -1,7 +1,7 @@
 //! `ClusterResourceEnvelope` and `ResourceEnvelope` → the objects inside.
 //!
-//! An envelope is selected like any object. Its contents go to members, the envelope does not. The
-//! namespaced kind holds objects of its own namespace, the other one objects without a namespace.
+//! An envelope is selected like any object. Members get its contents, not the envelope. The namespaced kind
+//! contains objects of its own namespace, the other kind cluster-scoped objects.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::kinds::PLACEMENT_GROUP;
 
 const MOST: usize = 50;
 
-/// An envelope that can be selected.
+/// A selectable envelope.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Envelope {
     pub id: ObjectId,
@@ -27,7 +27,7 @@ pub(crate) struct Envelope {
     pub objects: Vec<Arc<Object>>,
 }
 
-/// Reads an envelope. Faults go to the scope; with any, what is returned is not to be used.
+/// Reads an envelope. Faults go to the scope; if there are any, the result must not be used.
 pub fn read(scope: &Scope, root: &Node, kind: &str, version: &str) -> Option<Envelope> {
     let (mut fields, metadata) = meta::open(scope, root)?;
     let data = fields.required_fields("data");
@@ -39,7 +39,7 @@ pub fn read(scope: &Scope, root: &Node, kind: &str, version: &str) -> Option<Env
     }
     let objects = data.entries().iter().filter_map(|entry| object(scope, entry, kind, &metadata));
     let objects = objects.map(Arc::new).collect::<Vec<_>>();
-    // What is being deleted is not selected any more.
+    // An envelope that is being deleted is not selected any more.
     let objects = if metadata.deleting { Vec::new() } else { objects };
     Some(Envelope {
         id: ObjectId::new(PLACEMENT_GROUP, kind, &metadata.namespace, &metadata.name),

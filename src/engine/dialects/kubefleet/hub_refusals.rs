@@ -1,7 +1,7 @@
 //! Two trees → the changes between them that KubeFleet's hub would refuse.
 //!
-//! Its webhook lets tolerations be added only, and never lets a placement's type and some other fields
-//! change. Here a revert must work, so all of these are warnings.
+//! The hub's webhook only allows adding tolerations, and never allows changes of a placement's type and some
+//! other fields. Here a revert must work, so all of these are warnings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::kinds::PLACEMENT_GROUP;
 use super::policy::normal_form;
 use crate::dialects::FileText;
 
-/// Warnings for what changes between two trees, of which only files that differ need to be given.
+/// Returns warnings for changes between two trees; equal files may be left out.
 pub fn refused_by_hub(before: &[FileText], after: &[FileText]) -> Diagnostics {
     let before = objects(before);
     let mut found = Diagnostics::new();
@@ -40,7 +40,7 @@ pub fn refused_by_hub(before: &[FileText], after: &[FileText]) -> Diagnostics {
     found
 }
 
-/// An object of the placement group as it is written.
+/// An object of the placement group, as written.
 struct Written {
     file: Arc<str>,
     root: Node,
@@ -51,7 +51,7 @@ impl Written {
         path.split('.').try_fold(&self.root, |node, part| node.get(part)).filter(|node| !node.is_null())
     }
 
-    /// The place of a field, or of the nearest mapping that would hold it.
+    /// Returns the place of a field, or of the nearest mapping that would contain it.
     fn pos(&self, path: &str) -> Pos {
         let mut at: Mark = self.root.at;
         let mut node = Some(&self.root);
@@ -66,7 +66,7 @@ impl Written {
 fn objects(files: &[FileText]) -> BTreeMap<Key, Written> {
     let mut found = BTreeMap::new();
     for (path, bytes) in files {
-        // Most files hold nothing of this.
+        // Most files contain no object of this group.
         if !bytes.windows(PLACEMENT_GROUP.len()).any(|part| part == PLACEMENT_GROUP.as_bytes()) {
             continue;
         }
@@ -121,7 +121,7 @@ fn placement(key: &Key, before: &Written, after: &Written, found: &mut Diagnosti
     fixed(key, before, after, "spec.statusReportingScope", found);
 }
 
-/// Of a run only the state may change, and a run that has begun cannot be as before.
+/// Checks a run: only its state may change, and a run that has begun cannot return to its initial state.
 fn run(key: &Key, before: &Written, after: &Written, found: &mut Diagnostics) {
     for path in ["spec.placementName", "spec.stagedRolloutStrategyName", "spec.resourceSnapshotIndex"] {
         fixed(key, before, after, path, found);
@@ -137,7 +137,7 @@ fn run(key: &Key, before: &Written, after: &Written, found: &mut Diagnostics) {
     }
 }
 
-/// A field that is fixed once the object is there.
+/// Checks a field that is fixed once the object exists.
 fn fixed(key: &Key, before: &Written, after: &Written, path: &str, found: &mut Diagnostics) {
     let value = |one: &Written| {
         let node = one.get(path).filter(|node| node.value != Value::String("ClusterScopeOnly".to_owned()));

@@ -1,5 +1,6 @@
-//! The annotation `berth.dev/replaces`: a policy of the next API stands for a placement of the old one, whose decision,
-//! releases and copies it goes on with. To everything but its own document it is that placement.
+//! The annotation `berth.dev/replaces`: a policy of the next API takes over the identity of a placement of
+//! the old one, with its decision, releases and copies. Everything except the policy's own document sees that
+//! placement.
 
 use std::collections::BTreeMap;
 
@@ -28,8 +29,8 @@ pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<(Key, Pos)> {
     Some((Key::new(PLACEMENT_GROUP, kind, &key.namespace, name), at))
 }
 
-/// Gives policies the identity of the placements that they replace. One that is still there keeps its own, and of two
-/// policies the first takes it.
+/// Gives policies the identity of the placements that they replace. A placement that still exists keeps its
+/// own; of two policies the first takes it.
 pub(super) fn take_over(read: &mut Read, lowered: &mut Lowered) {
     let mut taken: BTreeMap<Key, Key> =
         read.placements.iter().map(|(_, spec)| (spec.key.clone(), spec.key.clone())).collect();

@@ -1,6 +1,6 @@
 //! The kinds of KubeFleet's groups, and the role of each.
 //!
-//! One table decides both the claim on a document and its reader. The loader reports an unlisted kind of
+//! One table determines both the claim on a document and its reader. The loader reports an unlisted kind of
 //! these groups as unknown, with the nearest name.
 
 use crate::dialects::{AccessRole, Claim, Document, PlacementFields, ReadKind};
@@ -24,12 +24,12 @@ pub enum Role {
     Placement,
     Override,
     Envelope,
-    /// Checked, and without effect where no hub runs.
+    /// Checked, but without effect, because no hub runs.
     Eviction,
     Budget,
     /// A strategy or a run of staged updates.
     StagedUpdate,
-    /// A request for an approval of a stage.
+    /// A request to approve a stage.
     Approval,
     /// A placement of the next API.
     PlacementPolicy,
@@ -85,7 +85,7 @@ const ROWS: [Row; 37] = [
     Row(NEXT_GROUP, "Work", Role::Bookkeeping, Scope::Namespaced),
 ];
 
-/// The kinds a misspelt one is compared with.
+/// The kinds to compare a misspelt kind with.
 pub const NAMES: &[&str] = &[
     "MemberCluster",
     "ClusterResourcePlacement",
@@ -106,11 +106,11 @@ pub const NAMES: &[&str] = &[
     "PlacementPolicy",
 ];
 
-/// Short names of kinds, as kubectl has them.
+/// Short names of kinds, as in kubectl.
 pub(crate) const SHORT_NAMES: &[(&str, &str)] =
     &[("crp", "ClusterResourcePlacement"), ("rp", "ResourcePlacement")];
 
-/// The kinds without a namespace, for access rules.
+/// The cluster-scoped kinds, for access rules.
 pub(crate) const CLUSTER_SCOPED: &[(&str, &str)] = &[
     (PLACEMENT_GROUP, "ClusterResourcePlacement"),
     (PLACEMENT_GROUP, "ClusterResourceOverride"),
@@ -158,7 +158,7 @@ pub(super) const FIELDS: PlacementFields = PlacementFields {
     sets: None,
 };
 
-/// The fields of a placement that say which clusters it picks.
+/// Returns the fields of a placement that select its clusters.
 pub fn placement_fields(key: &Key) -> Option<&'static PlacementFields> {
     (role(&key.group, &key.kind) == Some(Role::Placement)).then_some(&FIELDS)
 }
@@ -168,12 +168,12 @@ pub fn is_placement(key: &Key) -> bool {
     matches!(role(&key.group, &key.kind), Some(Role::Placement | Role::PlacementPolicy))
 }
 
-/// The role of an object for access rules.
+/// Returns the role of an object for access rules.
 pub fn access_role(key: &Key) -> AccessRole<'_> {
     match &*key.group {
         PLACEMENT_GROUP if role(&key.group, &key.kind) == Some(Role::Placement) => AccessRole::Selector,
         NEXT_GROUP if role(&key.group, &key.kind) == Some(Role::PlacementPolicy) => AccessRole::Selector,
-        // Rules can keep the right to approve from those who write runs.
+        // A separate role allows rules to withhold approvals from the authors of runs.
         PLACEMENT_GROUP if role(&key.group, &key.kind) == Some(Role::Approval) => AccessRole::Plain,
         CLUSTER_GROUP | PLACEMENT_GROUP | NEXT_GROUP => AccessRole::Policy,
         _ => AccessRole::Plain,
@@ -192,7 +192,7 @@ fn row(group: &str, kind: &str) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.0 == group && row.1 == kind)
 }
 
-/// Returns the severity of unknown fields: a version newer than this reader may have fields it does not know.
+/// Returns the severity of unknown fields: a version newer than this reader may have unknown fields.
 pub fn unknown_fields(version: &str, asked: Severity) -> Severity {
     if VERSIONS.contains(&version) { asked } else { asked.max(Severity::Warning) }
 }

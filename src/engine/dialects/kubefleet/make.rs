@@ -18,7 +18,7 @@ pub(super) const CLUSTER_KIND: ClusterKind = ClusterKind {
     document: cluster,
 };
 
-/// The MemberCluster of a member, with the identity that its agent would have at a hub.
+/// Makes the MemberCluster of a member, with the identity that its agent would have at a hub.
 fn cluster(new: &NewCluster) -> Json {
     let account = new.account.clone().unwrap_or_else(|| format!("fleet-member-agent-{}", new.name));
     let mut document = json!({
@@ -47,7 +47,7 @@ pub(super) const STAGED_RUNS: StagedRuns = StagedRuns {
     approval,
 };
 
-/// The approval request as the hub makes it, with the condition that a person sets.
+/// Makes the approval request as the hub does, with the condition that a person sets.
 fn approval(given: &RunApproval<'_>) -> Json {
     let RunApproval { run, gate, message, now } = given;
     let kind = if run.namespace.is_empty() { "ClusterApprovalRequest" } else { "ApprovalRequest" };

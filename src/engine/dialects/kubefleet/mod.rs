@@ -1,7 +1,7 @@
 //! KubeFleet (Azure Fleet Manager): member clusters, placements, overrides, envelopes.
 //!
-//! Documents are read one by one, then brought together: selectors find their objects, overrides
-//! their workloads. A faulty document is left out and named; it never stops the others.
+//! Documents are read one by one, then combined: selectors find their objects, overrides their workloads. A
+//! faulty document is reported and left out; it never stops the others.
 
 mod applying;
 mod carried_objects;
@@ -48,7 +48,7 @@ use staged_updates::StagedUpdate;
 pub(crate) use staged_updates::stages;
 pub(crate) use strategy::rolling_update;
 
-/// Replaces ConfigMaps marked as envelopes by their contents, as older KubeFleets did.
+/// The switch that replaces ConfigMaps marked as envelopes by their contents, as older KubeFleets did.
 const UNWRAP_CONFIG_MAPS: &str = "unwrapConfigMaps";
 
 /// KubeFleet's parser.
@@ -82,7 +82,7 @@ pub const DIALECT: Dialect = Dialect {
     },
 };
 
-/// The documents read, each with its index in the input.
+/// The documents after reading, each with its index in the input.
 #[derive(Default)]
 struct Read {
     placements: Vec<(usize, Shared<PlacementSpec>)>,
@@ -91,7 +91,7 @@ struct Read {
     staged: Vec<Shared<StagedUpdate>>,
 }
 
-/// The reading of one document by itself.
+/// The reading of a single document.
 #[derive(Debug, Default)]
 struct One {
     cluster: Option<Shared<Cluster>>,
@@ -160,7 +160,7 @@ fn read_one(input: &Input<'_>, document: &Document) -> One {
     one
 }
 
-/// Hands over what was found in a document; true where it is sound.
+/// Passes on a document's diagnostics; true if it is sound.
 fn settle(scope: Scope, index: usize, lowered: &mut Lowered) -> bool {
     let sound = !scope.has_errors();
     if !sound {
@@ -196,7 +196,7 @@ fn drop_rivals(read: &mut Read, lowered: &mut Lowered) {
     });
 }
 
-/// Looks up the objects of every placement; gives the workloads.
+/// Looks up the objects of every placement; returns the workloads.
 fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload> {
     let stock = Selectable::new(input.plain, &read.envelopes);
     let mut workloads = Vec::new();
@@ -204,7 +204,7 @@ fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload>
         let scope = scope_of(input, input.documents[*index]);
         let mut policy = spec.policy.clone();
         let mut workload = None;
-        // What may not be selected is no new version of what is placed: that stays, object by object.
+        // A forbidden selection is no new version of the placed objects: these stay unchanged.
         let mut frozen = false;
         if let Some(selectors) = &spec.selectors {
             let selected = select::resolve(&scope, &stock, selectors, spec.namespace());
@@ -238,7 +238,8 @@ fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload>
     workloads
 }
 
-/// The objects of the items selected. One that is both plain and in an envelope goes as it is plain.
+/// Returns the templates of the selected items. An object that is both plain and in an envelope is taken as
+/// plain.
 fn templates(
     input: &Input<'_>,
     scope: &Scope,
@@ -283,7 +284,7 @@ pub fn is_one(object: &Object) -> bool {
     object.id.group.is_empty() && &*object.id.kind == "ConfigMap" && marked == Some("true")
 }
 
-/// Warns of an envelope that goes to members as it is.
+/// Warns of an envelope that members get unopened.
 pub(crate) fn stays_closed(scope: &Scope, envelope: &Object) {
     let message = format!(
         "{} is an envelope of the old form: the ConfigMap is placed, and not its content",
@@ -294,7 +295,7 @@ pub(crate) fn stays_closed(scope: &Scope, envelope: &Object) {
     scope.report(Diagnostic::warning(envelope.origin.clone(), message).hint(hint));
 }
 
-/// The objects inside. Faults go to the scope, at the ConfigMap.
+/// Returns the objects inside. Faults go to the scope, at the ConfigMap.
 pub fn unwrap(scope: &Scope, envelope: &Object) -> Vec<Arc<Object>> {
     let id = &envelope.id;
     let message = format!("{id} is an envelope of the old form: its content is placed instead");

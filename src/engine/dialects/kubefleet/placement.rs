@@ -14,7 +14,7 @@ use super::kinds::FIELDS;
 use super::select::Selectors;
 use super::{policy, replacement, select, strategy};
 
-/// Longer names do not fit the labels that KubeFleet makes of them.
+/// Longer names do not fit into the labels that KubeFleet makes of them.
 const LONGEST_NAME: usize = 63;
 
 /// A placement as written, before its objects are looked up.
@@ -22,25 +22,25 @@ const LONGEST_NAME: usize = 63;
 pub(crate) struct PlacementSpec {
     pub key: Key,
     pub origin: Pos,
-    /// `None` for a policy that others use by name.
+    /// `None` for a policy that other objects use by name.
     pub selectors: Option<Selectors>,
     pub policy: Policy,
-    /// The clusters that its policy names.
+    /// The clusters that the policy names.
     pub named: Vec<NamedCluster>,
     pub sync_annotations: BTreeMap<String, String>,
     pub strategy: Strategy,
-    /// The placement that a policy takes the place of, and where it says so.
+    /// The placement that the policy replaces, and the place of the annotation.
     pub replaces: Option<(Key, Pos)>,
 }
 
 impl PlacementSpec {
-    /// A ResourcePlacement's namespace.
+    /// Returns a ResourcePlacement's namespace.
     pub fn namespace(&self) -> Option<&str> {
         (!self.key.namespace.is_empty()).then_some(&*self.key.namespace)
     }
 }
 
-/// Reads a placement. Faults go to the scope; with any, what is returned is not to be used.
+/// Reads a placement. Faults go to the scope; if there are any, the result must not be used.
 pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
     let cluster_scoped = &*key.kind == "ClusterResourcePlacement";
     let (mut fields, metadata) = open(scope, root, cluster_scoped)?;
@@ -86,7 +86,8 @@ pub fn open<'a>(scope: &'a Scope, root: &'a Node, cluster_scoped: bool) -> Optio
     Some((fields, metadata))
 }
 
-/// A status that a namespace's readers may see needs one namespace to be in. A ResourcePlacement is in one.
+/// Checks the scope of the status: a status for a namespace's readers needs a single namespace. A
+/// ResourcePlacement has one.
 fn status_scope(spec: &mut Fields<'_>, selectors: Option<&Selectors>, cluster_scoped: bool) {
     let scope = spec.choice("statusReportingScope", &["ClusterScopeOnly", "NamespaceAccessible"]);
     let list = selectors.map(|selectors| selectors.list.as_slice()).unwrap_or_default();

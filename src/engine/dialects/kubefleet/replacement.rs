@@ -1,6 +1,6 @@
-//! The annotation `berth.dev/replace-after` → the silence after which a cluster gives way to another one.
+//! The annotation `berth.dev/replace-after` → the silence after which another cluster replaces a cluster.
 //!
-//! KubeFleet never replaces a cluster that it picked once, so berth does only where somebody asks for it.
+//! KubeFleet never replaces a picked cluster, so berth does so only with this annotation.
 
 use berth_base::diag::Diagnostic;
 use berth_base::model::Policy;
@@ -28,7 +28,7 @@ pub fn read(scope: &Scope, root: &Node, policy: &mut Policy) {
     }
 }
 
-/// Reads `30m`, `1h30m` and the like; nothing that lasts no time.
+/// Reads a duration such as `30m` or `1h30m`; `None` for zero and for other texts.
 fn seconds(text: &str) -> Option<i64> {
     let mut total: i64 = 0;
     for part in text.split_inclusive(['d', 'h', 'm', 's']) {
@@ -48,7 +48,7 @@ mod tests {
     use berth_base::model::Key;
     use berth_base::yaml;
 
-    /// The seconds that a placement is read with, and what is said about it.
+    /// Returns the seconds that a placement is read with, and the diagnostics.
     fn read(policy: &str, value: &str) -> (Option<i64>, Vec<String>) {
         let text = format!(
             "apiVersion: placement.kubernetes-fleet.io/v1\nkind: ClusterResourcePlacement\n\

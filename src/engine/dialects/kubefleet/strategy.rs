@@ -1,4 +1,4 @@
-//! `spec.strategy`: checked as a whole; the fields that the syncer needs become annotations.
+//! `spec.strategy`: checked as a whole; the fields for the syncer become annotations.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::disruption::count_or_share;
 
 const PERIOD: &str = "unavailablePeriodSeconds";
 
-/// Reads the field `strategy` of a spec; gives the annotations that its objects get, and how changes roll out.
+/// Reads the field `strategy` of a spec; returns the annotations of its objects, and their rollout strategy.
 pub fn read(spec: &mut Fields<'_>) -> (BTreeMap<String, String>, Strategy) {
     let Some(mut fields) = spec.fields("strategy") else {
         return (Applying::default().annotations(), Strategy::Rolling(DEFAULT));
@@ -38,7 +38,7 @@ pub(super) const DEFAULT: Rolling = Rolling {
     asked: false,
 };
 
-/// Reads the field `rollingUpdate`. The hub's default written out is nobody's wish.
+/// Reads the field `rollingUpdate`. The hub's default counts as no choice, even written out.
 pub(crate) fn rolling_update(strategy: &mut Fields<'_>) -> Rolling {
     let Some(mut fields) = strategy.fields("rollingUpdate") else { return DEFAULT };
     let max_unavailable = count_or_share(&mut fields, "maxUnavailable").unwrap_or(DEFAULT.max_unavailable);

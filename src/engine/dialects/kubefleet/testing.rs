@@ -13,7 +13,7 @@ pub fn lower(files: &[(&str, &str)]) -> Lowered {
     lower_with(files, false)
 }
 
-/// [`lower`], with what ConfigMaps marked as envelopes hold in their stead if asked for.
+/// Lowers files like [`lower`]; optionally replaces ConfigMaps marked as envelopes by their contents.
 pub(crate) fn lower_with(files: &[(&str, &str)], unwrap_config_maps: bool) -> Lowered {
     let documents: Vec<Document> = files.iter().flat_map(|(path, text)| documents(path, text)).collect();
     let claims = (DIALECT.claim)(&documents);
@@ -73,7 +73,7 @@ pub fn messages(lowered: &Lowered) -> Vec<String> {
     lowered.diagnostics.iter().map(line).collect()
 }
 
-/// The policy of the placement with this name.
+/// Returns the policy of the placement with this name.
 pub fn policy<'a>(lowered: &'a Lowered, name: &str) -> &'a Policy {
     let placement = lowered.placements.iter().find(|placement| &*placement.key.name == name);
     match &placement.expect("the placement is there").source {
@@ -86,7 +86,7 @@ pub fn workload<'a>(lowered: &'a Lowered, name: &str) -> &'a Workload {
     lowered.workloads.iter().find(|one| &*one.key.name == name).expect("the workload is there")
 }
 
-/// The identities of a workload's objects, as text.
+/// Returns the identities of a workload's objects, as text.
 pub fn objects(lowered: &Lowered, name: &str) -> Vec<String> {
     workload(lowered, name).templates.iter().map(|template| template.object.id.to_string()).collect()
 }

@@ -1,4 +1,4 @@
-//! What the cases of the fixtures do not show.
+//! Behaviour that the fixtures do not show.
 
 use super::testing::{lower, lower_text, lower_with, messages, objects, policy, workload};
 use berth_base::model::cluster::Standing;

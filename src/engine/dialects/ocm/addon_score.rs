@@ -1,4 +1,4 @@
-//! AddOnPlacementScore → the scores of the cluster in whose namespace it is.
+//! AddOnPlacementScore → the scores of the cluster of its namespace.
 
 use berth_base::model::{Map, Shared};
 use std::collections::BTreeSet;

@@ -10,7 +10,7 @@ use crate::dialects::Document;
 use berth_base::diag::{Diagnostic, did_you_mean};
 use berth_base::yaml::Scope;
 
-/// Names of bound sets that exist, by namespace.
+/// The names of bound, existing sets, by namespace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Bindings {
     by_namespace: BTreeMap<String, BTreeSet<String>>,

@@ -1,8 +1,8 @@
-//! A cluster as CEL expressions see it: a ManagedCluster, whatever kind described it.
+//! A cluster as CEL expressions see it: a ManagedCluster, whatever kind describes it.
 //!
 //! As in OCM, quantities are texts in their canonical form, and empty fields are left out, except
 //! `status.conditions`, which is null. `scores()` returns an add-on's measurements in the order of its list,
-//! expired ones included.
+//! including expired ones.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) const CLAIMS: &str = "clusterClaims";
 
 const METHODS: &[(&str, Method)] = &[("scores", scores)];
 
-/// Keeps a field that nothing but an expression looks at.
+/// Keeps a field that only expressions read.
 pub(super) fn keep(cluster: &mut Cluster, part: &str, key: &str, node: Option<&Node>) {
     if let Some(node) = node {
         cluster.details.insert(format!("{part}.{key}"), node.to_json());
@@ -55,12 +55,12 @@ fn shown(cluster: &Cluster) -> Json {
     json!({"metadata": metadata, "spec": spec, "status": status})
 }
 
-/// Quantities as a server writes them, however they were given: `4000m` is `4`.
+/// Returns quantities in a server's form, whatever their original form: `4000m` is `4`.
 fn canonical(amounts: &BTreeMap<String, String>) -> Json {
     amounts.iter().map(|(name, text)| (name.clone(), Json::from(quantity::canonical(text)))).collect()
 }
 
-/// The list as its author wrote it, order and repeated names included, unless a member reported others since.
+/// Returns the list as written, with its order and repeated names, unless a member reported others since.
 fn claims(cluster: &Cluster) -> Vec<Json> {
     let written = cluster.details.get(&format!("status.{CLAIMS}")).and_then(Json::as_array);
     let text = |claim: &Json, key: &str| claim.get(key).and_then(Json::as_str).map(str::to_owned);
@@ -84,7 +84,7 @@ fn taint(taint: &Taint) -> Json {
     shown
 }
 
-/// Returns all scores of one resource, which may be none; an error where the cluster has no such resource.
+/// Returns all scores of one resource, possibly none; `None` (an error) if the cluster has no such resource.
 fn scores(cluster: &Cluster, resource: &str) -> Option<Json> {
     let mut of_resource: Vec<_> = cluster.scores.iter().filter(|((of, _), _)| of == resource).collect();
     if of_resource.is_empty() {

@@ -1,6 +1,7 @@
-//! ManagedCluster → cluster. As a hub's controllers do, the condition of a cluster that is not available gives it a taint.
+//! ManagedCluster → cluster. As with a hub's controllers, the condition of an unavailable cluster gives it a
+//! taint.
 //!
-//! A cluster without a set label, or with an empty one, belongs to the set `default`.
+//! A cluster with a missing or empty set label belongs to the set `default`.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +20,12 @@ use berth_base::yaml::{Fields, Scope};
 const EFFECTS: [(&str, Effect); 3] =
     [("NoSelect", Effect::Refuse), ("PreferNoSelect", Effect::Prefer), ("NoSelectIfNew", Effect::RefuseNew)];
 
-/// The words that taints and tolerations have for effects.
+/// The words for effects in taints and tolerations.
 pub(super) const EFFECT_WORDS: [&str; 3] = [EFFECTS[0].0, EFFECTS[1].0, EFFECTS[2].0];
 
 const AVAILABLE: &str = "ManagedClusterConditionAvailable";
 
-/// The taint of a cluster whose agent finds that its API server does not answer.
+/// The taint of a cluster whose agent reports that its API server does not answer.
 const UNAVAILABLE: &str = "cluster.open-cluster-management.io/unavailable";
 /// The taint of a cluster whose lease is overdue.
 const UNREACHABLE: &str = "cluster.open-cluster-management.io/unreachable";
@@ -110,7 +111,7 @@ fn taint(key: &str, value: &str, (word, effect): (&str, Effect), since: Option<T
     }
 }
 
-/// Only what a placement may look at is read; what else a status has is the hub's.
+/// Reads only the parts that a placement may use; the rest of a status belongs to the hub.
 fn read_status(mut status: Fields<'_>, cluster: &mut Cluster) {
     cluster.allocatable = quantities(&mut status, "allocatable");
     cluster.capacity = quantities(&mut status, "capacity");
@@ -129,7 +130,7 @@ fn read_status(mut status: Fields<'_>, cluster: &mut Cluster) {
         }
         cluster.standing = Standing::Reported(report);
     }
-    // One that the file has already counts since the moment in the file.
+    // A taint that the file already has counts from the moment in the file.
     if let Standing::Reported(report) = &mut cluster.standing {
         let known =
             |taint: &Taint| cluster.taints.iter().any(|known| TaintName::of(known) == TaintName::of(taint));
@@ -161,7 +162,7 @@ fn quantities(status: &mut Fields<'_>, key: &'static str) -> BTreeMap<String, St
     amounts
 }
 
-/// Of a claim given twice the last counts.
+/// Reads claims; of a repeated claim the last one counts.
 fn claims(status: &mut Fields<'_>) -> Labels {
     let mut claims = Labels::new();
     for mut claim in status.each("clusterClaims") {

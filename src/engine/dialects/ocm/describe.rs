@@ -38,7 +38,7 @@ fn placement(decision: &Decision) -> Json {
     })
 }
 
-/// The standing of the work of one cluster.
+/// The standing of one cluster's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     Applied,
@@ -97,7 +97,8 @@ fn summary<'w>(works: impl Iterator<Item = &'w Work> + Clone) -> Json {
     })
 }
 
-/// The summary of each placement that the work follows. A cluster that several pick counts for each.
+/// Returns the summary of each placement that the work follows. A cluster counts for each placement that
+/// picks it.
 fn by_placement(described: &Described<'_>, works: &BTreeMap<&str, Work>) -> Vec<Json> {
     let Described { decision, fleet: Some(fleet), decisions: Some(decisions), .. } = described else {
         return Vec::new();

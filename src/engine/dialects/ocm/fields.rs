@@ -21,7 +21,7 @@ pub(super) fn open_namespaced<'a>(scope: &'a Scope, root: &'a Node) -> Option<(F
     Some((fields, metadata))
 }
 
-/// Opens a document, whose name must be one that Kubernetes takes.
+/// Opens a document, whose name must be valid in Kubernetes.
 pub(super) fn open_named<'a>(scope: &'a Scope, root: &'a Node) -> Option<(Fields<'a>, Metadata)> {
     let (fields, metadata) = open(scope, root)?;
     if !metadata.name.is_empty() && !is_dns_subdomain(&metadata.name) {
@@ -30,7 +30,7 @@ pub(super) fn open_named<'a>(scope: &'a Scope, root: &'a Node) -> Option<(Fields
     Some((fields, metadata))
 }
 
-/// A moment in RFC 3339.
+/// Reads a moment in RFC 3339.
 pub(super) fn moment(fields: &mut Fields<'_>, key: &'static str) -> Option<Timestamp> {
     let text = fields.str(key)?;
     let moment = text.parse().ok();
@@ -44,7 +44,7 @@ pub(super) fn moment(fields: &mut Fields<'_>, key: &'static str) -> Option<Times
     moment
 }
 
-/// A taint's key, as taints and tolerations have it.
+/// Checks a taint's key, in taints and tolerations.
 pub(super) fn taint_key(fields: &Fields<'_>, key: &str) -> bool {
     let valid = is_label_key(key);
     if !valid {
@@ -53,7 +53,7 @@ pub(super) fn taint_key(fields: &Fields<'_>, key: &str) -> bool {
     valid
 }
 
-/// Text, or a whole number as text.
+/// Reads text, or a whole number as text.
 pub(super) fn text_or_number(fields: &mut Fields<'_>, key: &'static str) -> Option<String> {
     fields.takes(key, Form::CountOrShare);
     match &fields.node(key)?.value {
@@ -66,7 +66,7 @@ pub(super) fn text_or_number(fields: &mut Fields<'_>, key: &'static str) -> Opti
     }
 }
 
-/// A number or a percentage: `3`, `25%`.
+/// Reads a number or a percentage: `3`, `25%`.
 pub(super) fn amount(fields: &mut Fields<'_>, key: &'static str) -> Option<Amount> {
     let text = text_or_number(fields, key)?;
     let digits = text.strip_suffix('%').unwrap_or(&text);

@@ -1,4 +1,4 @@
-//! Open Cluster Management's kinds, the role of each, and its known versions.
+//! Open Cluster Management's kinds, with their roles and known versions.
 
 use super::groups::{ADD_ON, CLUSTER, WORK};
 use super::manifest_work;
@@ -29,11 +29,11 @@ pub(super) enum Role {
     Binding,
     Placement,
     Work,
-    /// Of one cluster alone.
+    /// Belongs to one cluster.
     SingleWork,
 }
 
-/// Group, kind, role, and the versions berth knows, the preferred one first.
+/// Group, kind, role, and the known versions, the preferred one first.
 const READ: [(&str, &str, Role, &[&str]); 7] = [
     (CLUSTER, "ManagedCluster", Role::Cluster, &["v1"]),
     (CLUSTER, "AddOnPlacementScore", Role::Score, &["v1alpha1"]),
@@ -52,7 +52,7 @@ const BOOKKEEPING: [(&str, &str); 5] = [
     (ADD_ON, "ClusterManagementAddOn"),
 ];
 
-/// Kinds that RHACM adds to the group of clusters, for its controllers on a hub.
+/// Kinds that RHACM adds to the clusters' group, for its controllers on a hub.
 const OF_RHACM: [&str; 3] = ["BackupSchedule", "ClusterCurator", "Restore"];
 
 /// Returns the kinds whose fields are read.
@@ -99,7 +99,7 @@ pub(super) fn access_role(key: &Key) -> AccessRole<'_> {
     }
 }
 
-/// The work that RHACM and Argo CD do with a kind on a hub, and its counterpart here.
+/// Returns the counterpart in berth to the work of RHACM and Argo CD with a kind on a hub.
 pub(super) fn acted_on_by_hub(key: &Key) -> Option<&'static str> {
     const POLICIES: &str = "RHACM's policy framework still reads it on a hub; place the objects it enforces, and berth keeps them";
     const APPLICATIONS: &str = "RHACM's applications still read it on a hub; place what it deploys";
@@ -123,7 +123,7 @@ pub(super) fn claim(documents: &[Document]) -> Vec<Claim> {
 
 fn claim_one(document: &Document) -> Claim {
     match role(document) {
-        // Scores are reports of the inventory: any placement may look at them.
+        // Scores are reports about the inventory: any placement may read them.
         Some(Role::Cluster | Role::Score) => return Claim::Inventory,
         Some(Role::Set | Role::Binding | Role::Placement) => return Claim::Policy,
         Some(Role::SingleWork) if manifest_work::is_made(document) => return Claim::Bookkeeping,
@@ -154,7 +154,7 @@ pub(super) fn role(document: &Document) -> Option<Role> {
     row(document).map(|(_, _, role, _)| *role)
 }
 
-/// Reports whether the object's version is newer than those berth knows.
+/// Reports whether the object's version is newer than berth's known versions.
 pub(super) fn is_newer(document: &Document) -> bool {
     row(document).is_some_and(|(_, _, _, versions)| !versions.contains(&document.version.as_str()))
 }

@@ -18,7 +18,7 @@ pub(super) const CLUSTER_KIND: ClusterKind = ClusterKind {
     document: cluster,
 };
 
-/// The ManagedCluster of a member.
+/// Makes the ManagedCluster of a member.
 fn cluster(new: &NewCluster) -> Json {
     let mut document = json!({
         "apiVersion": "cluster.open-cluster-management.io/v1",

@@ -1,6 +1,6 @@
-//! ManifestWork → a workload of the one cluster in whose namespace it is.
+//! ManifestWork → a workload of the cluster of its namespace.
 //!
-//! A work that a hub's own controllers make (for a ManifestWorkReplicaSet, an add-on) is bookkeeping, see
+//! A work that a hub's own controllers make (for a ManifestWorkReplicaSet or an add-on) is bookkeeping, see
 //! [`is_made`].
 
 use super::fields::open_namespaced;
@@ -13,11 +13,11 @@ use berth_base::model::{Key, Placement, Source, Workload};
 use berth_base::packed::Packed;
 use berth_base::yaml::Scope;
 
-/// Labels that controllers put on works that they make.
+/// Labels that controllers put on their works.
 const MADE: [&str; 2] =
     ["work.open-cluster-management.io/manifestworkreplicaset", "open-cluster-management.io/addon-name"];
 
-/// Reports whether a controller made the work, so that the controller's own source counts in its place.
+/// Reports whether a controller made the work: then the controller's source is read instead.
 pub(super) fn is_made(document: &Document) -> bool {
     let metadata = document.root.get("metadata");
     let labels = metadata.and_then(|metadata| metadata.get("labels"));

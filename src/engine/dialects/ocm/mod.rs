@@ -53,7 +53,7 @@ pub const DIALECT: Dialect = Dialect {
     ..Dialect::BLANK
 };
 
-/// The context in which placements are read.
+/// The context of placements.
 #[derive(Debug, Default)]
 struct Context {
     sets: Sets,

@@ -4,7 +4,7 @@ use super::fields::amount;
 use berth_base::model::rollout::{Amount, GroupRef, Pace, Rollout};
 use berth_base::yaml::Fields;
 
-/// Reads a strategy; its placement is left open.
+/// Reads a strategy, without its placement.
 pub(crate) fn read(mut fields: Fields<'_>) -> Rollout {
     let kind = fields.choice("type", &["All", "Progressive", "ProgressivePerGroup"]);
     let all = fields.fields("all").map(|inner| read_inner(inner, false, false));
@@ -49,7 +49,7 @@ fn read_inner(mut inner: Fields<'_>, has_concurrency: bool, has_groups: bool) ->
     }
 }
 
-/// Reads the number of clusters that go at a time.
+/// Reads the number of clusters that get the work at a time.
 fn concurrency(inner: &mut Fields<'_>) -> Option<Amount> {
     let most = amount(inner, "maxConcurrency");
     if let Some(Amount::Count(0) | Amount::Percent(0)) = most {
@@ -59,14 +59,14 @@ fn concurrency(inner: &mut Fields<'_>) -> Option<Amount> {
     most
 }
 
-/// Reads `90s`, `1h30m` and the like, in whole seconds, rounded up; a deadline may be `None`.
+/// Reads a duration such as `90s` or `1h30m`, in whole seconds, rounded up; a deadline may be `None`.
 pub(crate) fn duration(fields: &mut Fields<'_>, key: &'static str) -> Option<i64> {
     let text = fields.str(key)?;
     let is_deadline = key == "progressDeadline";
     if is_deadline && text == "None" {
         return None;
     }
-    // The hub's pattern of deadlines is about their first part only.
+    // The hub's pattern for deadlines checks only their first part.
     let first = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_sound = !is_deadline || first.len() < text.len() && first.starts_with(['h', 'm', 's']);
     let seconds = seconds_of(text).filter(|_| is_sound);
@@ -81,7 +81,7 @@ pub(crate) fn duration(fields: &mut Fields<'_>, key: &'static str) -> Option<i64
 /// The longest duration that Go can hold, in seconds.
 const LONGEST: f64 = 9_223_372_036.0;
 
-/// A duration as Go writes it: numbers, each with a unit.
+/// Reads a duration in Go's form: numbers, each with a unit.
 fn seconds_of(text: &str) -> Option<i64> {
     if text == "0" {
         return Some(0);
@@ -103,7 +103,7 @@ fn seconds_of(text: &str) -> Option<i64> {
         seconds += number.parse::<f64>().ok()? * factor;
         rest = tail;
     }
-    // Without the dust of sums and products: 1.1m are 66 seconds.
+    // Removes rounding errors of sums and products: 1.1m is 66 seconds.
     let seconds = (seconds * 1e9_f64).round() / 1e9;
     (!text.is_empty() && seconds <= LONGEST).then_some(seconds.ceil() as i64)
 }
@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    /// The strategy of these fields, and what is said of them.
+    /// Returns the strategy of these fields, and the diagnostics.
     fn progressive(fields: Json) -> (Rollout, String) {
         let node = crate::testing::node(&json!({"type": "Progressive", "progressive": fields}));
         let scope = Scope::new(Arc::from("work.yaml"), Severity::Error);

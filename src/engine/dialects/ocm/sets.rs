@@ -10,12 +10,12 @@ use berth_base::model::placement::ClusterSet;
 use berth_base::model::{Requirement, Selector};
 use berth_base::yaml::{Fields, Scope};
 
-/// The label that puts a cluster into the one set of this name.
+/// The label that puts a cluster into the set with this name.
 pub(super) const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
 pub(super) const DEFAULT_SET: &str = "default";
 const GLOBAL_SET: &str = "global";
 
-/// The annotation that stops a hub from managing the sets it makes by itself.
+/// The annotation that stops a hub from managing its built-in sets.
 const AUTO_UPDATE: &str = "cluster.open-cluster-management.io/autoupdate";
 
 const BY_LABEL: &str = "ExclusiveClusterSetLabel";
@@ -42,12 +42,12 @@ impl Sets {
         self.by_name.get(name)
     }
 
-    /// A set that is there by itself, as it must be.
+    /// Returns a built-in set in its required form.
     fn built_in(name: &str) -> Option<ClusterSet> {
         Sets::default().by_name.remove(name)
     }
 
-    /// Reports whether this is the set of all clusters without a label, and no file says that it is meant.
+    /// Reports whether this is the set of all unlabelled clusters, and no file declares it.
     pub(super) fn takes_all_others(&self, name: &str) -> bool {
         name == DEFAULT_SET && !self.in_files.contains(DEFAULT_SET)
     }
@@ -88,7 +88,7 @@ pub(super) fn read(scope: &Scope, document: &Document, sets: &mut Sets) {
     }
 }
 
-/// Warns of clusters labelled with a missing set: no placement that needs a set picks them.
+/// Warns of clusters with the label of a missing set: no placement that requires a set picks them.
 pub(super) fn warn_of_missing(sets: &Sets, lowered: &mut Lowered) {
     for cluster in &lowered.clusters {
         let Some(set) = cluster.labels.get(SET_LABEL).filter(|set| sets.get(set).is_none()) else { continue };
@@ -109,7 +109,7 @@ fn read_selector(scope: &Scope, mut fields: Fields<'_>, set: &mut ClusterSet) {
     let node = fields.node("labelSelector");
     let members = node.and_then(|node| label_selector(scope, node, &fields.path_of("labelSelector")));
     if kind == Some(BY_SELECTOR) {
-        // Without a selector the set holds nothing; with an empty one, everything.
+        // Without a selector the set has no clusters; with an empty one, all.
         set.members = members;
     }
     fields.finish();

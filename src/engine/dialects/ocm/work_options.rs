@@ -1,7 +1,7 @@
 //! `deleteOption` and `manifestConfigs` of a work → the annotations of its objects for the syncer.
 //!
-//! They name resources by their plural: the one that a CustomResourceDefinition of the tree defines for the
-//! kind, else by the usual rule of English.
+//! They name resources by their plural: from a CustomResourceDefinition of the tree, or else by the usual
+//! English rule.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ type Annotations = BTreeMap<String, String>;
 /// The options that a work gives to its objects.
 #[derive(Debug, Default)]
 pub(super) struct Options {
-    /// For all of them.
+    /// For all objects.
     all: Annotations,
-    /// For those that fit.
+    /// For matching objects.
     some: Vec<(Resource, Annotations)>,
 }
 
-/// Names an object as OCM does.
+/// Identifies an object as OCM does.
 #[derive(Debug)]
 struct Resource {
     group: String,
@@ -49,7 +49,7 @@ impl Resource {
     }
 }
 
-/// The plurals of kinds that say their own, by group and kind.
+/// The plurals that custom resources define, by group and kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Plurals(BTreeMap<(String, String), String>);
 
@@ -65,7 +65,7 @@ impl Plurals {
         if let Some(own) = self.0.get(&(id.group.to_string(), id.kind.to_string())) {
             return own == resource;
         }
-        // Some kinds are plurals already.
+        // The names of some kinds are already plurals.
         let word = id.kind.to_lowercase();
         resource == plural(&id.kind) || (word.ends_with('s') && resource == word)
     }
@@ -85,8 +85,8 @@ impl Options {
     }
 }
 
-/// Reads both fields of a work's spec. `objects` are those of the work: what fits none is said, and is an error
-/// where an object would be deleted or written that was to be left alone.
+/// Reads both fields of a work's spec. `objects` are those of the work. An option that matches none of them
+/// is reported, and is an error if an object would be deleted or written against the author's intent.
 pub(super) fn read(template: &mut Fields<'_>, objects: &[ObjectId], plurals: &Plurals) -> Options {
     let mut options = Options::default();
     let fits_any = |resource: &Resource| objects.iter().any(|id| resource.fits(id, plurals));
@@ -125,7 +125,7 @@ pub(super) fn read(template: &mut Fields<'_>, objects: &[ObjectId], plurals: &Pl
     options
 }
 
-/// Rules that a hub's agents follow and members do not, each with what members do.
+/// Rules for a hub's agents that members do not follow, each with the members' behaviour.
 const WITHOUT_EFFECT: [(&str, &str); 2] = [
     ("feedbackRules", "members report health, and no values of objects"),
     ("conditionRules", "the member's health rules decide when an object is healthy"),
@@ -228,7 +228,7 @@ fn update_strategy(mut fields: Fields<'_>) -> Annotations {
     annotations
 }
 
-/// The fields that are ignored, as JSON pointers with `*` for every item of a list.
+/// Returns the ignored fields, as JSON pointers with `*` for every item of a list.
 fn paths(ignored: &mut Fields<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for key in ["jsonPointers", "jsonPaths", "jqPathExpressions"] {
@@ -252,7 +252,7 @@ fn paths(ignored: &mut Fields<'_>) -> Vec<String> {
     found
 }
 
-/// `.spec.ports[*].nodePort` as `/spec/ports/*/nodePort`. `None` for whatever asks or computes.
+/// Converts `.spec.ports[*].nodePort` into `/spec/ports/*/nodePort`. `None` for conditions and computations.
 fn plain_path(text: &str) -> Option<String> {
     let text = text.replace("[*]", ".*").replace("[]", ".*");
     let parts = text.strip_prefix('$').unwrap_or(&text).strip_prefix('.')?.split('.');
@@ -268,7 +268,7 @@ fn plain_path(text: &str) -> Option<String> {
     Some(pointer)
 }
 
-/// A kind's resource.
+/// Returns a kind's resource.
 fn plural(kind: &str) -> String {
     let word = kind.to_lowercase();
     if word == "endpoints" {

@@ -1,6 +1,6 @@
 //! ManifestWorkReplicaSet → a workload that follows the decisions of Placements of its namespace.
 //!
-//! The manifests reach the clusters as they are written, each once, however many Placements pick the cluster.
+//! The clusters get the manifests as written, each once, however many Placements pick the cluster.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub(super) fn carried_objects(document: &Document) -> Vec<CarriedObject> {
     }
 }
 
-/// The placements followed, and how the clusters of each get the work.
+/// Returns the followed placements, and the rollout of each.
 fn placements(scope: &Scope, spec: &mut Fields<'_>, namespace: &str) -> (Vec<PlacementRef>, Vec<Rollout>) {
     let (mut named, mut rollouts) = (Vec::new(), Vec::new());
     for mut one in spec.each("placementRefs") {
@@ -113,7 +113,7 @@ pub(super) fn templates(scope: &Scope, mut template: Fields<'_>, plurals: &Plura
     templates
 }
 
-/// An object as it is written, if it says what it is.
+/// Returns an object as written, if it names its kind.
 fn manifest(scope: &Scope, node: &Node, path: &str) -> Option<Object> {
     let mut fields = scope.fields(node, path)?;
     fields.required_str("apiVersion");

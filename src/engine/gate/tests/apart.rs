@@ -7,7 +7,7 @@ use berth_base::model::{ClusterStatus, Map, Shared};
 
 const SHOP: &[(&str, u8)] = &[("ConfigMap web", 1), ("Namespace shop", 1)];
 
-/// A step by itself, from a cluster that is silent or frozen.
+/// Returns a step without an edit, from a state with silent or frozen clusters.
 fn step(before: &[&str], after: &[&str], silent: &[&str]) -> Case {
     let next = state(&FOUR, &[("web", SHOP, after)]);
     let mut case = Case::of(state(&FOUR, &[("web", SHOP, before)]), next);
@@ -25,7 +25,7 @@ fn facts(silent: &[&str]) -> Map<String, Shared<ClusterStatus>> {
     silent.iter().map(fact).collect()
 }
 
-/// The clusters with copies, and whether anything is held as a whole.
+/// Returns the clusters with copies, and for each held workload whether only its removals are held.
 fn outcome(case: &Case) -> (Vec<String>, Vec<bool>) {
     let published = case.published();
     let with_copies = published.folders.iter().filter(|(_, folder)| !folder.is_empty());
@@ -44,7 +44,7 @@ fn a_workload_that_leaves_a_silent_cluster_goes_on_and_only_its_removals_are_hel
         case.publish();
         assert_eq!(case.published().folders, published.folders);
     }
-    // It reports again.
+    // The silent cluster reports again.
     case.next.facts = Map::new();
     assert_eq!(outcome(&case).1, [true]);
     case.approvals = case.judge().held.iter().map(|held| held.digest).collect();

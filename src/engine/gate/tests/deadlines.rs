@@ -1,4 +1,4 @@
-//! Deadlines: which of them a change brings, and which are judged with it.
+//! Deadlines: those that a change brings, and those that are judged with it.
 
 use super::*;
 use crate::gate::deadlines::LaterDecisions;
@@ -13,13 +13,13 @@ fn second(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_767_225_600 + seconds).expect("a moment")
 }
 
-/// The decisions of a later moment at which the workload is on these clusters only.
+/// Returns the decisions of a later moment at which only these clusters have the workload.
 fn ahead(at: Timestamp, clusters: &[&str]) -> LaterDecisions {
     let decisions = state(&FOUR, &[("web", MAP, clusters)]).decisions;
     LaterDecisions { at, decisions: decisions.iter().map(|(key, one)| (key.clone(), one.clone())).collect() }
 }
 
-/// A change that leaves everything in its place for now.
+/// Returns a change that moves nothing now.
 fn quiet(with_change: Vec<LaterDecisions>, without_change: Vec<LaterDecisions>) -> Case {
     let now = state(&FOUR, &[("web", MAP, &FOUR)]);
     let mut case = Case::of(now.clone(), now);

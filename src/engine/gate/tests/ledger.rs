@@ -13,7 +13,7 @@ fn on(clusters: &[&str]) -> State {
     state(&NINE, &[("web", MAP, clusters)])
 }
 
-/// Publishes, and gives the clusters with copies.
+/// Publishes, and returns the clusters with copies.
 fn with_copies(case: &mut Case) -> String {
     case.publish();
     let folders = case.previous.folders.iter().filter(|(_, folder)| !folder.is_empty());
@@ -99,7 +99,7 @@ fn a_workload_that_comes_back_before_it_has_handed_over_keeps_its_copies() {
     let mut case = Case::of(on(&NINE), state(&NINE, &[("heir", MAP, &NINE)]));
     case.step = Some(state(&NINE, &[("heir", MAP, &[])]));
     case.publish();
-    // It starts anew, and no cluster has its turn yet.
+    // The rollout starts again, and no cluster has its turn yet.
     (case.next, case.step) = (on(&NINE), Some(on(&[])));
     assert_eq!(case.held(), []);
     case.publish();
@@ -142,7 +142,7 @@ fn a_held_edit_is_in_nobodys_budget() {
     assert!(!case.previous.folders["i"].contains_key("shop/ConfigMap_more.yaml"), "the failover goes on");
 }
 
-/// A policy puts these workloads together.
+/// Adds a policy that puts these workloads together.
 fn go_together(fleet: &mut Fleet, names: &[&str]) {
     for name in names {
         let workload = Workload {

@@ -123,7 +123,7 @@ fn a_move_to_another_owner_and_the_loss_of_one_of_two_owners_are_no_removals() {
 
 #[test]
 fn an_object_on_its_way_to_a_held_workload_stays_where_it_is() {
-    // A copy names its workload, so that another one's is another content.
+    // A copy names its workload, so another workload's copy has another content.
     let [sent, arrived] = [1, 2].map(|content| [("ConfigMap parcel", content)]);
     let before = state(&FOUR, &[("from", &sent, &["a"]), ("to", MAP, &FOUR)]);
     let after = state(&FOUR, &[("from", &[], &["a"]), ("to", &arrived, &["a"])]);

@@ -1,4 +1,4 @@
-//! Tests of the pure gate: what is held, what is published, and why.
+//! Tests of the pure gate: held workloads, published states, and the reasons.
 
 mod apart;
 mod deadlines;
@@ -28,7 +28,7 @@ fn object(text: &str) -> ObjectId {
     ObjectId::new(group, kind, namespace, name)
 }
 
-/// A state of these workloads over an inventory.
+/// Returns a state of these workloads over an inventory.
 fn state(inventory: &[&str], workloads: &[Given<'_>]) -> State {
     let mut state = State::default();
     for cluster in inventory {
@@ -59,7 +59,7 @@ struct Case {
     previous: State,
     /// The desired state.
     next: State,
-    /// The first step to it, where that is another state.
+    /// The first step towards it, if it is another state.
     step: Option<State>,
     limits: Limits,
     limits_stay: bool,
@@ -115,14 +115,14 @@ impl Case {
         judge(&question, self).unwrap_or_else(|never| match never {})
     }
 
-    /// Publishes what the gate gives. The next state stays what is desired.
+    /// Publishes the gate's result. The desired state does not change.
     fn publish(&mut self) -> Verdict {
         let verdict = self.judge();
         self.history.push(std::mem::replace(&mut self.previous, verdict.state.clone()));
         verdict
     }
 
-    /// The published state, without its ledger.
+    /// Returns the published state, without its ledger.
     fn published(&self) -> State {
         State { ledger: self.previous.ledger.clone(), ..self.judge().state }
     }

@@ -12,7 +12,7 @@ const OBJECTS: [&str; 4] = ["ConfigMap one", "ConfigMap two", "Namespace shop", 
 /// Objects with their contents, and clusters.
 type Drawn = (Vec<(&'static str, u8)>, Vec<&'static str>);
 
-/// Any workloads: some objects, each with one content, in some clusters.
+/// Generates random workloads: some objects, each with one content, in some clusters.
 pub(super) fn states() -> impl Strategy<Value = State> {
     let workload = (btree_map(0..OBJECTS.len(), 1..3u8, 0..4), btree_set(0..CLUSTERS.len(), 0..5));
     let workloads = btree_map(prop::sample::select(vec!["p", "q", "r", "s"]), workload, 0..4);

@@ -1,11 +1,11 @@
-//! Removals in many steps, judged like one; causes; approvals of many at once.
+//! Removals in many steps, judged like one step; causes; approvals of many removals at once.
 
 use super::*;
 use crate::state::ledger::Cause;
 
 const TEN: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
 
-/// Goes through states one after the other, and gives the first that is held.
+/// Publishes the states one after the other, and returns the index of the first that is held.
 fn first_held(states: &[State], change: impl Fn(&mut Case)) -> Option<usize> {
     let mut case = Case::of(states[0].clone(), states[0].clone());
     change(&mut case);
@@ -83,7 +83,7 @@ fn objects_that_get_another_name_each_time_do_not_add_up() {
             state(&FOUR, &[("many", &objects, &FOUR)])
         })
         .collect();
-    // The first six are half; with the seventh, most of what there was is gone.
+    // The first six are half; the seventh removes most of the initial objects.
     assert_eq!(first_held(&states, edited), Some(7));
     let churn: Vec<State> = (0..15)
         .map(|step| {

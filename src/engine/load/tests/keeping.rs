@@ -36,7 +36,7 @@ fn a_faulty_document_keeps_its_last_good_form_and_is_reported_once() {
 
 #[test]
 fn what_a_kept_document_has_wrong_is_not_reported() {
-    // The last good form was good to an older berth only.
+    // Only an older berth accepted the last good form.
     let before = doc("Member", "a", "lables: {}");
     let loaded = load_after(&[("a.yaml", &before)], &tree(&[("a.yaml", "a: [\n")]));
     assert_eq!(clusters(&loaded), ["a"]);

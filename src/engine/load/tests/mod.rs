@@ -1,4 +1,4 @@
-//! Loading with a dialect made for tests, so that each rule is seen alone.
+//! Loading with a dialect made for tests, so that each rule is tested alone.
 
 mod hostile;
 mod keeping;
@@ -19,7 +19,8 @@ use berth_base::model::{Cluster, Placement, Source, Workload};
 use berth_base::source::{SourceFile, SourceTree};
 use berth_base::yaml::Scope;
 
-/// Kinds of `test.dev`: Member and Machine are clusters, Rule is a placement, App follows one, Trace is bookkeeping.
+/// Kinds of `test.dev`: Member and Machine are clusters, Rule is a placement, App follows one, Trace is a
+/// record.
 pub(super) const TEST: Dialect = Dialect {
     name: "test",
     claim,
@@ -101,7 +102,7 @@ pub(super) fn load(files: &[(&str, &str)]) -> Loaded {
     load_with(&tree(files), History::None)
 }
 
-/// Loads with the last good forms given.
+/// Loads with these last good forms.
 pub(super) fn load_after(before: &[(&str, &str)], files: &SourceTree) -> Loaded {
     let forms: BTreeMap<String, Arc<[u8]>> =
         before.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().into())).collect();
@@ -109,7 +110,7 @@ pub(super) fn load_after(before: &[(&str, &str)], files: &SourceTree) -> Loaded 
     load_with(files, History::Known(&last_good))
 }
 
-/// Everything said, as printed, on one line each.
+/// Returns all diagnostics as printed, each on one line.
 pub(super) fn said(loaded: &Loaded) -> Vec<String> {
     loaded.diagnostics.iter().map(|one| one.to_string().replace("\n  hint:", " hint:")).collect()
 }
@@ -127,7 +128,7 @@ pub(super) fn workloads(loaded: &Loaded) -> Vec<&str> {
     loaded.fleet.workloads.keys().map(|key| &*key.name).collect()
 }
 
-/// A document of the test dialect.
+/// Returns a document of the test dialect.
 pub(super) fn doc(kind: &str, name: &str, rest: &str) -> String {
     format!("---\napiVersion: test.dev/v1\nkind: {kind}\nmetadata: {{name: {name}}}\n{rest}\n")
 }

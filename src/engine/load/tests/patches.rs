@@ -1,11 +1,11 @@
-//! A small change is loaded by itself where it stands alone, and gives what a load from nothing gives.
+//! An independent small change is loaded by itself, with the same result as a full load.
 
 use std::collections::BTreeMap;
 
 use super::super::{FileCache, History, again, load_with_cache};
 use berth_base::source::{RulesFrom, SourceFile, SourceTree};
 
-/// One of each that others are read against, and one of each that stands alone.
+/// One document of each kind that others are read against, and one of each independent kind.
 const FILES: [(&str, &str); 13] = [
     (
         "fed/clusters.yaml",
@@ -78,7 +78,7 @@ impl Repository {
         SourceTree { files, rules_from: RulesFrom::Nowhere, ..SourceTree::default() }
     }
 
-    /// Loads after an edit, and reports whether it was loaded by itself.
+    /// Loads after an edit, and reports whether only the change was loaded.
     fn load(&mut self) -> bool {
         let tree = self.tree();
         let fresh = load_with_cache(&tree, History::None, &mut FileCache::default());

@@ -8,7 +8,7 @@ fn rules() -> String {
     doc("Rule", "all", "") + &doc("Rule", "other", "")
 }
 
-/// The file that a workload comes from, and the placement that it follows.
+/// Returns the file that a workload comes from, and the placement that it follows.
 fn web(loaded: &Loaded) -> Option<(String, String)> {
     let key = Key::new("test.dev", "App", "", "web");
     let placement = loaded.fleet.placements.get(&key)?;
@@ -20,7 +20,7 @@ fn of(file: &str, rule: &str) -> Option<(String, String)> {
     Some((file.to_owned(), rule.to_owned()))
 }
 
-/// A tree in which last good forms stand in for the files that have some.
+/// Returns a tree with the last good forms in place of their files.
 fn with_kept(files: &[(&str, &str)], loaded: &Loaded) -> SourceTree {
     let mut tree = tree(files);
     let kept = loaded.kept.iter().map(|(path, form)| SourceFile::new(path.as_str(), form.as_slice()));
@@ -28,13 +28,13 @@ fn with_kept(files: &[(&str, &str)], loaded: &Loaded) -> SourceTree {
     tree
 }
 
-/// The files of a published tree that describe an object which counts there.
+/// Returns the files of a published tree that describe a valid object.
 fn published(tree: &SourceTree) -> Vec<(String, String)> {
     let survey = survey(tree);
     survey.good.into_iter().map(|(key, text)| (key.name.to_string(), text.path)).collect()
 }
 
-/// A cluster of KubeFed, and one of KubeFleet.
+/// Returns a cluster of KubeFed or of KubeFleet.
 fn real(kind: &str, env: &str) -> String {
     let (api, namespace, spec) = match kind {
         "KubeFedCluster" => (
@@ -129,7 +129,7 @@ fn a_contradicting_description_of_another_kind_changes_no_cluster() {
         let next = load_with(&with_kept(&files, &loaded), History::None);
         assert_eq!(next.fleet.clusters["a"].labels["x"], "1", "later");
         assert_eq!(next.fleet.clusters["a"].origins.len(), 1);
-        // What was in effect is all good, and what contradicted it is not.
+        // The forms in effect are all good, and the contradicting document is not.
         assert!(self::errors(&next).is_empty(), "{:?}", said(&next));
     }
 }

@@ -2,7 +2,7 @@ use super::*;
 
 const HEAD: &str = "apiVersion: berth.dev/v1alpha1\nkind: RolloutPolicy\n";
 
-/// The specification of a policy with all that one can say.
+/// The specification of a policy with all fields.
 pub(super) const WHOLE: &str = "  workloads: [{kind: App, name: web}, {kind: App, name: database}]
   strategy: {rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 2, minSuccessTime: 5m}}}
   onFailure: RollBack

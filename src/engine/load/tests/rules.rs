@@ -56,7 +56,7 @@ items: [{metadata: {name: c}}]
     let loaded = load(&[("a.yaml", text)]);
     assert_eq!(errors(&loaded), [""; 0]);
     assert_eq!(clusters(&loaded), ["a", "b", "c"]);
-    // What has a name, or no list of items, is an object like any other.
+    // A list with a name, or without a list of items, is an object like any other.
     let named = "apiVersion: x.dev/v1\nkind: AllowList\nmetadata: {name: own}\nitems: [a]\n";
     assert_eq!(errors(&load(&[("a.yaml", named)])), [""; 0]);
     let bare = "apiVersion: x.dev/v1\nkind: AllowList\nitems: all\n";

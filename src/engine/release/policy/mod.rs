@@ -17,38 +17,38 @@ use berth_base::model::staged::StageGate;
 use berth_base::model::{Fleet, Key, Timestamp, Workload};
 use berth_base::text::fits;
 
-/// Maximal number of windows that are joined into one. What lasts longer is looked at again at its end.
+/// Maximal number of windows that are joined into one. A longer freeze is checked again at the end of these.
 const MOST_WINDOWS: usize = 400;
 
-/// All that people said about one workload's rollout.
+/// All orders for one workload's rollout.
 #[derive(Clone, Debug)]
 pub struct Orders<'f> {
     fleet: &'f Fleet,
     workload: &'f Key,
-    /// The strategy of the workload itself.
+    /// The workload's own strategy.
     own: &'f Strategy,
-    /// In the order in which they count.
+    /// In order of precedence.
     policies: Vec<&'f RolloutPolicy>,
-    /// A policy that the workload names and that does not exist.
+    /// A policy that the workload names but that does not exist.
     missing: Option<&'f PolicyName>,
 }
 
-/// The reason why no cluster is told anything new.
+/// The reason why no cluster may get anything new.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Closed {
     pub reason: String,
-    /// `None` until somebody edits something.
+    /// `None`: until an edit.
     pub until: Option<Timestamp>,
 }
 
 impl<'f> Orders<'f> {
-    /// Returns the orders for a workload. Without any policy they leave everything to the system.
+    /// Returns the orders for a workload. Without a policy, the system's own strategy applies.
     pub fn of(fleet: &'f Fleet, workload: &'f Key) -> Orders<'f> {
         let own = fleet.workloads.get(workload).map(|workload| &workload.strategy);
         Orders::new(fleet, workload, own.unwrap_or(&Strategy::AtOnce))
     }
 
-    /// [`Orders::of`] a workload of the fleet.
+    /// Returns the same orders as [`Orders::of`], for a workload of the fleet.
     pub fn of_workload(fleet: &'f Fleet, workload: &'f Workload) -> Orders<'f> {
         Orders::new(fleet, &workload.key, &workload.strategy)
     }
@@ -67,17 +67,17 @@ impl<'f> Orders<'f> {
         self.workload
     }
 
-    /// Returns the policies that count for the workload.
+    /// Returns the policies that apply to the workload.
     pub fn policies(&self) -> &[&'f RolloutPolicy] {
         &self.policies
     }
 
-    /// Returns the strategy: of the policy that the workload names; its own where somebody asked for it; of the
-    /// first policy that matches; of the fleet's default; its system's.
+    /// Returns the strategy, by precedence: of the policy that the workload names; its own if a person chose
+    /// it; of the first matching policy; of the fleet's default; of its system.
     pub fn strategy(&self) -> Cow<'f, Strategy> {
         match self.strategy_policy() {
             Some((_, PolicyStrategy::Written(strategy))) => match (strategy, self.own) {
-                // Shares stay those of the number that the placement asks for.
+                // Shares still refer to the number of clusters that the placement asks for.
                 (Strategy::Rolling(rolling), Strategy::Rolling(own)) => {
                     Cow::Owned(Strategy::Rolling(Rolling { wanted: own.wanted, ..rolling.clone() }))
                 }
@@ -91,7 +91,7 @@ impl<'f> Orders<'f> {
         }
     }
 
-    /// Returns the policy whose strategy counts; `None` where the workload's own does.
+    /// Returns the policy whose strategy applies; `None` if the workload's own does.
     pub fn strategy_policy(&self) -> Option<(&'f RolloutPolicy, &'f PolicyStrategy)> {
         let named = self.fleet.named_policy(self.workload);
         let with_strategy = |policy: &'f RolloutPolicy| Some((policy, policy.strategy.as_ref()?));
@@ -101,7 +101,7 @@ impl<'f> Orders<'f> {
         })
     }
 
-    /// Returns the reason why no cluster may be told anything new now.
+    /// Returns the reason why no cluster may get anything new now.
     pub fn closed(&self, now: Timestamp) -> Option<Closed> {
         if let Some(missing) = self.missing {
             let reason = format!("the rollout policy `{}`, which it names, does not exist", missing.name);
@@ -151,12 +151,12 @@ impl<'f> Orders<'f> {
         self.policies.iter().flat_map(|policy| &policy.pins).find(is_for)
     }
 
-    /// Returns the workloads that must be proven everywhere before this one goes on.
+    /// Returns the workloads that must be proven everywhere before this one rolls out.
     pub fn after(&self) -> BTreeSet<&'f Key> {
         self.fleet.rolls_out_after(self.workload)
     }
 
-    /// Returns the workloads that are one release with this one, itself included.
+    /// Returns the workloads that roll out together with this one, itself included.
     pub fn together(&self) -> Option<BTreeSet<&'f Key>> {
         let policy = self.policies.iter().find(|policy| policy.together)?;
         let patterns = policy.workloads.as_ref()?;
@@ -166,7 +166,7 @@ impl<'f> Orders<'f> {
         Some(group)
     }
 
-    /// Returns the answer to a release that fails.
+    /// Returns the reaction to a release that fails.
     pub fn on_failure(&self) -> OnFailure {
         self.policies.iter().find_map(|policy| policy.on_failure).unwrap_or_default()
     }
@@ -184,7 +184,7 @@ impl<'f> Orders<'f> {
         all.find(|abort| abort.release == release && self.is_about(&abort.workload))
     }
 
-    /// Returns the number of times that a release's deadlines and failures were told to count anew.
+    /// Returns how often people restarted the deadlines and failures of a release.
     pub fn restarts(&self, release: u64) -> u64 {
         let all = self.policies.iter().flat_map(|policy| &policy.restarted);
         let of_this = all.filter(|one| one.release == release && self.is_about(&one.workload));
@@ -196,8 +196,8 @@ impl<'f> Orders<'f> {
     }
 }
 
-/// Reports whether somebody asked for a workload's own strategy. A system's defaults are nobody's wish, also
-/// where its hub wrote them out.
+/// Reports whether a person chose the workload's own strategy. A system's defaults are no choice, even if its
+/// hub wrote them out.
 fn is_asked(strategy: &Strategy) -> bool {
     let is_default = |rollout: &Rollout| Rollout { placement: None, ..rollout.clone() } == Rollout::TOGETHER;
     match strategy {

@@ -50,7 +50,7 @@ fn at(text: &str) -> Timestamp {
     text.parse().expect("a moment")
 }
 
-/// `None` where the system's own strategy counts.
+/// Returns the wave of the strategy that applies; `None` for the system's own strategy.
 fn waves_of(fleet: &Fleet, name: &str) -> Option<usize> {
     match &*Orders::of(fleet, &key(fleet, name)).strategy() {
         Strategy::Progressive(rollouts) => rollouts[0].at_a_time().map(|amount| amount.of(100)),
@@ -76,7 +76,7 @@ fn the_nearest_strategy_counts() {
     assert_eq!(waves_of(&fleet(&all[..2]), WEB), Some(3));
     assert_eq!(waves_of(&fleet(&all), WEB), Some(2), "the first by name");
     assert_eq!(waves_of(&fleet_with(&all, "berth.dev/rollout-policy: named"), WEB), Some(4));
-    // Nobody asked for the placement's own strategy, which is the hub's default.
+    // The placement has only the hub's default strategy, which no person chose.
     assert_eq!(waves_of(&fleet(&all), "ClusterResourcePlacement all"), Some(9));
 }
 
@@ -201,7 +201,7 @@ fn stages_are_written_out_or_named() {
         };
         named.stage_strategies.insert(strategy, found);
     }
-    // A policy of no namespace names stages of no namespace.
+    // A policy without a namespace names stages without a namespace.
     assert_eq!(stages(&named), ["everywhere"]);
     assert_eq!(closed(&named), None);
 }

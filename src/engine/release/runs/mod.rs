@@ -1,8 +1,9 @@
-//! The staged runs of a fleet: which one drives a workload, the content that it is for, and its next step.
+//! The staged runs of a fleet: the run that drives a workload, the content that it rolls out, and its next
+//! step.
 //!
-//! One run drives a workload at a time. It is for the release that was made of the files when it began: what is
-//! edited later waits for the next run. A newer run takes the place of one that is not finished, so that a fix does
-//! not wait for what it mends; a run that was finished or replaced does not begin again.
+//! One run drives a workload at a time. It rolls out the release that was made of the files when the run
+//! began; later edits wait for the next run. A newer run replaces an unfinished one, so that a fix does not
+//! wait for the release that it repairs. A run that finished or was replaced does not begin again.
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +24,7 @@ use super::staged::{self, StagedOrders};
 use super::stages::{Fault, plan};
 use super::turn::{Step, Turn};
 
-/// The runs that would begin now, the newest last.
+/// Returns the runs that would begin now, the newest last.
 fn new_runs<'f>(fleet: &'f Fleet, workload: &Key, recorded: Option<&RunProgress>) -> Vec<&'f Run> {
     let is_known = |key: &Key| {
         recorded.is_some_and(|progress| progress.run.as_ref() == Some(key) || progress.ended.contains(key))
@@ -34,15 +35,15 @@ fn new_runs<'f>(fleet: &'f Fleet, workload: &Key, recorded: Option<&RunProgress>
     new
 }
 
-/// The numbers of releases that a hint shows.
+/// The number of releases that a hint shows.
 const SHOWN: usize = 10;
 
-/// The content that a staged rollout is for.
+/// The content that a staged rollout delivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunContent {
     /// The content of the files now, as a release of its own if it differs from the current one.
     Files,
-    /// The release with this number, whatever the files say.
+    /// The release with this number, whatever the files contain.
     Release(u64),
 }
 
@@ -52,11 +53,11 @@ pub struct Staged<'f> {
     /// `None` for stages that each release goes through by itself.
     pub run: Option<&'f Run>,
     pub content: RunContent,
-    /// The rollout begins with the next step. The number of its release is then still to be set.
+    /// The rollout begins with the next step, which sets the number of its release.
     pub begins: bool,
-    /// To be recorded after each step.
+    /// The progress to record after each step.
     pub progress: RunProgress,
-    /// The wish of people for the rollout.
+    /// People's order for the rollout.
     pub state: RunState,
     stages: Vec<Stage>,
     approved: BTreeSet<StageGate>,
@@ -64,7 +65,7 @@ pub struct Staged<'f> {
 }
 
 impl Staged<'_> {
-    /// Says who may go on now, and takes the progress further. `turns` ascend by name.
+    /// Returns the clusters that may get the release now, and updates the progress. `turns` ascend by name.
     pub fn step<'a>(&mut self, turns: &[Turn<'a>], now: Timestamp) -> (Step<'a>, Standing) {
         let labels = |cluster: &str| self.labels.get(cluster);
         let orders = StagedOrders {
@@ -82,12 +83,13 @@ impl Staged<'_> {
 /// The run that drives a workload, and the faults of runs that cannot begin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Driven<'f> {
-    /// Without one, every cluster keeps what it has, and new content is no release yet.
+    /// `None`: every cluster keeps its copies, and new content is no release yet.
     pub staged: Option<Staged<'f>>,
     pub faults: Diagnostics,
 }
 
-/// Finds the run that drives the workload of these releases, which were recorded last. A run that cannot begin is skipped.
+/// Finds the run that drives a workload. `releases` are its recorded releases. A run that cannot begin is
+/// skipped.
 pub fn drive<'f>(
     fleet: &'f Fleet,
     labels: &'f ClusterLabels<'f>,
@@ -135,7 +137,7 @@ fn staged_run<'f>(
     content: RunContent,
     progress: RunProgress,
 ) -> Staged<'f> {
-    // Without its strategy a run goes on by its plan; clusters that join go after the last stage.
+    // Without its strategy a run follows its plan; newcomers go after the last stage.
     let strategy = fleet.stage_strategies.get(&run.strategy);
     let stages = strategy.map(|strategy| strategy.stages.clone()).unwrap_or_default();
     let requests = fleet.stage_approvals.values().filter(|one| one.approved && one.run == run.key);
@@ -144,8 +146,9 @@ fn staged_run<'f>(
     Staged { run: Some(run), content, begins, progress, stages, approved, state, labels }
 }
 
-/// Takes a release through stages without any run. `approved` are the gates that people opened for this release. The
-/// stages that are not finished follow edits of their tasks: nobody could approve a task that is no longer written.
+/// Takes a release through stages without a run. `approved` are the gates that people opened for this
+/// release. Unfinished stages follow edits of their tasks, because nobody can approve a task that was
+/// removed.
 pub fn by_stages<'f>(
     labels: &'f ClusterLabels<'f>,
     (stages, approved): (Vec<Stage>, BTreeSet<StageGate>),
@@ -172,12 +175,13 @@ pub fn by_stages<'f>(
     Ok(Staged { run, content, begins, progress, stages, approved, state, labels })
 }
 
-/// The progress of a rollout that begins now. `ended` are the workload's other runs, which do not begin again.
+/// Returns the progress of a rollout that begins now. `ended` are the workload's other runs, which do not
+/// begin again.
 fn begin(run: Option<Key>, stages: Vec<StageProgress>, ended: BTreeSet<Key>, now: Timestamp) -> RunProgress {
     RunProgress { run, release: 0, begun: now, stages, finished: None, ended }
 }
 
-/// Orders names as people count: `web-9` comes before `web-10`.
+/// Orders names by their numbers: `web-9` comes before `web-10`.
 pub fn by_number(a: &Key, b: &Key) -> Ordering {
     let split = |key: &Key| {
         let name = key.name.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -186,8 +190,8 @@ pub fn by_number(a: &Key, b: &Key) -> Ordering {
     split(a).cmp(&split(b)).then_with(|| a.cmp(b))
 }
 
-/// Works out a run's stages over the clusters that its workload is decided for. Without any fault in the error, the
-/// run names something that does not exist or does not fit: the loader has reported it.
+/// Computes a run's stages over its workload's picked clusters. An error without faults: the run names
+/// something that does not exist or does not fit, which the loader has reported.
 pub fn plan_run(
     fleet: &Fleet,
     labels: &ClusterLabels<'_>,
@@ -200,8 +204,8 @@ pub fn plan_run(
     plan(&strategy.stages, labelled(labels, decision))
 }
 
-/// Returns the standing of a run. `recorded` is the progress of the run that drives its workload, and `now` that run's
-/// standing at the next step.
+/// Returns the standing of a run. `recorded` is the progress of the run that drives its workload, and `now`
+/// is that run's standing at the next step.
 pub fn standing(
     (fleet, labels): (&Fleet, &ClusterLabels<'_>),
     decision: Option<&Decision>,
@@ -229,7 +233,7 @@ pub fn standing(
     }
 }
 
-/// The faults of a run's stages, as errors at its strategy.
+/// Returns the faults of a run's stages, as errors at its strategy.
 pub fn diagnostics(fleet: &Fleet, run: &Run, faults: &[Fault]) -> Vec<Diagnostic> {
     let at = fleet.stage_strategies.get(&run.strategy).map_or(&run.origin, |strategy| &strategy.origin);
     faults.iter().map(|fault| fault.diagnostic(at)).collect()

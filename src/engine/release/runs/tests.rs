@@ -1,4 +1,4 @@
-//! Which run drives a workload, and what it tells.
+//! The run that drives a workload, and the clusters that it assigns.
 
 use super::*;
 use crate::release::turn::Version;
@@ -49,7 +49,7 @@ fn stage(ring: &str) -> Stage {
     }
 }
 
-/// Two clusters in two rings.
+/// Returns a fleet with two clusters in two rings.
 fn fleet(runs: &[Run]) -> Fleet {
     let strategy =
         StageStrategy { key: key("Strategy", "rings"), origin: at(), stages: vec![stage("a"), stage("b")] };
@@ -68,7 +68,7 @@ fn fleet(runs: &[Run]) -> Fleet {
     }
 }
 
-/// The labels of the files, for as long as the fleet is there.
+/// Returns the labels of the files, for the lifetime of the fleet.
 fn labels(fleet: &Fleet) -> &ClusterLabels<'_> {
     Box::leak(Box::new(ClusterLabels::of(fleet, &Map::new())))
 }
@@ -101,7 +101,7 @@ fn releases(number: u64, recorded: Option<&RunProgress>) -> Releases {
     }
 }
 
-/// The name of the run that drives, its content, and whether it begins.
+/// Returns the name of the driving run, its content, and whether it begins.
 fn drives(runs: &[Run], recorded: Option<&RunProgress>) -> Option<(String, RunContent, bool)> {
     let fleet = fleet(runs);
     let staged = driven(&fleet, recorded).staged?;
@@ -133,7 +133,7 @@ fn a_run_begins_in_the_state_run_and_the_newest_name_drives() {
     assert_eq!(drives(&[run("a", Initialize), run("b", Stop)], None), None);
     let runs = [run("web-9", RUNNING), run("web-10", RUNNING), run("web-11", Stop)];
     assert_eq!(drives(&runs, None), begins("web-10"));
-    // Those that it passed over do not begin after it.
+    // Skipped older runs do not begin after it.
     let fleet = fleet(&runs);
     let staged = driven(&fleet, None).staged.expect("a run");
     assert_eq!(staged.progress.ended, BTreeSet::from([key("Run", "web-9")]));
@@ -155,7 +155,7 @@ fn a_run_may_name_a_release_that_is_kept() {
             && errors[0]
                 .starts_with("runs.yaml:3:1: error: Run web-2: release 6 of Workload web is not kept")
     );
-    // What cannot begin does not stand in the way of others.
+    // A run that cannot begin does not block others.
     assert_eq!(driven.staged.and_then(|staged| Some(&*staged.run?.key.name)), Some("web-1"));
 }
 
@@ -231,7 +231,7 @@ fn each_release_goes_through_stages_without_a_run() {
     let turns = ["a1", "b1"].map(|cluster| Turn { cluster, picked: true, ..Turn::default() });
     assert_eq!(first.step(&turns, now()).0.give, BTreeSet::from(["a1"]));
     assert!(!go(Some(&first.progress), 1, open(&[])).begins);
-    // The next release begins anew, and asks for approvals of its own.
+    // The next release begins with the first stage, and needs its own approvals.
     let mut second = go(Some(&first.progress), 2, open(&[]));
     assert!(second.begins && second.step(&turns, now()).0.give.is_empty());
     let one = (stages[..1].to_vec(), open(&[]));

@@ -1,9 +1,10 @@
-//! Stages one after the other: the progress of a staged rollout and its clusters' turns → who may go on now.
+//! Stages one after the other: the progress of a staged rollout and its clusters' turns → the clusters that
+//! go now.
 //!
-//! As KubeFleet's update runs, with these differences. A failed cluster holds back all others of its stage, and what
-//! comes after. A cluster that leaves is skipped, and one that joins follows in its own stage, or after the last one
-//! if its stage has finished. The wait after a stage begins anew where one of its clusters fails meanwhile, and a rollout
-//! is done only when all of its clusters are well.
+//! This is KubeFleet's update run, with these differences. A failed cluster holds back all other clusters of
+//! its stage, and the later stages. A cluster that leaves is skipped. A newcomer follows in its own stage, or
+//! after the last stage if its own has finished. The wait after a stage restarts if one of its clusters fails
+//! meanwhile. A rollout is done only when all of its clusters are healthy.
 
 #[cfg(test)]
 mod simulation;
@@ -26,16 +27,16 @@ use jiff::SignedDuration;
 use super::stages::takes;
 use super::turn::{Failures, Step, Turn, Version};
 
-/// A cluster that is under way for longer makes its stage stuck, in seconds.
+/// The seconds after which an unfinished cluster makes its stage stuck.
 const STUCK_AFTER: i64 = 300;
 
-/// The names of clusters that a reason shows.
+/// The number of cluster names in a reason.
 const SHOWN: usize = 3;
 
-/// The wishes of people for a staged rollout.
+/// People's orders for a staged rollout.
 #[derive(Clone, Copy)]
 pub(super) struct StagedOrders<'c> {
-    /// The stages as the strategy has them now: a cluster that joins finds its own among them.
+    /// The stages in the current strategy, for newcomers.
     pub stages: &'c [Stage],
     pub approved: &'c BTreeSet<StageGate>,
     pub state: RunState,
@@ -49,7 +50,7 @@ impl std::fmt::Debug for StagedOrders<'_> {
     }
 }
 
-/// The answer for this moment, and the progress to record with it.
+/// The answer for this moment, and the progress to record.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Stepped<'a> {
     pub step: Step<'a>,
@@ -57,7 +58,7 @@ pub(super) struct Stepped<'a> {
     pub standing: Standing,
 }
 
-/// Says who may go on now. `turns` ascend by name.
+/// Returns the clusters that may get the release now. `turns` ascend by name.
 pub(super) fn step<'a>(
     orders: StagedOrders<'_>,
     turns: &[Turn<'a>],
@@ -100,8 +101,8 @@ pub(super) fn step<'a>(
     Stepped { step, progress, standing }
 }
 
-/// Puts picked clusters that have no turn to come into a stage: one that joined, or that left before its turn and is
-/// picked again.
+/// Puts picked clusters without a turn into a stage: newcomers, and clusters that left before their turn and
+/// are picked again.
 fn queue_joined(orders: StagedOrders<'_>, turns: &[Turn<'_>], progress: &mut RunProgress) {
     let stages = &progress.stages;
     let mut stage_of: BTreeMap<&str, usize> = BTreeMap::new();
@@ -138,7 +139,7 @@ fn queue_joined(orders: StagedOrders<'_>, turns: &[Turn<'_>], progress: &mut Run
     }
 }
 
-/// Opens the stage after all others; returns its index.
+/// Adds the stage after all others; returns its index.
 fn last_stage(progress: &mut RunProgress) -> usize {
     let pace = progress.stages.last().map_or(Amount::Count(1), |last| last.at_a_time);
     if progress.stages.last().is_none_or(|last| last.name != StageProgress::JOINED) {
@@ -149,16 +150,16 @@ fn last_stage(progress: &mut RunProgress) -> usize {
     index
 }
 
-/// The clusters of one stage, by what they do now.
+/// The clusters of one stage, by their progress.
 #[derive(Default)]
 struct Seen<'a> {
-    /// Assignment, and no success yet; the failed ones too.
+    /// Assigned without a success yet, including failed clusters.
     under_way: usize,
     failed: Vec<&'a str>,
     stuck: Vec<&'a str>,
-    /// In the order in which they go.
+    /// In the order of their turns.
     ready: Vec<&'a str>,
-    /// Their old copy is being removed, so they cannot be told yet.
+    /// Clusters whose old copy is being removed, so they cannot be assigned yet.
     removing: usize,
 }
 
@@ -181,7 +182,7 @@ impl<'a> View<'_, 'a> {
         !tasks.contains(&StageTask::Approval) || self.approved.contains(&gate())
     }
 
-    /// Takes a stage as far as it comes. Returns its standing where it is not finished.
+    /// Advances a stage as far as possible. Returns its standing if the stage is not finished.
     fn advance(&self, stage: &mut StageProgress, step: &mut Step<'a>) -> Option<Standing> {
         let is_running = self.state == RunState::Run;
         let name = stage.name.clone();
@@ -219,7 +220,7 @@ impl<'a> View<'_, 'a> {
         })
     }
 
-    /// Looks at a stage's clusters, and records what they reached. One that is no longer picked is skipped.
+    /// Sorts a stage's clusters by their progress, and records it. Skips clusters that are no longer picked.
     fn look(&self, stage: &mut StageProgress) -> Seen<'a> {
         let mut seen = Seen::default();
         for cluster in &mut stage.clusters {
@@ -251,7 +252,7 @@ impl<'a> View<'_, 'a> {
         seen
     }
 
-    /// Finishes a stage whose clusters all succeeded, if its tasks are done as well.
+    /// Finishes a stage if all of its clusters succeeded and its tasks are done.
     fn finish(&self, stage: &mut StageProgress, step: &mut Step<'a>) -> Option<Standing> {
         let is_there = |cluster: &&StageCluster| self.turn(&cluster.name).is_some_and(|turn| turn.picked);
         let succeeded = stage.clusters.iter().filter(is_there).filter_map(|cluster| cluster.succeeded);
@@ -274,7 +275,7 @@ impl<'a> View<'_, 'a> {
         None
     }
 
-    /// Looks once more at all clusters, before the rollout counts as done: one may have failed after its stage.
+    /// Finds an unhealthy cluster before the rollout counts as done: a cluster may fail after its stage.
     fn unwell(&self, stages: &[StageProgress]) -> Option<Standing> {
         stages.iter().find_map(|stage| {
             let turns = stage.clusters.iter().filter_map(|cluster| self.turn(&cluster.name));
@@ -290,8 +291,7 @@ impl<'a> View<'_, 'a> {
         })
     }
 
-    /// The reasons of the clusters that wait: those of the first stage here, which is the current one, and of the
-    /// stages after it.
+    /// Collects the reasons of the waiting clusters. The first of these stages is the current one.
     fn waits(
         &self,
         stages: &[StageProgress],
@@ -328,7 +328,7 @@ fn reason(stage: &StageProgress, standing: &Standing) -> String {
     }
 }
 
-/// A moment so many seconds later; the last one there is for more.
+/// Returns the moment this many seconds later, at most the last one of the calendar.
 fn later(from: Timestamp, seconds: i64) -> Timestamp {
     from.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
 }

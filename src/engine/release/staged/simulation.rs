@@ -1,5 +1,5 @@
-//! Staged rollouts over random histories: members that are slow, fail, join, leave and are relabelled, people who
-//! approve, stop and go on.
+//! Staged rollouts over random histories: members that are slow, fail, join, leave or change labels; people
+//! who approve, stop and resume.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -166,7 +166,7 @@ impl World {
         }
     }
 
-    /// Steps, and returns the standing with the number of clusters that were told something.
+    /// Steps, and returns the standing with the number of newly assigned clusters.
     fn step(&mut self) -> (Standing, usize) {
         let members = self.members.clone();
         let labels_of = |name: &str| members.get(name).map(|member| &member.labels);
@@ -253,7 +253,7 @@ impl World {
         assert!(!asks || self.is_approved(stage, Side::After), "{} is not approved", stage.name);
     }
 
-    /// Everybody is well from here on: the rollout must come to its end.
+    /// Lets all clusters be healthy from here on: the rollout must finish.
     fn converge(&mut self) {
         self.state = RunState::Run;
         for stage in self.stages.iter().map(|stage| stage.name.clone()) {
@@ -317,7 +317,7 @@ proptest! {
         for event in &events {
             world.step();
             world.happen(event);
-            // A second step at the same moment tells nobody else.
+            // A second step at the same moment assigns no further cluster.
             world.step();
             let once = world.progress.clone();
             let (_, told) = world.step();

@@ -48,7 +48,7 @@ fn left(cluster: &str, has: Version) -> Turn<'_> {
     Turn { picked: false, ..turn(cluster, has, Health::Succeeded, Some(at(-600))) }
 }
 
-/// The progress of a rollout that begins now.
+/// Returns the progress of a rollout that begins now.
 pub(super) fn begun(stages: Vec<StageProgress>, now: Timestamp) -> RunProgress {
     RunProgress { run: None, release: 2, begun: now, stages, finished: None, ended: BTreeSet::new() }
 }
@@ -115,7 +115,7 @@ fn a_wait_counts_from_the_success_of_the_last_cluster() {
     assert_eq!((step.next, standing), (Some(at(80)), waiting("a", Side::After)));
     assert_eq!(&*step.waits["b1"], "stage `b` comes after stage `a`");
     assert_eq!(rollout.progress.stages[0].updated, Some(at(20)));
-    // A cluster that fails meanwhile stops the wait, and it begins anew.
+    // A cluster that fails meanwhile restarts the wait.
     let (step, standing) = rollout.step(&[failed("a1"), done("a2", 20), old("b1")], 70);
     assert_eq!(standing, Standing::Failing { stage: "a".to_owned(), clusters: vec!["a1".to_owned()] });
     assert_eq!(step.halted.map(|failures| failures.failed), Some(vec!["a1"]));
@@ -123,7 +123,7 @@ fn a_wait_counts_from_the_success_of_the_last_cluster() {
     assert_eq!(rollout.step(&turns, 80).0.next, Some(at(135)));
     assert_eq!(rollout.given(&turns, 134), Vec::<String>::new());
     assert_eq!(rollout.given(&turns, 135), ["b1"]);
-    // The stage has passed, and what its clusters do now holds nothing back. But the rollout is not done.
+    // The stage has finished, so its clusters hold back no later stage. But the rollout is not done.
     let turns = |a1| [a1, done("a2", 20), done("b1", 140)];
     let (_, standing) = rollout.step(&turns(failed("a1")), 150);
     assert_eq!(standing, Standing::Failing { stage: "a".to_owned(), clusters: vec!["a1".to_owned()] });
@@ -177,7 +177,7 @@ fn a_failure_holds_back_the_rest_of_its_stage_until_it_heals() {
     assert!(step.give.is_empty());
     assert_eq!(&*step.waits["b3"], "stage `b` does not go on: `b1` failed");
     assert_eq!(rollout.given(&[done("b1", 3), done("b2", 1), old("b3")], 4), ["b3"]);
-    // A failure of the old content holds nothing back: a fix must get through.
+    // A failure of the old content holds back nothing: a fix must get through.
     let mut fix = Rollout::new(two_stages(), &["b1"]);
     assert_eq!(fix.given(&[turn("b1", Version::Old, Health::Failed, Some(at(0)))], 5), ["b1"]);
 }
@@ -209,13 +209,13 @@ fn a_stopped_run_lets_its_clusters_finish_and_tells_no_other() {
 fn a_cluster_that_joins_goes_in_its_own_stage_or_after_the_last_one() {
     let mut rollout = Rollout::new(two_stages(), &["a1", "b1"]);
     assert_eq!(rollout.given(&[old("a1"), old("b1")], 0), ["a1"]);
-    // a0 would be first by its name, and follows those that were planned.
+    // a0 is first by name, but follows the planned clusters.
     let turns = [old("a0"), applying("a1"), old("b1")];
     assert_eq!(rollout.given(&turns, 1), Vec::<String>::new());
     assert_eq!(rollout.clusters(0), ["a1", "a0"]);
     assert_eq!(rollout.given(&[old("a0"), done("a1", 2), old("b1")], 3), ["a0"]);
     assert_eq!(rollout.given(&[done("a0", 4), done("a1", 2), old("b1")], 5), ["b1"]);
-    // Its stage has finished.
+    // The stage of a2 has finished.
     let turns = [done("a0", 4), done("a1", 2), old("a2"), applying("b1")];
     assert_eq!(rollout.given(&turns, 6), Vec::<String>::new());
     assert_eq!((rollout.clusters(1), rollout.clusters(2)), (vec!["b1"], vec!["a2"]));
@@ -231,7 +231,7 @@ fn a_cluster_that_leaves_is_skipped_and_loses_its_copy_last() {
     let turns = [left("a1", Version::Old), old("b1")];
     let (step, _) = rollout.step(&turns, 0);
     assert_eq!((step.give, step.remove), (BTreeSet::from(["b1"]), BTreeSet::new()));
-    // Back again, after its stage: it goes last, and keeps its copy.
+    // a1 is picked again after its stage: it goes last, and keeps its copy.
     let (step, standing) = rollout.step(&[old("a1"), applying("b1")], 1);
     assert_eq!((step.give.len(), standing), (0, Standing::Going { stage: "b".to_owned() }));
     assert_eq!(rollout.clusters(2), ["a1"]);

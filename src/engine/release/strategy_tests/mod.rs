@@ -1,4 +1,4 @@
-//! Strategies on given facts, and on fleets that take what they are given.
+//! Strategies on given facts, and on fleets that apply what they get.
 
 mod progressive;
 mod properties;
@@ -16,7 +16,7 @@ fn after(seconds: i64) -> Timestamp {
     NOW + SignedDuration::from_secs(seconds)
 }
 
-/// A picked cluster whose copy has had this health for so many seconds.
+/// Returns a picked cluster whose copy has had this health for this many seconds.
 fn turn(cluster: &str, has: Version, health: Health, seconds: i64) -> Turn<'_> {
     let since = (health != Health::Applying).then(|| after(-seconds));
     Turn { cluster, picked: true, has, health, since, measured: true, ..Turn::default() }

@@ -1,4 +1,4 @@
-//! Waves and groups: who is told, and the reasons of those that wait.
+//! Waves and groups: the assigned clusters, and the reasons of those that wait.
 
 use super::{NOW, after, missing, new, old, turn};
 use crate::release::progressive::step;
@@ -79,7 +79,7 @@ fn a_limit_of_failures_above_the_number_of_clusters_allows_none_and_says_so() {
     assert!(found.halted.is_some());
     let note = "10 failures are more than the number of clusters, 3, so that none is allowed";
     assert_eq!(found.notes.into_iter().collect::<Vec<_>>(), [note]);
-    // As many as there are is a limit like any other.
+    // A limit of all clusters is a limit like any other.
     let rollout = Rollout { max_failures: Some(Amount::Count(3)), ..waves(2) };
     assert_eq!(given(&step(&rollout, &turns, NOW)), "b");
 }
@@ -130,7 +130,7 @@ fn after_mandatory_groups_a_wave_ends_before_the_next_begins() {
     let found = step(&rollout, &under_way, NOW);
     assert_eq!((given(&found).as_str(), found.next), ("", Some(after(540))));
     assert_eq!(reason(&found, "c"), "the next wave begins when these are finished: b");
-    // A cluster that was only told is not under way yet.
+    // A cluster that was only assigned is not under way yet.
     let told = [new("a", Succeeded), new("b", Applying), missing("c"), missing("d")];
     assert_eq!(given(&step(&rollout, &grouped(&told, &groups, &[0, 1, 1, 1]), NOW)), "c");
     let late = [new("a", Succeeded), turn("b", Version::New, Failed, 700), missing("c"), missing("d")];

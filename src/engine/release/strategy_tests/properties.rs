@@ -1,4 +1,4 @@
-//! Random fleets, each turn of which is drawn by proptest, and fleets that take what they are given.
+//! Random fleets, drawn by proptest, and fleets that apply what they get.
 
 use std::collections::BTreeSet;
 
@@ -98,12 +98,12 @@ fn budgets() -> impl Strategy<Value = Rolling> {
     )
 }
 
-/// The parts of an answer that change something.
+/// Returns the parts of an answer that change something.
 fn told<'a>(step: &Step<'a>) -> [BTreeSet<&'a str>; 3] {
     [step.give.clone(), step.remove.clone(), step.timed_out.clone()]
 }
 
-/// Checks every second for which an answer holds.
+/// Checks every second for which an answer is valid.
 fn check_next<'a>(ask: impl Fn(Timestamp) -> Step<'a>) -> Result<(), TestCaseError> {
     let now = ask(NOW);
     let is_same = |at| {
@@ -135,7 +135,7 @@ fn check_sets(turns: &[Turn<'_>], step: &Step<'_>) -> Result<(), TestCaseError> 
     Ok(())
 }
 
-/// Members that take what they are told, one report a second.
+/// Lets members apply what they get, with one report a second.
 fn obey(facts: &mut [Facts], step: &Step<'_>) {
     for (facts, name) in facts.iter_mut().zip(NAMES) {
         facts.seconds += 1;
@@ -162,7 +162,7 @@ fn obey(facts: &mut [Facts], step: &Step<'_>) {
 fn converges(mut facts: Vec<Facts>, way: &RolloutStrategy) -> Result<(), TestCaseError> {
     let groups = groups();
     for facts in &mut facts {
-        // The content before may have failed; the wanted one is healthy everywhere.
+        // The old content may have failed; the wanted one is healthy everywhere.
         facts.health = if facts.has == Version::New { Succeeded } else { facts.health };
     }
     for _ in 0..2_000 {
@@ -217,7 +217,7 @@ proptest! {
         }
         let given = turns.iter().filter(|turn| step.give.contains(turn.cluster));
         let (first, others): (Vec<_>, Vec<_>) = given.partition(|turn| is_first(turn));
-        // A mandatory group goes as a whole, and alone.
+        // A mandatory group goes alone, and as a whole.
         prop_assert!(first.is_empty() || others.is_empty());
         let open = |turn: &&Turn<'_>| {
             turn.has == Version::New && (turn.health == Applying || turn.health == Progressing)
@@ -247,9 +247,9 @@ proptest! {
         let given = |turn: &&Turn<'_>| step.give.contains(turn.cluster);
         for late in turns.iter().filter(given) {
             for early in turns.iter().filter(|turn| turn.picked && rank(turn) < rank(late)) {
-                // A group whose clusters that are under way are as few as its allowed failures holds nobody back.
+                // A group holds nobody back if its unfinished clusters do not exceed its allowed failures.
                 prop_assert!(early.has == Version::New || rollout.max_failures.is_some() && given(&early));
-                // What is neither finished nor failed in a mandatory group holds everybody.
+                // An unfinished, unfailed cluster in a mandatory group holds all others back.
                 prop_assert!(!rank(late).0 || rank(early).0 || early.health == Succeeded);
             }
         }

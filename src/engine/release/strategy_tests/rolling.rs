@@ -1,4 +1,4 @@
-//! Budgets: who is told, and the reasons of those that wait.
+//! Budgets: the assigned clusters, and the reasons of those that wait.
 
 use super::{NOW, after, missing, new, old, turn};
 use crate::release::rolling::step;
@@ -98,7 +98,7 @@ fn an_unmeasured_copy_counts_after_its_period() {
     let fresh = |seconds| unmeasured(turn("a", Version::New, Succeeded, seconds));
     let others = || [unmeasured(old("b", Succeeded)), old("c", Succeeded), old("d", Succeeded)];
     let all = |seconds| [vec![fresh(seconds)], others().to_vec()].concat();
-    // The other unmeasured copy is as old as the period: it counts a second later.
+    // The other unmeasured copy is as old as the period: it counts one second later.
     let found = step(&budgets(2, 0), &all(20), NOW);
     assert_eq!((told(&found).as_str(), found.next), ("", Some(after(1))));
     let words = format!(

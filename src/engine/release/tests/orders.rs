@@ -43,7 +43,7 @@ fn a_release_that_fails_is_rolled_back_where_that_is_asked_for() {
     world.now += 10;
     world.report_all(Health::Succeeded);
     world.settle();
-    // The failed release is not tried again by itself, a newer one is.
+    // The failed release is not retried by itself, but a newer one is tried.
     assert_eq!(world.shown(), "a=1 b=1 c=1");
     world.edit("3");
     world.settle();
@@ -93,7 +93,7 @@ fn a_pinned_cluster_keeps_its_release_and_holds_nobody_up() {
     assert_eq!(world.shown(), "a=2 b=1 c=2");
     assert!(world.releases().is_proven());
     assert_eq!(["a", "b"].map(|cluster| world.releases().of_cluster(cluster)), [Some(2), Some(1)]);
-    // Without the pin it has that release until its turn comes.
+    // Without the pin the cluster keeps that release until its turn comes.
     order(&mut world, |policy| (policy.pins, policy.paused) = (Vec::new(), Some("holidays".to_owned())));
     world.settle();
     assert_eq!((world.shown(), world.releases().of_cluster("b")), ("a=2 b=1 c=2".to_owned(), Some(1)));
@@ -198,7 +198,7 @@ fn facts_keep_a_success_while_all_rest_and_no_failure() {
     world.now += 10;
     world.report("c", Health::Succeeded, "");
     world.settle();
-    // Under another strategy, a failure that is over would halt the proof of a step, and not the step.
+    // Under another strategy, a past failure would halt the proof of a step, but not the step.
     world.now += 10;
     world.report("b", Health::Succeeded, "");
     world.settle();
@@ -221,7 +221,7 @@ fn a_success_is_a_fact_where_a_failure_is_one_elsewhere() {
     world.now += 90;
     world.report("a", Health::Succeeded, "");
     world.settle();
-    // For the step the first wave is still full, and the failure behind it does not count.
+    // In the step, the first wave is still full, and the failure behind it does not count.
     world.now += 60;
     world.settle();
     assert_eq!(world.releases().halted, None);
@@ -262,7 +262,7 @@ fn a_report_from_before_a_pin_gave_copies_back_says_nothing_of_them() {
     order(&mut world, |policy| policy.pins.push(pin("a", Some(1))));
     world.settle();
     assert_eq!((world.shown().as_str(), world.awaited()), ("a=1 b=2 c=1", vec!["a"]));
-    // Without the pin as well it is the next report that counts.
+    // Without the pin, too, only the next report counts.
     order(&mut world, |policy| policy.paused = Some("holidays".to_owned()));
     world.settle();
     assert_eq!((world.shown().as_str(), world.awaited()), ("a=1 b=2 c=1", vec!["a"]));
@@ -315,7 +315,8 @@ fn a_report_from_before_a_cluster_left_says_nothing_of_what_it_gets_first() {
     assert_eq!((world.shown().as_str(), world.awaited()), ("a=1 b=1 c=1", vec!["c"]));
 }
 
-/// A workload beside another one, neither with a copy yet. A policy about both gives the first one its `bond`.
+/// Returns a world with a second workload, both without a copy. A policy about both gives the first one its
+/// `bond`.
 fn beside_another(bond: impl FnOnce(&mut RolloutPolicy)) -> World {
     let mut world = World::new(one_at_a_time(), &["a", "b"]);
     world.add(other_key(), one_at_a_time());
@@ -349,7 +350,7 @@ fn a_workload_that_is_placed_nowhere_holds_up_nobody() {
     world.settle();
     assert_eq!(world.shown(), "a=1 b=-", "{:?}", world.waits);
     assert_eq!(world.releases_of(&other_key()).and_then(|releases| releases.good), None, "nobody proved it");
-    // Where it is placed later, it goes first again.
+    // When it is placed later, it goes first again.
     world.placed_nowhere.clear();
     world.edit("2");
     world.settle();

@@ -1,4 +1,4 @@
-//! Copies that have left a cluster's folder, and that the member still has.
+//! Copies that a cluster's folder no longer has, but the cluster still does.
 
 use berth_base::model::Selector;
 use berth_base::model::release::Health;
@@ -7,7 +7,7 @@ use berth_base::model::rollout::{Amount, Stage, Strategy};
 use super::stories::{one_at_a_time, rolling};
 use super::world::{World, at, key};
 
-/// The third of three clusters has lost its copy, under a budget of one.
+/// Returns three clusters of which the third has lost its copy, under a budget of one.
 fn removed() -> World {
     let mut world = World::proven(rolling(1));
     world.now += 10;
@@ -31,7 +31,7 @@ fn a_cluster_that_is_picked_again_waits_until_its_copy_is_gone_and_so_do_all_oth
     world.settle();
     assert_eq!(world.shown(), "a=1 b=1 c=-");
     assert_eq!(&*world.waits[&key()]["c"], "the copies that are being removed must be gone first: c");
-    // A report from before the removal is about another time, and an unfinished removal is none that is done.
+    // A report from before the removal does not count, nor does a report on an unfinished removal.
     world.settle();
     world.now += 10;
     world.report("c", Health::Progressing, "");
@@ -88,7 +88,7 @@ fn a_staged_rollout_is_done_when_what_left_is_gone() {
 
 #[test]
 fn nobody_waits_for_members_that_never_reported_or_left_and_ocms_strategies_for_none() {
-    // Nobody reported on the copies after all of them were proven, and the reports of then are gone.
+    // No report followed after all copies were proven, and the earlier reports are gone.
     let mut world = removed();
     world.leave("c");
     world.settle();

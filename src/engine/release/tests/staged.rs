@@ -1,4 +1,4 @@
-//! Staged rollouts as people tell them.
+//! Staged rollouts as users experience them.
 
 use berth_base::diag::Pos;
 use berth_base::model::release::Health;
@@ -53,7 +53,7 @@ fn approve(world: &mut World, run: &str, stage: &str) {
     world.fleet.stage_approvals.insert(approval.key.clone(), approval);
 }
 
-/// A canary and two others, with stages for runs.
+/// Returns a canary and two others, with stages for runs.
 fn world() -> World {
     let mut world = World::new(Strategy::Runs, &[]);
     ring(&mut world, "a", "canary");
@@ -69,14 +69,14 @@ fn world() -> World {
     world
 }
 
-/// An edit of the workload, and a run for it.
+/// Edits the workload, and begins a run for it.
 fn begin(world: &mut World, version: &str) {
     world.edit(version);
     run(world, &format!("web-{version}"), RunState::Run);
     world.settle();
 }
 
-/// Time passes, and members report success again and again.
+/// Lets time pass while members report success again and again.
 fn go_on(world: &mut World) {
     for _ in 0..8 {
         world.report_all(Health::Succeeded);
@@ -86,7 +86,7 @@ fn go_on(world: &mut World) {
     }
 }
 
-/// All clusters on version 1, by a run.
+/// Returns a world with all clusters on version 1, by a run.
 fn proven() -> World {
     let mut world = world();
     run(&mut world, "web-1", RunState::Run);
@@ -135,13 +135,13 @@ fn a_run_goes_stage_by_stage_with_waits_and_approvals() {
     approve(&mut world, "web-2", "prod");
     world.settle();
     assert!(world.releases().is_proven());
-    // Everything is done: no run begins again.
+    // All runs are done: none begins again.
     world.edit("3");
     go_on(&mut world);
     assert_eq!(world.shown(), "a=2 b=2 c=2");
 }
 
-/// Argo CD once rolled production before development: the status that it went by was about something else.
+/// Argo CD once rolled out production before development, because it read a status about something else.
 #[test]
 fn production_does_not_go_before_the_canary_by_a_stale_status() {
     let mut world = proven();
@@ -192,7 +192,7 @@ fn a_fix_does_not_wait_for_the_run_that_it_mends() {
     assert!(world.releases().is_proven());
 }
 
-/// Time passes without a new report.
+/// Lets time pass without a new report.
 fn go_on_without(world: &mut World) {
     for _ in 0..4 {
         world.now += 700;
@@ -207,13 +207,13 @@ fn members_that_join_and_leave_do_not_break_a_run() {
     begin(&mut world, "2");
     approve(&mut world, "web-2", "prod");
     assert_eq!(world.shown(), "a=2 b=1 c=1");
-    // One joins for a later stage, one leaves before its turn.
+    // A cluster joins for a later stage, and another one leaves before its turn.
     ring(&mut world, "d", "prod");
     world.leave("b");
     world.settle();
     assert_eq!(world.shown(), "a=2 c=1 d=1", "a newcomer begins with the proven release");
     go_on(&mut world);
-    // One joins for a stage that has finished, or for none.
+    // A cluster joins for a stage that has finished, and another one for none.
     ring(&mut world, "e", "canary");
     ring(&mut world, "f", "elsewhere");
     go_on(&mut world);

@@ -1,4 +1,4 @@
-//! Rollouts as people tell them.
+//! Rollouts as users experience them.
 
 use berth_base::model::Selector;
 use berth_base::model::release::Health;
@@ -29,7 +29,7 @@ fn a_change_goes_on_as_members_report_success_on_that_very_content() {
     world.edit("2");
     world.settle();
     assert_eq!(world.shown(), "a=2 b=1 c=1");
-    // Their reports of old are still there, and move nothing.
+    // The old reports still exist, but move nothing.
     world.now += 1_000;
     world.settle();
     assert_eq!(world.shown(), "a=2 b=1 c=1");

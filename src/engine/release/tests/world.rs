@@ -1,4 +1,4 @@
-//! A fleet in memory with members that apply their folders and report on them, under a clock of its own.
+//! A fleet in memory, with members that apply their folders and report, and its own clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,15 +28,15 @@ pub(super) struct World {
     /// The reports that the hub has, by cluster.
     pub(super) statuses: Map<String, Shared<ClusterStatus>>,
     pub(super) warnings: Vec<String>,
-    /// The reasons of the clusters that wait.
+    /// The reasons why clusters wait.
     pub(super) waits: BTreeMap<Key, BTreeMap<String, Arc<str>>>,
-    /// The next moment at which something happens by itself.
+    /// The next moment at which the state changes by itself.
     pub(super) next_change: Option<Timestamp>,
     /// The decision groups by cluster.
     pub(super) groups: BTreeMap<String, usize>,
     /// The clusters of the fleet that are not picked.
     pub(super) unpicked: BTreeSet<String>,
-    /// The workloads that no cluster is picked for.
+    /// The workloads that pick no cluster.
     pub(super) placed_nowhere: BTreeSet<Key>,
 }
 
@@ -44,12 +44,12 @@ pub(super) fn key() -> Key {
     Key::new("", "Workload", "shop", "web")
 }
 
-/// A second workload, beside the one that most tests have alone.
+/// Returns the key of a second workload.
 pub(super) fn other_key() -> Key {
     Key::new("", "Workload", "shop", "api")
 }
 
-/// A policy of this name for all workloads, until `change` says otherwise.
+/// Returns a policy of this name, for all workloads unless `change` narrows it.
 pub(super) fn policy(name: &str, change: impl FnOnce(&mut RolloutPolicy)) -> RolloutPolicy {
     let mut policy = RolloutPolicy {
         key: Key::new("berth.dev", "RolloutPolicy", "", name),
@@ -100,13 +100,13 @@ impl World {
         self.fleet.workloads.insert(key, workload.into());
     }
 
-    /// Lets the workload roll out by this strategy.
+    /// Sets the workload's strategy.
     pub(super) fn go_by(&mut self, strategy: Strategy) {
         let before = self.fleet.workloads[&key()].clone();
         self.fleet.workloads.insert(key(), Workload { strategy, ..(*before).clone() }.into());
     }
 
-    /// Three clusters on version 1, proven.
+    /// Returns three clusters on version 1, proven.
     pub(super) fn proven(strategy: Strategy) -> World {
         let mut world = World::new(strategy, &["a", "b", "c"]);
         world.edit("1");
@@ -132,7 +132,7 @@ impl World {
         self.statuses.remove(name);
     }
 
-    /// Wants this version of the workload.
+    /// Sets the wanted version of the workload.
     pub(super) fn edit(&mut self, version: &str) {
         self.edit_of(&key(), version);
     }
@@ -154,11 +154,11 @@ impl World {
         self.fleet.workloads.insert(key.clone(), workload.into());
     }
 
-    /// One pass of the hub; true if it changed the state.
+    /// Runs one pass of the hub; true if it changed the state.
     pub(super) fn pass(&mut self) -> bool {
         let next = self.next_state();
         let is_new = next != self.state;
-        // A proof knows the reports from the facts alone. Whatever else changes may cause a publication at any moment.
+        // A proof reads reports from the facts only. Any other change may cause a publication at any moment.
         let reports = std::mem::replace(&mut self.statuses, next.facts.clone());
         assert_eq!(self.next_state().releases, next.releases, "the records of a pass and of its proof");
         assert!(self.next_state() == next, "the state of a pass is not the one of its proof");
@@ -167,7 +167,7 @@ impl World {
         is_new
     }
 
-    /// The state that a pass would publish.
+    /// Returns the state that a pass would publish.
     pub(super) fn next_state(&mut self) -> State {
         let picks = self.fleet.clusters.keys().filter(|name| !self.unpicked.contains(*name));
         let group = |name| self.groups.get(name).map(|index| Group { index: *index, name: String::new() });
@@ -199,24 +199,24 @@ impl World {
         assert!(!self.pass(), "a second pass over the same inputs changed the state");
     }
 
-    /// A member reports on the copies in its folder.
+    /// Lets a member report on the copies in its folder.
     pub(super) fn report(&mut self, cluster: &str, health: Health, message: &str) {
         let status = self.status(cluster, health, message);
         self.statuses.insert(cluster.to_owned(), status.into());
     }
 
-    /// The status of a member on the copies in its folder now.
+    /// Returns the status of a member on the current copies in its folder.
     fn status(&self, cluster: &str, health: Health, message: &str) -> ClusterStatus {
         let healths = self.fleet.workloads.keys().map(|key| (key.clone(), health)).collect();
         self.status_of(cluster, &healths, message)
     }
 
-    /// A status that says that the copies in a cluster's folder failed.
+    /// Returns a status on which the copies in a cluster's folder failed.
     pub(super) fn failure(&self, cluster: &str) -> ClusterStatus {
         self.status(cluster, Health::Failed, "no")
     }
 
-    /// The same, with the health of each workload.
+    /// Returns the same status, with the health of each workload.
     pub(super) fn status_of(
         &self,
         cluster: &str,
@@ -235,13 +235,13 @@ impl World {
         }
     }
 
-    /// The last report that the hub has from a cluster on a workload, with its moment.
+    /// Returns the last report from a cluster on a workload, with its moment.
     pub(super) fn report_of(&self, cluster: &str, key: &Key) -> Option<(Timestamp, &CopyReport)> {
         let status = self.statuses.get(cluster)?;
         Some((status.reported?, status.copies.get(&WorkloadName::of(key))?))
     }
 
-    /// The digest of the copies in a cluster's folder.
+    /// Returns the digest of the copies in a cluster's folder.
     pub(super) fn digest_of(&self, cluster: &str, key: &Key) -> Digest {
         let path = path_of(key);
         let copy = self.copy_of(cluster, key);
@@ -257,14 +257,14 @@ impl World {
         names.iter().for_each(|name| self.report(name, health, ""));
     }
 
-    /// The versions that clusters have, such as `a=1 b=1 c=-`.
+    /// Returns the versions that clusters have, such as `a=1 b=1 c=-`.
     pub(super) fn shown(&self) -> String {
         let names: BTreeSet<&String> = self.fleet.clusters.keys().chain(self.state.folders.keys()).collect();
         let one = |name: &String| format!("{name}={}", self.version(name).unwrap_or("-".to_owned()));
         names.into_iter().map(one).collect::<Vec<_>>().join(" ")
     }
 
-    /// The version in a cluster's folder.
+    /// Returns the version in a cluster's folder.
     pub(super) fn version(&self, cluster: &str) -> Option<String> {
         self.version_of(cluster, &key())
     }
@@ -273,7 +273,7 @@ impl World {
         self.version_in(self.copy_of(cluster, key)?)
     }
 
-    /// The version of the release that a cluster has by the record, where its inputs are still kept.
+    /// Returns the version of the release that the record gives a cluster, if its inputs are still kept.
     pub(super) fn version_by_record(&self, cluster: &str, key: &Key) -> Option<String> {
         let releases = self.releases_of(key)?;
         self.version_of_release(releases, releases.of_cluster(cluster)?)
@@ -293,7 +293,7 @@ impl World {
         &self.state.releases[&key()]
     }
 
-    /// The clusters outside `told` that did not report yet on the copies that they have.
+    /// Returns the clusters that have not reported on their copies yet.
     pub(super) fn awaited(&self) -> Vec<&str> {
         self.releases().awaited.keys().map(String::as_str).collect()
     }
@@ -303,12 +303,12 @@ impl World {
     }
 }
 
-/// The path of a workload's object.
+/// Returns the path of a workload's object.
 fn path_of(key: &Key) -> String {
     format!("shop/ConfigMap_{}.yaml", key.name)
 }
 
-/// A state with its releases as the branch has them.
+/// Returns a state with its releases as read from the branch.
 fn read_back(mut state: State) -> State {
     for releases in state.releases.values_mut() {
         let inputs = releases.all().map(|release| (release.number, release.inputs)).collect();

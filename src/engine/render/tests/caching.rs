@@ -1,4 +1,4 @@
-//! Results that are kept change nothing.
+//! The cache changes no result.
 
 use serde_json::{Value as Json, json};
 

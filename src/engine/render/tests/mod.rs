@@ -1,4 +1,4 @@
-//! What is rendered, through [`render`], from a fleet as people write it.
+//! Tests of [`render`], from a fleet as people write it.
 
 mod caching;
 
@@ -15,7 +15,7 @@ use berth_base::model::content::ContentId;
 use berth_base::model::{Map, Shared};
 use berth_base::source::{SourceFile, SourceTree};
 
-/// Contents in memory, and how often something was put.
+/// Contents in memory, with the number of writes.
 #[derive(Default)]
 struct Memory {
     kept: BTreeMap<ContentId, Vec<u8>>,
@@ -44,12 +44,13 @@ struct World {
 }
 
 impl World {
-    /// Renders these objects after what was rendered before.
+    /// Renders these objects after the earlier ones.
     fn render(&mut self, objects: &[Json]) {
         self.render_after(None, &loaded(objects));
     }
 
-    /// [`World::render`] with the cache of an earlier rendering. Returns the cache for the next one.
+    /// Renders like [`World::render`], with the cache of an earlier rendering. Returns the cache for the next
+    /// one.
     fn render_after(&mut self, earlier: Option<ProcessCache>, fleet: &Shared<Fleet>) -> ProcessCache {
         let now = "2026-01-01T00:00:00Z".parse().expect("this is a time");
         let mut decisions = decide(fleet, &self.decisions, &Map::new(), now).decisions;
@@ -116,7 +117,7 @@ fn settings(mode: &str, overrides: Json) -> Json {
     federated("FederatedConfigMap", "settings", spec)
 }
 
-/// A second type whose objects are ConfigMaps as well: two workloads with one object.
+/// Returns a second type whose objects are ConfigMaps too: two workloads with one object.
 fn other_type() -> Json {
     json!({
         "apiVersion": "core.kubefed.io/v1beta1", "kind": "FederatedTypeConfig",
@@ -289,7 +290,7 @@ fn a_workload_that_lost_a_conflict_has_no_last_good_form() {
     let mut world = World::default();
     world.render(&fleet(&[settings("a", json!([]))]));
     world.render(&fleet(&[other_type(), settings("a", json!([])), other("settings", "b", &["oslo"])]));
-    // The winner leaves, and the loser cannot be rendered either: the winner's copy is not its own.
+    // The winner leaves, and the loser cannot be rendered: it does not own the winner's copy.
     let mut loser = other("settings", "b", &["oslo"]);
     loser["spec"]["overrides"] =
         json!([{"clusterName": "oslo", "clusterOverrides": [{"op": "remove", "path": "/x"}]}]);

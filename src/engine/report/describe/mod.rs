@@ -1,4 +1,4 @@
-//! One placement as its own system would describe it: metadata and a status, in that system's words.
+//! One placement as its own system would describe it: metadata and a status, in that system's form.
 
 use serde_json::{Value as Json, json};
 
@@ -9,7 +9,7 @@ use berth_base::model::release::Releases;
 use berth_base::model::staged::{Run, RunProgress, Standing};
 use berth_base::model::{Decision, Fleet, Key, Member, Observed};
 
-/// The reports of members, and all that they are compared with.
+/// The reports of members, and everything that they are compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct DescribeInputs<'s> {
     /// The fleet behind the current decisions, if it can still be read.
@@ -21,7 +21,7 @@ pub struct DescribeInputs<'s> {
 }
 
 impl<'s> DescribeInputs<'s> {
-    /// The inputs without a fleet, for all dialects.
+    /// Returns the inputs without a fleet, for all dialects.
     pub fn new(observed: Observed<'s>) -> DescribeInputs<'s> {
         DescribeInputs { fleet: None, observed, state: None, dialects: DIALECTS }
     }
@@ -32,7 +32,7 @@ impl<'s> DescribeInputs<'s> {
     }
 }
 
-/// The object with its status.
+/// Returns the object with its status.
 pub fn describe(decision: &Decision, known: DescribeInputs<'_>) -> Json {
     let members = known.observed.members();
     let placed: Vec<_> = placed(decision, &members).collect();
@@ -60,7 +60,7 @@ pub fn describe(decision: &Decision, known: DescribeInputs<'_>) -> Json {
     object(&decision.key, &decision.source, &status)
 }
 
-/// A staged run with its status. `progress` is absent before the run begins.
+/// Returns a staged run with its status. `progress` is absent before the run begins.
 pub fn describe_run(
     run: &Run,
     progress: Option<&RunProgress>,

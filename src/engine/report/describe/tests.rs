@@ -1,4 +1,4 @@
-//! A placement's conditions follow what its clusters report.
+//! Tests that a placement's conditions follow the reports of its clusters.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ fn status(cluster: &str, tree: &str, problems: Vec<Problem>) -> (String, Shared<
     (cluster.to_owned(), status.into())
 }
 
-/// The last of the placement's conditions, as `Type=Status Reason`.
+/// Returns the last of the placement's conditions, as `Type=Status Reason`.
 fn last(decision: &Decision, statuses: Vec<(String, Shared<ClusterStatus>)>, published: &[&str]) -> String {
     let statuses = statuses.into_iter().collect();
     let folder = |name: &&str| ((*name).to_owned(), Published { sequence: 1, tree: "new".to_owned() });
@@ -171,7 +171,7 @@ fn clusters_of_a_rollout_wait_in_each_systems_words() {
     assert_eq!(federated["clusters"], json!([{"name": "b", "status": "UpdateTimedOut"}]));
 }
 
-/// Describes a placement of which a member reports such a problem and such a difference, without any message.
+/// Describes a placement with a problem and a difference that a member reports without a message.
 fn without_words(kind: ProblemKind, words: &str) -> Json {
     let object = ObjectId::new("", "ConfigMap", "shop", "settings");
     let mut problem = Problem::of(kind, object.clone(), words);

@@ -25,16 +25,16 @@ pub struct ClusterLine {
     pub published: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
     pub reported: Option<Timestamp>,
-    /// Set where a report is shown, which a stored one never is.
+    /// Set when a report is shown, never in a stored one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported_seconds_ago: Option<i64>,
     pub state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspended: Option<String>,
-    /// Since when decisions take the cluster for silent. Set where a report is shown.
+    /// The moment since which decisions treat the cluster as silent. Set when a report is shown.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
     pub unreachable_since: Option<Timestamp>,
-    /// Since when nothing more is moved away for it. Set where a report is shown.
+    /// The moment since which nothing more moves away from the silent cluster. Set when a report is shown.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
     pub frozen_since: Option<Timestamp>,
 }

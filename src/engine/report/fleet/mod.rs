@@ -1,8 +1,9 @@
-//! The fleet's summary: members' reports against decisions and publications. It is kept from pass to pass, and an
-//! update makes the lines anew that show something that changed.
+//! The fleet's summary: members' reports compared with decisions and publications. Passes keep it, and an
+//! update makes only the lines again whose inputs changed.
 //!
-//! - [`lines`]: a line, from all that it shows. [`readers`]: the lines that show a cluster or an object's path.
-//! - [`on_cluster`]: what one cluster has.
+//! - [`lines`]: single lines, from their inputs. [`readers`]: the lines that depend on a cluster or an
+//!   object's path.
+//! - [`on_cluster`]: the workloads of one cluster.
 
 mod lines;
 mod on_cluster;
@@ -29,29 +30,29 @@ use berth_base::parallel;
 pub use lines::{ClusterLine, WorkloadLine};
 pub use on_cluster::PlacedLine;
 
-/// Maximal number of workloads whose lines are made at once, so that not all members are in memory for each of them.
+/// Maximal number of workloads whose lines are made at once, to limit the members in memory.
 const AT_ONCE: usize = 512;
 
-/// All that a summary is made from.
+/// The inputs of a summary.
 #[derive(Clone, Debug, Default)]
 pub struct SummaryInputs {
     pub statuses: Map<String, Shared<ClusterStatus>>,
     pub published: Map<String, Published>,
-    /// Where the folder that a member applied differs from the published one, see [`Observed`].
+    /// The folders that members applied and that differ from the published ones, see [`Observed`].
     pub differing: Map<String, Differing>,
     pub decisions: Map<Key, Decision>,
     pub releases: Map<Key, Shared<Releases>>,
     pub now: Timestamp,
 }
 
-/// The fleet summed up: a line of each cluster and of each workload with objects, and how many clusters are in each
-/// state.
+/// The fleet in summary: a line for each cluster and for each workload with objects, and the number of
+/// clusters in each state.
 #[derive(Debug, Default)]
 pub struct FleetSummary {
     detail: Detail,
     /// The inputs of the last update.
     inputs: SummaryInputs,
-    /// Of the decisions in the inputs. Made where an update asks for them first.
+    /// The index of the inputs' decisions. Made when an update first needs it.
     readers: Option<Readers>,
     /// The clusters that report problems with an object.
     troubled: BTreeMap<ObjectId, BTreeSet<String>>,
@@ -74,7 +75,7 @@ impl SummaryInputs {
         self.member(cluster).map(|member| member.view())
     }
 
-    /// The clusters that may not be as they were.
+    /// Returns the clusters that may have changed.
     fn changed_clusters<'a>(&'a self, before: &'a SummaryInputs) -> BTreeSet<&'a String> {
         let reported = before.statuses.changes(&self.statuses).map(|one| one.key);
         let published = before.published.changes(&self.published).map(|one| one.key);
@@ -86,7 +87,7 @@ impl SummaryInputs {
 }
 
 impl FleetSummary {
-    /// Returns the summary of no fleet.
+    /// Returns the summary of an empty fleet.
     pub fn new(detail: Detail) -> FleetSummary {
         FleetSummary { detail, ..FleetSummary::default() }
     }
@@ -98,7 +99,7 @@ impl FleetSummary {
         summary
     }
 
-    /// The number of clusters in each state.
+    /// Returns the number of clusters in each state.
     pub fn totals(&self) -> &BTreeMap<&'static str, usize> {
         &self.totals
     }
@@ -111,7 +112,7 @@ impl FleetSummary {
         &self.workloads
     }
 
-    /// Brings the summary to other inputs: what it says is what a new one of them would say.
+    /// Updates the summary to new inputs; the result equals a summary made from these alone.
     pub fn update(&mut self, inputs: SummaryInputs) {
         let before = std::mem::replace(&mut self.inputs, inputs);
         let mut stale: BTreeSet<Arc<Key>> = BTreeSet::new();
@@ -141,7 +142,7 @@ impl FleetSummary {
                 stale.extend(readers.of_paths(&paths.collect()));
             }
         }
-        // An index of nothing would grow with all that is new, and perhaps nobody asks for it again.
+        // An index that starts empty would grow with everything new, although nothing may need it again.
         self.readers.take_if(|_| before.decisions.is_empty());
         if let Some(readers) = &mut self.readers {
             readers.update(&before.decisions, &self.inputs.decisions);
@@ -162,7 +163,7 @@ impl FleetSummary {
         }
     }
 
-    /// Makes the lines of these workloads; `None` for one that places nothing.
+    /// Makes the lines of these workloads; `None` for a workload without objects.
     fn lines(&self, keys: &[Arc<Key>]) -> Vec<Option<WorkloadLine>> {
         let decision = |key: &Key| with_objects(self.inputs.decisions.get(key));
         let lists = keys.iter().filter_map(|key| Some(&decision(key)?.picks));
@@ -178,13 +179,13 @@ impl FleetSummary {
         })
     }
 
-    /// Returns the member of each cluster picked.
+    /// Returns the member of each picked cluster.
     fn members(&self, picks: &[Pick]) -> Vec<Option<MemberView<'_>>> {
         let mut members = self.inputs.members();
         picks.iter().map(|pick| members.member(&pick.cluster).map(|member| member.view())).collect()
     }
 
-    /// Gathers all that a workload's line shows. Each pick has its member.
+    /// Collects the inputs of a workload's line. Each pick has its member.
     fn reported<'a>(&'a self, decision: &'a Decision, members: &'a [Option<MemberView<'a>>]) -> Reported<'a> {
         let releases = self.inputs.releases.get(&decision.key).map(|releases| &**releases);
         let placed = decision.picks.iter().zip(members).map(|(pick, member)| Placed {
@@ -203,13 +204,13 @@ impl FleetSummary {
     }
 }
 
-/// A decision, unless it places nothing.
+/// Returns the decision if it has objects.
 fn with_objects(decision: Option<&Decision>) -> Option<&Decision> {
     decision.filter(|decision| !decision.objects.is_empty())
 }
 
-/// Returns the paths of the objects for which two views of a member may differ in more than problems. `None` for all
-/// objects.
+/// Returns the paths of the objects for which two views of a member may differ in more than problems. `None`
+/// means all objects.
 fn changed_paths(old: Option<MemberView<'_>>, new: Option<MemberView<'_>>) -> Option<BTreeSet<String>> {
     let (old, new) = (old?, new?);
     let of_all = |view: MemberView<'_>| {

@@ -1,4 +1,4 @@
-//! One cluster of the summary: the workloads that it has, and what is wrong with its objects.
+//! One cluster of the summary: its workloads, and the problems of its objects.
 
 use serde::Serialize;
 
@@ -21,24 +21,24 @@ pub struct PlacedLine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CopyState {
     InSync,
-    /// Some of them may still become as wanted by themselves.
+    /// Some copies may still become correct by themselves.
     Progressing,
-    /// An object is not as wanted.
+    /// An object differs from its wanted form.
     WithProblems,
-    /// The member's folder is another one than the published one, or the member is not heard.
+    /// The member has applied another folder than the published one, or is silent.
     NotApplied,
     /// Its turn in the rollout has not come.
     Waiting,
-    /// The decision could not make a copy for the cluster.
+    /// The cluster's copy could not be made.
     Unmade,
 }
 
 impl CopyState {
-    /// Returns the state of the copies in a cluster; `is_unmade` where the decision has a failure for it.
+    /// Returns the state of the copies in a cluster; `is_unmade`: the decision has a failure for it.
     pub(super) fn of(decision: &Decision, placed: &Placed<'_>, is_unmade: bool) -> CopyState {
         let Placed { member, waits, .. } = placed;
         let Some(member) = member else { return CopyState::NotApplied };
-        // A member may have all of its folder, and yet not this workload: its copy could not be made.
+        // A member may have applied its whole folder without this workload, if the copy could not be made.
         if member.problem_of(&decision.objects).is_some() {
             CopyState::WithProblems
         } else if *waits {
@@ -54,7 +54,7 @@ impl CopyState {
         }
     }
 
-    /// The state in the words for a whole cluster, where there are some.
+    /// Returns the state in the words for a whole cluster, if there are such words.
     fn word(self) -> &'static str {
         match self {
             CopyState::InSync => MemberState::InSync.word(),
@@ -92,7 +92,7 @@ impl FleetSummary {
         })
     }
 
-    /// Returns the objects that are not as wanted on a cluster.
+    /// Returns the problems of objects on a cluster.
     pub fn problems_on(&self, cluster: &str) -> &[Problem] {
         self.inputs.view(cluster).map(|view| view.problems).unwrap_or_default()
     }

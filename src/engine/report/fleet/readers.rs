@@ -1,4 +1,4 @@
-//! An index of what workloads' lines are made from: who shows a cluster, and who an object's path.
+//! An index of the workloads' lines: the lines that depend on a cluster, and on an object's path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ impl Readers {
         readers
     }
 
-    /// Brings the index from decisions to others.
+    /// Updates the index from earlier decisions to later ones.
     pub(super) fn update(&mut self, before: &Map<Key, Decision>, after: &Map<Key, Decision>) {
         self.of_objects.update(after);
         for one in before.changes(after) {
@@ -58,7 +58,7 @@ impl Readers {
     }
 }
 
-/// Adds a workload to those of a cluster, or takes it away.
+/// Adds a workload to the workloads of a cluster, or removes it.
 fn set(index: &mut BTreeMap<String, Vec<Arc<Key>>>, name: &str, key: &Arc<Key>, is_there: bool) {
     if is_there {
         return match index.get_mut(name) {

@@ -1,5 +1,5 @@
-//! A generated document → the faults that its own reader would report, so that berth generates nothing that
-//! it would refuse.
+//! A generated document → the faults that its own reader would report, so that berth never generates a
+//! document that it would refuse.
 
 use serde_json::Value as Json;
 

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::SYSTEM_NAMESPACE;
 use crate::dialects::{ClusterKind, NewCluster};
 
-/// The marks that a KubeFedCluster may have: labels alone.
+/// The marks that a KubeFedCluster may have: only labels.
 pub(crate) const CLUSTER_KIND: ClusterKind = ClusterKind {
     group: "core.kubefed.io",
     kind: "KubeFedCluster",
@@ -17,7 +17,7 @@ pub(crate) const CLUSTER_KIND: ClusterKind = ClusterKind {
     document: cluster,
 };
 
-/// The KubeFedCluster of a member.
+/// Makes the KubeFedCluster of a member.
 fn cluster(new: &NewCluster) -> Json {
     let mut document = json!({
         "apiVersion": "core.kubefed.io/v1beta1",

@@ -1,6 +1,7 @@
-//! Plain objects → Federated objects, and the type configs they need.
+//! Plain objects → Federated objects, and the type configs that they need.
 //!
-//! A pure function of objects and options, wherever the objects come from. Each fault costs its own object.
+//! A pure function of objects and options, whatever the source of the objects. A fault affects only its own
+//! object.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,7 @@ use berth_base::meta::names::{fault_of_name, is_dns_label};
 use berth_base::model::Key;
 use berth_base::model::object::{group_of, version_of};
 
-/// An object to federate, and where it was read.
+/// An object to federate, with its source.
 #[derive(Clone, Debug)]
 pub struct Subject {
     pub object: Json,
@@ -25,16 +26,16 @@ pub struct Subject {
 /// The result of federating objects.
 #[derive(Clone, Debug, Default)]
 pub struct Federated {
-    /// Type configs first, then namespaces, then the rest as they came.
+    /// Type configs first, then namespaces, then the rest in the order of the input.
     pub documents: Vec<Made>,
     pub diagnostics: Diagnostics,
 }
 
-/// A document that was made.
+/// A generated document.
 #[derive(Clone, Debug)]
 pub struct Made {
     pub key: Key,
-    /// The kind of the object inside; of a type config, its own.
+    /// The kind of the wrapped object; for a type config, its own kind.
     pub of_kind: String,
     pub document: Json,
 }
@@ -55,7 +56,7 @@ struct Work<'a> {
     configs: BTreeMap<String, Json>,
     namespaces: Vec<Made>,
     others: Vec<Made>,
-    /// By whom a key was taken.
+    /// The place of the object that took each key.
     taken: BTreeMap<Key, Pos>,
     secrets: usize,
     found: Diagnostics,
@@ -75,7 +76,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The objects that are meant: all, or with `contents` the namespaces and what stands in them.
+    /// Returns the objects to federate: all, or with `contents` the namespaces and their objects.
     fn wanted(&mut self, subjects: &[Subject]) -> Vec<Subject> {
         if !self.options.contents {
             return subjects.to_vec();
@@ -116,7 +117,7 @@ impl<'a> Work<'a> {
         made
     }
 
-    /// The namespace an object stands in, or would if it had one.
+    /// Returns the namespace of an object, or its default.
     fn namespace_of<'o>(&'o self, object: &'o Json) -> Option<&'o str> {
         let own = object["metadata"]["namespace"].as_str().filter(|namespace| !namespace.is_empty());
         let group = group_of(object["apiVersion"].as_str().unwrap_or_default());
@@ -174,7 +175,7 @@ impl<'a> Work<'a> {
         if federated.is_of_namespaces() { self.namespaces.push(made) } else { self.others.push(made) }
     }
 
-    /// The object's type; where nobody lists it, as the object itself has it.
+    /// Returns the object's type; for an unknown type, a guess from the object.
     fn resource(&self, api_version: &str, kind: &str, namespaced: bool) -> ApiResource {
         let (group, version) = (group_of(api_version), version_of(api_version));
         let listed = self.options.resources.of_kind(group, kind).cloned();
@@ -220,7 +221,7 @@ impl<'a> Work<'a> {
         Some(made)
     }
 
-    /// Reports the faults that the reader would find in an object; the object is then not made.
+    /// Reports the faults that the reader would find in an object; such an object is left out.
     fn report_faults(&mut self, described: &Key, at: &Pos, faults: &[String]) {
         for fault in faults {
             let message = format!("{described} cannot be federated: {fault}");
@@ -228,7 +229,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The namespace of the Federated object; empty where it has none.
+    /// Returns the namespace of the Federated object; empty if it has none.
     fn namespace(
         &mut self,
         federated: &FederatedKind,

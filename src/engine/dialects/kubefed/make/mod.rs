@@ -1,8 +1,8 @@
 //! Makes KubeFed's documents, as its command line did, for `berth federate`, `join` and `enable`.
 //!
 //! - [`federate`]: plain objects → Federated objects. `template`: an object → its template. `skip`: objects
-//!   that are left out, and why. `check`: faults that the reader would report.
-//! - [`ApiResource`]: a type by its many names. [`KnownTypes`]: the types with a Federated kind.
+//!   that are left out, with the reason. `check`: faults that the reader would report.
+//! - [`ApiResource`]: a type by its several names. [`KnownTypes`]: the types with a Federated kind.
 //! - `cluster`: a new member → its KubeFedCluster.
 
 mod check;
@@ -30,5 +30,5 @@ pub(crate) const SYSTEM_NAMESPACE: &str = super::config::DEFAULT_NAMESPACE;
 /// The group of FederatedTypeConfigs.
 pub const TYPE_CONFIG_GROUP: &str = super::kinds::CORE;
 
-/// The annotation that keeps members' objects when a Federated object goes.
+/// The annotation that lets members keep the objects of a removed Federated object.
 pub const ORPHAN: &str = super::lifecycle::ORPHAN;

@@ -1,4 +1,4 @@
-//! The options for federating objects, as given on the command line.
+//! The options for federating objects, from the command line.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use super::types::KnownTypes;
 /// The placement of Federated objects.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Where {
-    /// To every cluster, as KubeFed's own command has it.
+    /// To every cluster, as with KubeFed's own command.
     #[default]
     Everywhere,
     Clusters(Vec<String>),
-    /// A label selector as objects hold it.
+    /// A label selector in its JSON form.
     Selector(Json),
 }
 
@@ -34,16 +34,16 @@ impl Where {
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub placement: Where,
-    /// For namespaced objects that name no namespace; and, with `contents`, the namespace that is meant.
+    /// The namespace of namespaced objects that name none; with `contents`, the namespace to federate.
     pub namespace: Option<String>,
-    /// Namespaces with what stands in them, and nothing else.
+    /// Only the namespaces and their objects.
     pub contents: bool,
-    /// Types left out: by short name, kind, plural, plural with group, or a whole group.
+    /// Types to skip: by short name, kind, plural, plural with group, or whole group.
     pub skip_api_resources: BTreeSet<String>,
-    /// Make type configs where a type has no Federated kind yet.
+    /// Make type configs for types without a Federated kind.
     pub enable_types: bool,
     pub types: KnownTypes,
     pub resources: Resources,
-    /// Namespaces that are federated elsewhere already.
+    /// Namespaces that are already federated elsewhere.
     pub federated_namespaces: BTreeSet<String>,
 }

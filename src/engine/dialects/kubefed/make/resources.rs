@@ -1,6 +1,6 @@
-//! Types by their many names: `deploy`, `deployment`, `deployments`, `deployments.apps`, `Deployment`.
+//! Types by their several names: `deploy`, `deployment`, `deployments`, `deployments.apps`, `Deployment`.
 //!
-//! There is no API server to ask, so the types of Kubernetes itself are listed here, and those of custom
+//! No API server is available, so this file lists the types of Kubernetes itself. The types of custom
 //! resources come from their CustomResourceDefinitions.
 
 use serde_json::Value as Json;
@@ -18,7 +18,7 @@ pub struct ApiResource {
 }
 
 impl ApiResource {
-    /// A type of which no more is known than what an object says.
+    /// Guesses a type from an object alone.
     pub fn guessed(group: &str, version: &str, kind: &str, namespaced: bool) -> ApiResource {
         ApiResource {
             group: group.to_owned(),
@@ -30,7 +30,7 @@ impl ApiResource {
         }
     }
 
-    /// `deployments.apps`, or `configmaps` for the core group: the name of its type config.
+    /// Returns `deployments.apps`, or `configmaps` for the core group: the name of its type config.
     pub fn full_name(&self) -> String {
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }
@@ -38,7 +38,7 @@ impl ApiResource {
     /// Reports whether a name means this type.
     pub fn is_called(&self, name: &str) -> bool {
         let name = name.to_lowercase();
-        // A version may stand before the group: `deployments.v1.apps`, and `pods.v1.` of the core.
+        // A version may precede the group: `deployments.v1.apps`, and `pods.v1.` for the core group.
         let of_group = |word: &str| {
             let full = !self.group.is_empty() && name == format!("{word}.{}", self.group);
             full || name == format!("{word}.{}.{}", self.version, self.group)
@@ -48,7 +48,7 @@ impl ApiResource {
     }
 }
 
-/// The types that are known by name.
+/// The types with known names.
 #[derive(Clone, Debug)]
 pub struct Resources(Vec<ApiResource>);
 
@@ -66,7 +66,7 @@ impl Default for Resources {
 }
 
 impl Resources {
-    /// Learns the type that a CustomResourceDefinition defines. Anything else is passed over.
+    /// Adds the type that a CustomResourceDefinition defines. Skips any other object.
     pub fn learn(&mut self, object: &Json) {
         if object["kind"] != "CustomResourceDefinition" {
             return;
@@ -85,7 +85,7 @@ impl Resources {
         self.0.push(ApiResource { group, version, kind, plural, short, namespaced });
     }
 
-    /// The types these words mean; several where groups share a name.
+    /// Returns the types with this name; several if groups share it.
     pub fn called(&self, name: &str) -> Vec<&ApiResource> {
         self.0.iter().filter(|resource| resource.is_called(name)).collect()
     }
@@ -99,23 +99,23 @@ impl Resources {
     }
 }
 
-/// The plural as KubeFed forms it.
+/// Returns the plural as KubeFed forms it.
 pub fn plural_of(kind: &str) -> String {
     let word = kind.to_lowercase();
     if ["s", "x", "ch", "sh", "z", "o"].iter().any(|end| word.ends_with(end)) {
         return if word == "endpoints" { word } else { format!("{word}es") };
     }
-    // Kubernetes' own words: a vowel before the y keeps it.
+    // As in Kubernetes' own names: after a vowel, the y stays.
     match word.strip_suffix('y') {
         Some(stem) if !stem.ends_with(['a', 'e', 'i', 'o', 'u']) => format!("{stem}ies"),
         _ => format!("{word}s"),
     }
 }
 
-/// Kind, short names, whether it has a namespace.
+/// The kind, its short names, and whether it is namespaced.
 type Row = (&'static str, &'static str, bool);
 
-/// By group and version.
+/// The built-in types, by group and version.
 const BUILT_IN: &[(&str, &str, &[Row])] = &[
     (
         "",

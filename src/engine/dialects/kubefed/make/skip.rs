@@ -1,5 +1,5 @@
-//! Objects that are not federated, and why: records of controllers, objects that every member makes itself,
-//! and objects that are federated already.
+//! Objects that are not federated, with the reason: records of controllers, objects that every member creates
+//! itself, and objects that are already federated.
 
 use serde_json::Value as Json;
 
@@ -7,7 +7,7 @@ use super::Options;
 use super::resources::ApiResource;
 use crate::dialects::kubefed::kinds::{CORE, SCHEDULING, TYPES};
 
-/// Types whose objects controllers make, as KubeFed's own command passes them over.
+/// Types whose objects controllers create; KubeFed's own command skips them, too.
 const OF_CONTROLLERS: [(&str, &str); 5] = [
     ("", "Endpoints"),
     ("", "Event"),
@@ -49,7 +49,7 @@ pub(super) fn reason(object: &Json, resource: &ApiResource, options: &Options) -
     }
 }
 
-/// The object whose controller made this one.
+/// Returns the owner whose controller created this object.
 fn controller(object: &Json) -> Option<String> {
     let owners = object["metadata"]["ownerReferences"].as_array()?;
     let owner = owners.iter().find(|owner| owner["controller"] == true)?;
@@ -57,7 +57,7 @@ fn controller(object: &Json) -> Option<String> {
     Some(format!("{} {}", text("kind"), text("name")))
 }
 
-/// An account that says nothing but that it is there.
+/// Reports whether a service account has no content beyond its existence.
 fn is_bare(account: &Json) -> bool {
     account.as_object().is_some_and(|fields| {
         fields.keys().all(|key| ["apiVersion", "kind", "metadata", "secrets"].contains(&key.as_str()))

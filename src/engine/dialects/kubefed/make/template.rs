@@ -1,14 +1,14 @@
-//! An object → the template of its Federated object, without its name, its status and the fields a server
-//! writes.
+//! An object → the template of its Federated object, without its name, its status and the fields that a
+//! server sets.
 //!
-//! Unlike with KubeFed's own command, annotations stay, since berth carries a template's annotations. Only
-//! annotations that tools keep for themselves are removed.
+//! Unlike KubeFed's own command, this keeps annotations, because berth carries a template's annotations. It
+//! only removes annotations that tools keep for themselves.
 
 use serde_json::{Map, Value as Json};
 
 use super::types::FederatedKind;
 
-/// Annotations that say something of this very object, in the cluster it came from.
+/// Annotations about this very object in the cluster of its origin.
 const OF_TOOLS: [&str; 5] = [
     "control-plane.alpha.kubernetes.io/",
     "deployment.kubernetes.io/",
@@ -17,13 +17,13 @@ const OF_TOOLS: [&str; 5] = [
     "pv.kubernetes.io/",
 ];
 
-/// The template of an object that has the shape of one.
+/// Makes the template of an object.
 pub(super) fn template(object: &Json, federated: &FederatedKind) -> Json {
     let mut template = object.as_object().cloned().unwrap_or_default();
     let target = &federated.target;
     template.remove("kind");
     template.remove("status");
-    // The type's version stands for itself; another one says what the fields mean.
+    // The type's own version is the default; another one determines the meaning of the fields.
     let own_version =
         template.get("apiVersion").and_then(Json::as_str).map(|own| own.rsplit('/').next().unwrap_or(own));
     if own_version.is_none_or(|own| own == target.version) {
@@ -71,7 +71,7 @@ fn kept_metadata(metadata: &Json) -> Map<String, Json> {
     kept
 }
 
-/// Addresses and ports that a cluster gave out. A headless Service is so on purpose.
+/// Removes addresses and ports that a cluster assigned. A headless Service keeps its setting.
 fn service(template: &mut Map<String, Json>) {
     let Some(spec) = template.get_mut("spec").and_then(Json::as_object_mut) else { return };
     if spec.get("clusterIP").is_none_or(|address| address != "None") {
@@ -86,7 +86,7 @@ fn service(template: &mut Map<String, Json>) {
     }
 }
 
-/// A Job's selector and the labels it adds to its pods hold the uid of that very Job.
+/// Removes a Job's selector and the labels that it adds to its pods: they contain the uid of this Job.
 fn job(template: &mut Map<String, Json>) {
     const ADDED: [&str; 4] =
         ["batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name"];

@@ -1,5 +1,5 @@
-//! Types with a Federated kind: those that KubeFed's chart ships, and those of type configs. Also makes a
-//! type's FederatedTypeConfig.
+//! Types with a Federated kind: those in KubeFed's chart, and those of type configs. Also makes a type's
+//! FederatedTypeConfig.
 
 use serde_json::{Value as Json, json};
 
@@ -10,10 +10,10 @@ use crate::dialects::kubefed::types::SHIPPED;
 
 pub const TYPE_CONFIG_KIND: &str = "FederatedTypeConfig";
 
-/// The version of Federated kinds where nothing else is said.
+/// The default version of Federated kinds.
 pub(crate) const FEDERATED_VERSION: &str = "v1beta1";
 
-/// A Federated kind, and what its objects stand for.
+/// A Federated kind and its target type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FederatedKind {
     pub group: String,
@@ -28,7 +28,8 @@ impl FederatedKind {
         format!("{}/{}", self.group, self.version)
     }
 
-    /// `FederatedDeployment`, `federateddeployments`, and every name of its target.
+    /// Reports whether a name means this kind: `FederatedDeployment`, `federateddeployments`, or any name of
+    /// its target.
     pub fn is_called(&self, name: &str) -> bool {
         let lower = name.to_lowercase();
         let kind = self.kind.to_lowercase();
@@ -45,7 +46,7 @@ impl FederatedKind {
     }
 }
 
-/// The Federated kinds that there are.
+/// The known Federated kinds.
 #[derive(Clone, Debug)]
 pub struct KnownTypes(Vec<FederatedKind>);
 
@@ -66,8 +67,8 @@ impl Default for KnownTypes {
 }
 
 impl KnownTypes {
-    /// Learns what a FederatedTypeConfig says; a later one goes before what was known. Anything else, and what
-    /// is not whole, is passed over: `berth validate` names its faults.
+    /// Adds the kind of a FederatedTypeConfig; a later one replaces an earlier one. Skips other objects and
+    /// incomplete configs: `berth validate` reports their faults.
     pub fn learn(&mut self, object: &Json) {
         let of_core = object["apiVersion"].as_str().is_some_and(|version| version.starts_with(CORE));
         if object["kind"] != TYPE_CONFIG_KIND || !of_core {
@@ -81,7 +82,7 @@ impl KnownTypes {
         }
     }
 
-    /// The Federated kind of a type.
+    /// Returns the Federated kind of a type.
     pub fn of_target(&self, group: &str, kind: &str) -> Option<&FederatedKind> {
         self.0.iter().find(|one| one.target.group == group && one.target.kind == kind)
     }
@@ -91,7 +92,7 @@ impl KnownTypes {
         self.0.iter().find(|one| one.group == group && one.kind == kind)
     }
 
-    /// Reports whether KubeFed ships the type, so that its Federated kind needs no config.
+    /// Reports whether KubeFed ships the type, so its Federated kind needs no config.
     pub fn is_shipped(group: &str, kind: &str) -> bool {
         KnownTypes::default().of_federated(group, kind).is_some()
     }
@@ -138,7 +139,7 @@ pub fn federated_names(target: &ApiResource, group: Option<&str>, version: Optio
     }
 }
 
-/// The FederatedTypeConfig that says what a Federated kind stands for.
+/// Returns the FederatedTypeConfig of a Federated kind.
 pub fn type_config(federated: &FederatedKind) -> Json {
     let target = &federated.target;
     let scope = |namespaced| if namespaced { "Namespaced" } else { "Cluster" };

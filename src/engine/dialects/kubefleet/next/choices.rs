@@ -27,12 +27,12 @@ const MOST_TERMS: usize = 5;
 const MOST_IN_A_TERM: usize = 10;
 const LARGEST: i64 = 999;
 
-/// Reads the clusters that a policy wants. `needed` is the namespace that a cluster must have.
+/// Reads the clusters that a policy selects. `needed` is the namespace that a cluster must have.
 pub fn policy(spec: &mut Fields<'_>, needed: Option<&str>) -> Policy {
     let text = spec.node("clusterSelectors").map_or(Json::Null, |node| node.to_json());
     let tolerations = policy::tolerations(spec, 10);
     let choices = spec.node("clusterSelectors").map(|_| choices(spec));
-    // Without selectors, every cluster that passes.
+    // Without selectors, all clusters that pass are selected.
     let selection = choices.map_or(Selection::All, Selection::InTurn);
     let (condition, retention) = match selection {
         Selection::All => (ALL, Retention::SamePolicy(AS_WRITTEN)),
@@ -71,14 +71,14 @@ fn choice((index, mut fields): (usize, Fields<'_>)) -> Choice {
             format!("{} is {least}, but must not be above count, {count}", fields.path_of("minCount"));
         fields.error_at("minCount", message);
     }
-    // Nobody here makes clusters, so that each choice keeps searching.
+    // berth creates no clusters, so each choice keeps searching.
     fields.choice("whenUnfulfilled", &["AddClusterClaim", "RequestCluster", "KeepSearching"]);
     fields.finish();
     let least = least.or(count).unwrap_or(1);
     Choice { name: format!("clusterSelectors[{index}]"), terms, count, least }
 }
 
-/// Reads a number or `All`. One without either.
+/// Reads a number or `All`; the default is one.
 fn count(fields: &mut Fields<'_>) -> Option<usize> {
     let Some(node) = fields.node("count") else { return Some(1) };
     let number = match &node.value {
@@ -114,7 +114,7 @@ fn at_most(fields: &mut Fields<'_>, key: &'static str, most: usize) {
     }
 }
 
-/// Few nodes, and much that is left of processors and memory, each among the clusters that match.
+/// Returns scorers that prefer few nodes and much free processor and memory, among the matching clusters.
 fn scorers() -> Vec<Scorer> {
     let scorer = |name: &str, measure, ascending| Scorer {
         name: name.to_owned(),
@@ -189,7 +189,7 @@ pub fn of_property(mut fields: Fields<'_>) -> Option<PropertyRequirement> {
     Some(PropertyRequirement { measure: measure?, comparison: comparison(operator), than: than? })
 }
 
-/// Reads key, operator and values. Returns none after a fault.
+/// Reads key, operator and values. Returns `None` after a fault.
 fn parts(
     fields: &mut Fields<'_>,
     operators: &[&'static str],

@@ -1,15 +1,15 @@
-//! The status of a policy, as the next API has it: four conditions, and the clusters that got so far.
+//! The status of a policy, as in the next API: four conditions, and the clusters by their progress.
 
 use serde_json::{Value as Json, json};
 
 use crate::dialects::Described;
 use crate::dialects::kubefleet::describe::{Step, Word};
 
-/// The places of two conditions among those of a cluster.
+/// The indexes of two conditions among those of a cluster.
 const SYNCHRONIZED: usize = 2;
 const AVAILABLE: usize = 4;
 
-/// Returns the status of a policy. `clusters` has the conditions of each picked one, in order.
+/// Returns the status of a policy. `clusters` has the conditions of each picked cluster, in order.
 pub fn describe(described: &Described<'_>, clusters: Vec<Vec<Step>>) -> Json {
     let decision = described.decision;
     let wanted = described.fleet.and_then(|fleet| {

@@ -1,5 +1,5 @@
-//! `PlacementPolicy` and `ClusterPlacementPolicy` of `placement.kubefleet.dev`, the next API: choices of clusters one
-//! after the other, each by terms and a number.
+//! `PlacementPolicy` and `ClusterPlacementPolicy` of `placement.kubefleet.dev`, the next API: successive
+//! choices of clusters, each by terms and a number.
 
 mod choices;
 mod describe;
@@ -20,10 +20,11 @@ use super::identity;
 use super::placement::{self, PlacementSpec};
 use super::strategy;
 
-/// The label by which policies pick clusters by name. A cluster without it has its own name there.
+/// The label by which policies select clusters by name. A cluster without the label gets its own name as the
+/// value.
 pub const ALIAS: &str = "kubefleet.dev/cluster-alias";
 
-/// Reads a policy. Faults go to the scope; with any, what is returned is not to be used.
+/// Reads a policy. Faults go to the scope; if there are any, the result must not be used.
 pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
     let cluster_scoped = &*key.kind == "ClusterPlacementPolicy";
     let (mut fields, metadata) = placement::open(scope, root, cluster_scoped)?;
@@ -34,7 +35,7 @@ pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
     let (applying, needs_namespace) = sync_strategy::read(&mut spec);
     let policy = choices::policy(&mut spec, own.filter(|_| needs_namespace));
     spec.int_in("resourceRevisionHistoryLimit", 1..=20);
-    // Nobody here makes clusters.
+    // These fields have no effect, because berth creates no clusters.
     spec.str("clusterProviderClassName");
     spec.int_in("maxConcurrentClusterClaims", 1..=10);
     spec.finish();

@@ -6,7 +6,7 @@ use berth_base::yaml::fields::Fields;
 
 const MOST: usize = 10;
 
-/// Reads the field. `own` is the namespace of a namespaced policy, which selects nothing outside.
+/// Reads the field. `own` is the namespace of a namespaced policy, which only selects objects there.
 pub fn read(spec: &mut Fields<'_>, own: Option<&str>) -> Option<Selectors> {
     if !spec.require("resourceSelectors") {
         return None;
@@ -67,7 +67,7 @@ fn selector(mut fields: Fields<'_>, own: Option<&str>) -> Option<ResourceSelecto
         name: name.map(str::to_owned),
         labels,
         namespace: namespace.filter(|_| own.is_none()).map(str::to_owned),
-        // Nothing says that a namespace brings what is in it.
+        // The API does not define that a namespace brings its contents.
         reach: Reach::Only,
     })
 }

@@ -3,7 +3,7 @@
 use crate::dialects::kubefleet::applying::{Applying, Method, TakeOver};
 use berth_base::yaml::fields::Fields;
 
-/// Reads the field. Returns true, too, if objects go only where their namespace is.
+/// Reads the field. Also returns whether objects only go to clusters that have their namespace.
 pub fn read(spec: &mut Fields<'_>) -> (Applying, bool) {
     let usual = Applying { take_over: TakeOver::Never, ..Applying::default() };
     let Some(mut fields) = spec.fields("syncStrategy") else { return (usual, false) };

@@ -1,8 +1,8 @@
-//! Matches overrides with workloads, in the order in which they apply, and finds overrides without a
+//! Matches overrides with workloads, in the order of their application, and finds overrides without a
 //! workload.
 //!
-//! ClusterResourceOverrides come first, then ResourceOverrides, each by the name of its snapshot, so that a
-//! ResourceOverride wins. An override of a Namespace also applies to objects placed from it.
+//! ClusterResourceOverrides come first, then ResourceOverrides, each in the order of its snapshot's name, so
+//! a ResourceOverride wins. An override of a Namespace also applies to objects that are placed with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use berth_base::model::object::{ObjectId, version_of};
 use berth_base::model::{Applies, Key, Override, Shared, Template, Workload};
 use berth_base::packed::View;
 
-/// The only version there is of namespaces.
+/// The only version of namespaces.
 const NAMESPACE_VERSION: &str = "v1";
 
-/// Adds to every workload the overrides that are for it, and gives a warning for each that is for
-/// none. `placements` are all there are.
+/// Adds to every workload its overrides, and returns a warning for each override without a workload.
+/// `placements` are all placements.
 pub fn bind(
     workloads: &mut [Workload],
     mut specs: Vec<Shared<OverrideSpec>>,
@@ -41,7 +41,7 @@ pub fn bind(
     specs.iter().zip(&hits).flat_map(|(spec, hits)| misses(spec, hits, placements, &carried)).collect()
 }
 
-/// Every object that some placement carries, with its version and one of its placements.
+/// Returns every object in a workload, with its version and one of its placements.
 fn carried(workloads: &[Workload]) -> BTreeMap<ObjectId, (String, Key)> {
     let of = |workload: &Workload| -> Vec<(ObjectId, (String, Key))> {
         let one = |template: &Template| {
@@ -57,7 +57,7 @@ fn order(spec: &OverrideSpec) -> (bool, String, String) {
     (!cluster_scoped, spec.key.namespace.to_string(), format!("{}-0", spec.key.name))
 }
 
-/// Overrides by the object or namespace they name, so that not every workload looks at each of them.
+/// Overrides by the object or namespace that they name, so that each workload checks only few of them.
 struct Index<'a> {
     specs: &'a [Shared<OverrideSpec>],
     by_target: BTreeMap<&'a ObjectId, Vec<(usize, usize)>>,
@@ -74,7 +74,7 @@ impl<'a> Index<'a> {
         Index { specs, by_target }
     }
 
-    /// The specs that hit objects of a workload, in order, with the targets and objects hit.
+    /// Returns the specs that match objects of a workload, in order, with the matching targets and objects.
     fn for_workload(&self, workload: &Workload) -> BTreeMap<usize, Vec<(usize, ObjectId)>> {
         let mut found: BTreeMap<usize, Vec<(usize, ObjectId)>> = BTreeMap::new();
         for template in &workload.templates {
@@ -129,7 +129,7 @@ fn overrides(spec: &OverrideSpec, objects: &[ObjectId]) -> Vec<Override> {
         .collect()
 }
 
-/// Warnings for what an override names and does not hit.
+/// Returns warnings for targets of an override that match nothing.
 fn misses(
     spec: &OverrideSpec,
     hits: &BTreeSet<usize>,
@@ -174,7 +174,8 @@ fn misses(
     spec.targets.iter().enumerate().filter_map(missed).collect()
 }
 
-/// Two overrides of one kind must not claim one object: reports the later ones and gives their keys.
+/// Checks that no two overrides of one kind name the same object: reports the later ones and returns their
+/// keys.
 pub fn refuse_rivals(specs: &[Shared<OverrideSpec>]) -> (BTreeSet<Key>, Diagnostics) {
     let mut sorted: Vec<&Shared<OverrideSpec>> = specs.iter().collect();
     sorted.sort_by_cached_key(|spec| order(spec));

@@ -1,4 +1,4 @@
-//! Paths of an object that a KubeFleet override may change.
+//! Paths that a KubeFleet override may change in an object.
 
 use berth_base::model::Operation;
 

@@ -32,16 +32,16 @@ pub struct OverrideSpec {
     pub rules: Vec<Rule>,
 }
 
-/// The one placement an override is for.
+/// The single placement to which an override is limited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PlacementName {
     pub at: Mark,
     pub name: String,
-    /// A ResourcePlacement of the override's namespace, rather than a ClusterResourcePlacement.
+    /// True for a ResourcePlacement of the override's namespace, false for a ClusterResourcePlacement.
     pub namespaced: bool,
 }
 
-/// An object the override is for.
+/// An object that the override names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     pub at: Mark,
@@ -54,12 +54,12 @@ pub struct Target {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     pub at: Pos,
-    /// Any of them must hold. Without any, the rule is for no cluster.
+    /// At least one term must match. Without terms, the rule matches no cluster.
     pub clusters: Vec<Term>,
     pub action: Action,
 }
 
-/// Reads an override. Faults go to the scope; with any, what is returned is not to be used.
+/// Reads an override. Faults go to the scope; if there are any, the result must not be used.
 pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<OverrideSpec> {
     let (mut fields, metadata) = meta::open(scope, root)?;
     let cluster_scoped = &*key.kind == "ClusterResourceOverride";
@@ -115,7 +115,7 @@ fn targets(spec: &mut Fields<'_>, key: &'static str, namespace: &str) -> Vec<Tar
             let message = format!("{}: an override selects by name only", fields.path_of("labelSelector"));
             fields.error_at("labelSelector", message);
         }
-        // The API has it for placements' sake; here it says nothing.
+        // The API shares this field with placements; here it has no effect.
         fields.str("selectionScope");
         let (at, path, scope) = (fields.at(), fields.path().to_owned(), fields.scope());
         fields.finish();
@@ -168,7 +168,7 @@ fn rule(mut fields: Fields<'_>) -> Option<Rule> {
     Some(Rule { at, clusters, action })
 }
 
-/// Terms of a selector; one without any holds for all clusters.
+/// Reads the terms of a selector; a selector without terms matches all clusters.
 fn terms(mut selector: Fields<'_>) -> Vec<Term> {
     let mut terms = Vec::new();
     check_terms(&mut selector);

@@ -14,7 +14,7 @@ const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 /// Required and preferred properties of clusters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Affinity {
-    /// Terms of which one must match. Without terms every cluster passes.
+    /// Terms, one of which must match. Without terms every cluster passes.
     pub required: Vec<Term>,
     pub preferred: Vec<Preference>,
 }
@@ -32,7 +32,7 @@ pub fn read(policy: &mut Fields<'_>) -> Option<Affinity> {
     Some(found.unwrap_or_default())
 }
 
-/// `PickAll` takes every cluster that passes, so a preference would be without effect.
+/// Refuses preferences: `PickAll` picks every cluster that passes, so they would have no effect.
 pub(crate) fn refuse_preferences(policy: &mut Fields<'_>) {
     let preferred = policy
         .node("affinity")
@@ -53,7 +53,7 @@ fn required(mut fields: Fields<'_>) -> Vec<Term> {
     terms
 }
 
-/// Checks how many terms a cluster selector has.
+/// Checks the number of terms in a cluster selector.
 pub fn check_terms(selector: &mut Fields<'_>) {
     if selector.list("clusterSelectorTerms").is_some_and(|terms| terms.len() > MOST_TERMS) {
         let message = format!(

@@ -12,7 +12,7 @@ pub const PICK_ALL: Wording = Named { name: "KubeFleet's PickAll", function: pic
 pub const PICK_N: Wording = Named { name: "KubeFleet's PickN", function: pick_n };
 pub const PICK_FIXED: Wording = Named { name: "KubeFleet's PickFixed", function: pick_fixed };
 
-/// Asks for nothing in particular, so it always has what it asked for.
+/// Returns the condition of `PickAll`, which has no target number and is always fulfilled.
 fn pick_all(outcome: &Outcome) -> Option<Condition> {
     scheduled(true, FULFILLED, format!("found all clusters the policy allows: {}", outcome.picked))
 }
@@ -32,7 +32,7 @@ fn pick_fixed(outcome: &Outcome) -> Option<Condition> {
     scheduled(false, UNFULFILLED, message)
 }
 
-/// The selectors ask for what may not be placed; nothing moves until they are put right.
+/// Returns the condition of selectors for forbidden objects; nothing moves until they are corrected.
 pub fn invalid_selectors(message: String) -> Condition {
     condition(false, "InvalidResourceSelectors", message)
 }
@@ -45,7 +45,7 @@ fn condition(status: bool, reason: &str, message: String) -> Condition {
     Condition { kind: "Scheduled".to_owned(), status, reason: reason.to_owned(), message }
 }
 
-/// `PickFixed` without a name.
+/// Returns the condition of `PickFixed` without a name.
 pub(crate) fn no_names() -> Condition {
     condition(false, "SchedulePending", "no cluster is named".to_owned())
 }

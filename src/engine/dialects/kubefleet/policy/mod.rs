@@ -1,7 +1,7 @@
 //! `spec.policy` → the engine's [`Policy`].
 //!
-//! `PickAll` picks every cluster that passes, `PickN` the best N, `PickFixed` the named ones. Fields that
-//! belong to another type are refused, since KubeFleet would ignore them.
+//! `PickAll` picks every cluster that passes, `PickN` the best N, `PickFixed` the named ones. Fields of
+//! another type are refused, because KubeFleet would ignore them.
 
 mod affinity;
 mod condition;
@@ -34,30 +34,30 @@ pub use property::{comparison, measure};
 pub use text::{NORMAL_FORM, normal_form};
 pub use tolerations::read as tolerations;
 
-/// A heartbeat older than this makes a cluster ineligible, and so does a longer time of bad health.
+/// An older heartbeat, or a longer time of bad health, makes a cluster ineligible.
 const LIMITS: AgentLimits = AgentLimits { heartbeat_seconds: 300, unhealthy_seconds: 300 };
 
 const MOST_TOLERATIONS: usize = 100;
 
-/// The names of the two parts of a score, in the order they are compared.
+/// The names of the two parts of a score, in the order of their comparison.
 const SPREAD_SCORE: &str = "topologySpreadScore";
 const AFFINITY_SCORE: &str = "affinityScore";
 
-/// The fields of a policy, whatever its type.
+/// The fields of a policy of any type.
 struct Parts {
     affinity: Option<Affinity>,
     constraints: Vec<SpreadConstraint>,
     tolerations: Vec<Toleration>,
 }
 
-/// Reads the field `policy` of a spec; without it, every eligible cluster is picked. `namespace` is
-/// the ResourcePlacement's. Faults go to the scope; with any, what is returned is not to be used.
+/// Reads the field `policy` of a spec; without it, every eligible cluster is picked. `namespace` is the
+/// ResourcePlacement's. Faults go to the scope; if there are any, the result must not be used.
 pub fn read(spec: &mut Fields<'_>, namespace: Option<&str>) -> Policy {
     let text = normal_form(&spec.node("policy").map_or(Json::Null, |node| node.to_json()));
     let Some(mut fields) = spec.fields("policy") else { return pick_all(Parts::none(), namespace, text) };
     let kind = fields.choice("placementType", &["PickAll", "PickN", "PickFixed"]);
     let kind = kind.unwrap_or("PickAll");
-    // Read whatever the type, so that faults in them are reported too.
+    // These fields are read for any type, so that their faults are reported.
     let names = names(&mut fields);
     let number = fields.int_in("numberOfClusters", 0..=i64::from(i32::MAX));
     let parts = Parts {
@@ -83,7 +83,7 @@ pub fn read(spec: &mut Fields<'_>, namespace: Option<&str>) -> Policy {
     policy
 }
 
-/// The public documentation's example of spread constraints leaves the number out.
+/// Requires a number: the public documentation's example of spread constraints lacks it.
 fn require_number(fields: &mut Fields<'_>) {
     if fields.node("numberOfClusters").is_none() {
         let message = format!("{} is required with PickN", fields.path_of("numberOfClusters"));
@@ -127,7 +127,7 @@ impl Parts {
     }
 }
 
-/// Every eligible cluster that has no other taints, for policies of the next API.
+/// Returns a policy of the next API that picks every eligible cluster without other taints.
 pub fn everywhere(tolerations: Vec<Toleration>, namespace: Option<&str>) -> Policy {
     let filters = filters(&Parts { tolerations, ..Parts::none() }, namespace);
     Policy { filters, ..base(Json::Null) }
@@ -149,12 +149,12 @@ fn pick_n(number: usize, parts: Parts, namespace: Option<&str>, text: Json) -> P
     let looks_at_all =
         !parts.constraints.is_empty() || preferences.iter().any(|preference| preference.sorter.is_some());
     let mut scorers = scorers(parts.constraints, preferences);
-    // Among equals, what was there under another policy stays. Not a score, so it has no name.
+    // Among equal clusters, those picked under an earlier policy stay. This is no score, so it has no name.
     scorers.push(Scorer { name: String::new(), weight: 1, rule: ScoreRule::Steady });
     let mut policy =
         Policy { filters, scorers, selection: Selection::First(number), condition: PICK_N, ..base(text) };
     if looks_at_all {
-        // Domains and extremes are the whole fleet's; those who leave are refused as ineligible.
+        // Domains and extremes cover the whole fleet; leaving clusters are refused as ineligible.
         policy.candidates.clear();
     }
     policy
@@ -171,7 +171,7 @@ fn base(text: Json) -> Policy {
     }
 }
 
-/// KubeFleet's order: what the first filter refuses, the others do not see.
+/// Returns the filters in KubeFleet's order: a cluster that one filter refuses does not reach the next.
 fn filters(parts: &Parts, namespace: Option<&str>) -> Vec<Filter> {
     let required = parts.affinity.as_ref().map(|affinity| affinity.required.clone()).unwrap_or_default();
     let mut filters = Vec::new();
@@ -198,7 +198,7 @@ fn plain(rule: Rule) -> Filter {
     Filter { rule, by: None }
 }
 
-/// A policy that leaves earlier decisions as they are, with this condition.
+/// Blocks a policy: its earlier decisions stay, with this condition.
 pub fn block(policy: &mut Policy, condition: Condition) {
     policy.blocked = Some(Blocked { condition, keep_earlier: true });
 }
@@ -213,7 +213,7 @@ pub fn names(fields: &mut Fields<'_>) -> BTreeSet<String> {
             format!("{} must not have more than {MOST_NAMES} entries", fields.path_of("clusterNames"));
         fields.error_at("clusterNames", message);
     }
-    // Reports items that are no strings.
+    // This call reports items that are not strings.
     fields.strings("clusterNames");
     let mut names = BTreeSet::new();
     for (index, item) in items.iter().enumerate() {
@@ -229,8 +229,8 @@ pub fn names(fields: &mut Fields<'_>) -> BTreeSet<String> {
     names
 }
 
-/// Only eligibility counts for named clusters. Without any name KubeFleet's scheduler does nothing
-/// at all, so that what was placed earlier stays.
+/// Returns a policy of named clusters, for which only eligibility counts. Without any name KubeFleet's
+/// scheduler does nothing, so earlier picks stay.
 pub fn policy(names: BTreeSet<String>, text: Json) -> Policy {
     let nothing = names.is_empty().then(condition::no_names);
     Policy {

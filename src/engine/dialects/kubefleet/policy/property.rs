@@ -1,7 +1,7 @@
 //! Requirements on properties of clusters, and sorting by them.
 //!
-//! `resources.kubernetes-fleet.io/<type>-<resource>` means the resource usage of the status; every other
-//! name means a property of that name. Requirements of one term that no value can meet are refused.
+//! `resources.kubernetes-fleet.io/<type>-<resource>` means the resource usage in the status; every other name
+//! means a property with that name. Requirements of one term that no value can meet are refused.
 
 use std::collections::BTreeMap;
 
@@ -86,8 +86,8 @@ pub fn sorter(preference: &mut Fields<'_>) -> Option<Sorter> {
     Some(Sorter { measure: measure?, ascending: order? == "Ascending" })
 }
 
-/// Returns the measure of a property's name. KubeFleet's own checks accept resources with a dash in their
-/// name, such as `ephemeral-storage`, but its scheduler misreads them; berth reads them as written.
+/// Returns the measure for a property's name. KubeFleet's checks accept resources with a dash in their name,
+/// such as `ephemeral-storage`, but its scheduler misreads them; berth reads them as written.
 pub fn measure(fields: &Fields<'_>, field: &str, name: &str) -> Option<Measure> {
     let resource = name.strip_prefix(RESOURCE_PREFIX);
     let sound = if resource.is_some() { is_label_key(name) } else { is_property_name(name) };
@@ -114,7 +114,7 @@ pub fn measure(fields: &Fields<'_>, field: &str, name: &str) -> Option<Measure> 
     Some(measure)
 }
 
-/// Names with slashes between, the first of which may be a DNS name.
+/// Reports whether a text is a list of names separated by slashes, the first of which may be a DNS name.
 fn is_property_name(name: &str) -> bool {
     let (first, rest) = name.split_once('/').unwrap_or((name, ""));
     let mut rest = rest.split('/').filter(|_| first.len() < name.len());

@@ -6,11 +6,11 @@ use crate::dialects::kubefleet::common_mistakes;
 use berth_base::model::named::Named;
 use berth_base::model::placement::NormalForm;
 
-/// [`normal_form`], as policies name it.
+/// [`normal_form`] with the name that policies use.
 pub const NORMAL_FORM: NormalForm = Named { name: "KubeFleet's policy", function: normal_form };
 
-/// Fills in what KubeFleet's defaults fill in and leaves out `numberOfClusters`, which may change
-/// freely: a decision made under an equal form was made under the same policy.
+/// Adds KubeFleet's defaults and drops `numberOfClusters`, which may change freely: decisions with equal
+/// forms were made under the same policy.
 pub fn normal_form(policy: &Json) -> Json {
     let mut policy = match policy {
         Json::Object(fields) => fields.clone(),
@@ -29,8 +29,9 @@ pub fn normal_form(policy: &Json) -> Json {
     Json::Object(policy)
 }
 
-/// Takes out what a hub leaves out of the text that it compares: nulls, empty text and empty lists, at any
-/// depth, and empty `matchLabels`. An empty mapping such as `affinity: {}` stays: to a hub it is another policy.
+/// Removes the parts that a hub drops before it compares: nulls, empty text and empty lists, at any depth,
+/// and empty `matchLabels`. An empty mapping such as `affinity: {}` stays: for a hub it is another policy.
+/// Returns whether the value stays.
 fn says_something(key: &str, value: &mut Json) -> bool {
     match value {
         Json::Null => false,

@@ -4,7 +4,7 @@ use berth_base::meta::names::{is_label_key, is_label_value};
 use berth_base::model::placement::Toleration;
 use berth_base::yaml::fields::Fields;
 
-/// Reads the field `tolerations`, of at most so many entries.
+/// Reads the field `tolerations`, with at most `most` entries.
 pub fn read(policy: &mut Fields<'_>, most: usize) -> Vec<Toleration> {
     if policy.list("tolerations").is_some_and(|list| list.len() > most) {
         let message = format!("{} must not have more than {most} entries", policy.path_of("tolerations"));

@@ -22,7 +22,7 @@ const ANNOTATIONS: [&str; 2] =
 
 const CONTROLLER_UID: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller-uid"];
 
-/// The object of a document as members get it.
+/// Returns the object of a document as members get it.
 pub(crate) fn without_hub_fields(document: &ParsedDocument) -> Object {
     let mut content = document.root.to_json();
     if let Some(fields) = content.as_object_mut() {
@@ -40,7 +40,8 @@ pub(crate) fn without_hub_fields(document: &ParsedDocument) -> Object {
     Object { id: document.id(), origin: document.at.clone(), content: Packed::of(&content) }
 }
 
-/// Addresses and ports that the hub assigned. Chosen node ports cannot be told from assigned ones.
+/// Removes addresses and ports that the hub assigned. Chosen node ports cannot be distinguished from assigned
+/// ones.
 fn service(fields: &mut Map<String, Json>) {
     let Some(spec) = inner(fields, "spec") else { return };
     if spec.get("clusterIP").and_then(Json::as_str) != Some("None") {
@@ -54,7 +55,7 @@ fn service(fields: &mut Map<String, Json>) {
     }
 }
 
-/// The labels by which a Job's controller finds its pods, where it made them itself.
+/// Removes the labels by which a Job's controller finds its pods, if the controller added them.
 fn job(fields: &mut Map<String, Json>) {
     let Some(spec) = inner(fields, "spec") else { return };
     if spec.get("manualSelector").and_then(Json::as_bool) == Some(true) {
@@ -73,14 +74,14 @@ fn inner<'a>(fields: &'a mut Map<String, Json>, key: &str) -> Option<&'a mut Map
     fields.get_mut(key)?.as_object_mut()
 }
 
-/// Removes keys from a mapping, which stays where that leaves it empty.
+/// Removes keys from a mapping, which may become empty.
 fn remove_in(fields: &mut Map<String, Json>, key: &str, unwanted: &[&str]) {
     if let Some(map) = inner(fields, key) {
         unwanted.iter().for_each(|key| drop(map.remove(*key)));
     }
 }
 
-/// [`remove_in`], and the mapping goes too where that leaves it empty.
+/// Removes keys like [`remove_in`], and the mapping too if it becomes empty.
 fn remove_from(fields: &mut Map<String, Json>, key: &str, unwanted: &[&str]) {
     let had = inner(fields, key).is_some_and(|map| !map.is_empty());
     remove_in(fields, key, unwanted);

@@ -1,8 +1,8 @@
 //! `resourceSelectors` and the objects of the repository → the objects of a placement.
 //!
-//! The repository stands for the hub: [`Selectable`] holds its objects, [`selectors`] reads the selectors,
-//! [`resolve`] brings them together. A selection that KubeFleet refuses as a whole (a reserved namespace, an
-//! object selected twice) blocks the placement and names the reason.
+//! The repository takes the place of the hub: [`Selectable`] holds its objects, [`selectors`] reads the
+//! selectors, [`resolve`] combines them. A selection that KubeFleet refuses as a whole (a reserved namespace,
+//! an object selected twice) blocks the placement with the reason.
 
 mod hub_fields;
 mod resolve;

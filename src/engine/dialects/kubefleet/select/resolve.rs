@@ -11,15 +11,15 @@ use berth_base::yaml::fields::Scope;
 /// The selection of one placement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selected {
-    /// In the order of their identities.
+    /// In the order of their keys.
     pub items: Vec<Item>,
-    /// The reason for which KubeFleet refuses the selection as a whole. Decision files hold it, so that new words would
-    /// break the proofs of old commits.
+    /// The reason why KubeFleet refuses the selection as a whole. Decision files contain it, so another text
+    /// would break the proofs of old commits.
     pub invalid: Option<String>,
 }
 
-/// Resolves a placement's selectors; `namespace` is the ResourcePlacement's. Selectors that no
-/// object could meet are errors in the scope, those that just select nothing are warnings.
+/// Resolves a placement's selectors; `namespace` is the ResourcePlacement's. Selectors that no object can
+/// match are errors in the scope; selectors that currently match nothing are warnings.
 pub fn resolve(
     scope: &Scope,
     stock: &Selectable<'_>,
@@ -58,7 +58,7 @@ pub fn resolve(
 struct Search<'a> {
     stock: &'a Selectable<'a>,
     namespace: Option<&'a str>,
-    /// The namespace that `NamespaceWithResourceSelectors` narrows namespaced kinds to.
+    /// The namespace to which `NamespaceWithResourceSelectors` limits namespaced kinds.
     chosen: Option<&'a str>,
 }
 
@@ -77,9 +77,9 @@ impl Search<'_> {
         self.namespaces(selector, matching)
     }
 
-    /// The items of the selector's kind, and of its name where it has one, in the order of their files.
+    /// Returns the items of the selector's kind, and of its name if it has one, in the order of their files.
     fn candidates(&self, selector: &ResourceSelector) -> Vec<Item> {
-        // A ResourcePlacement selects in its own namespace, others cluster-scoped objects and what is in the
+        // A ResourcePlacement selects in its own namespace, others cluster-scoped objects and objects in the
         // chosen namespace.
         let namespaces = match (self.namespace, self.chosen) {
             (Some(own), _) => [Some(own), None],
@@ -94,7 +94,7 @@ impl Search<'_> {
         found
     }
 
-    /// The hint at the object of the kind whose name is nearest to the one selected.
+    /// Returns a hint with the object of the same kind whose name is nearest.
     fn similar(&self, selector: &ResourceSelector) -> Option<String> {
         let wanted = selector.name.as_deref()?;
         let all = self.candidates(&ResourceSelector { name: None, ..selector.clone() });
@@ -106,7 +106,7 @@ impl Search<'_> {
             && selector.labels.as_ref().is_none_or(|labels| labels.matches(&self.stock.labels(item)))
     }
 
-    /// Namespaces with their contents, or the one that others choose from.
+    /// Selects namespaces with their contents, or the namespace for the other selectors.
     fn namespaces(&self, selector: &ResourceSelector, matching: Vec<Item>) -> Selected {
         let named = selector.name.as_deref().filter(|name| is_reserved(name));
         let mut names = matching.iter().map(|item| self.stock.name(*item));
@@ -134,7 +134,8 @@ impl Search<'_> {
         items
     }
 
-    /// A ClusterResourcePlacement selects cluster-scoped kinds, a ResourcePlacement namespaced ones.
+    /// Checks the scope: a ClusterResourcePlacement selects cluster-scoped kinds, a ResourcePlacement
+    /// namespaced ones.
     fn check_scope(&self, scope: &Scope, selector: &ResourceSelector) {
         let kind = self.stock.scope(&selector.group, &selector.kind);
         let words = selector.words();
@@ -157,7 +158,7 @@ impl Search<'_> {
     }
 }
 
-/// Namespaces of Kubernetes and of the fleet itself.
+/// Reports whether a namespace belongs to Kubernetes or to the fleet itself.
 fn is_reserved(namespace: &str) -> bool {
     namespace == "default" || namespace.starts_with("kube-") || namespace.starts_with("fleet-")
 }

@@ -14,7 +14,7 @@ use berth_base::model::selector::Labels;
 use berth_base::model::{Object, Shared};
 use berth_base::packed::{Packed, View};
 
-/// A selectable item: an object, or an envelope for its contents.
+/// A selectable item: an object, or an envelope with its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Item {
     Plain(usize),
@@ -22,7 +22,7 @@ pub enum Item {
 }
 
 impl Item {
-    /// The index among the plain objects.
+    /// Returns the index among the plain objects.
     pub fn plain(self) -> Option<usize> {
         match self {
             Item::Plain(index) => Some(index),
@@ -41,7 +41,7 @@ pub struct Selectable<'a> {
     envelopes: &'a [Shared<Envelope>],
     /// Ordered by their parts.
     by_name: Vec<Item>,
-    /// Those with a namespace, ordered by it.
+    /// The namespaced items, ordered by their namespaces.
     by_namespace: Vec<Item>,
     scopes: Scopes<'a>,
 }
@@ -66,7 +66,7 @@ impl<'a> Selectable<'a> {
         Selectable { by_name, by_namespace, ..stock }
     }
 
-    /// The items of a kind in a namespace, those of one name only where a name is given.
+    /// Returns the items of a kind in a namespace; with a name, only those with that name.
     pub fn of_kind(&self, group: &str, kind: &str, namespace: &str, name: Option<&str>) -> &[Item] {
         let wanted = [group, kind, namespace, name.unwrap_or_default()];
         let compared = if name.is_some() { 4 } else { 3 };
@@ -123,7 +123,7 @@ impl<'a> Selectable<'a> {
         }
     }
 
-    /// The objects an item stands for, as they go to clusters. What is in an envelope goes as it is.
+    /// Returns the objects of an item, as clusters get them. An envelope's contents are unchanged.
     pub fn objects(&self, item: Item) -> Vec<Arc<Object>> {
         match item {
             Item::Plain(index) => {
@@ -136,7 +136,7 @@ impl<'a> Selectable<'a> {
     }
 }
 
-/// The items that compare as equal, of a list in the order of what is compared.
+/// Returns the items that compare as equal, from a list in the order of this comparison.
 fn equal(items: &[Item], compare: impl Fn(Item) -> Ordering) -> &[Item] {
     let start = items.partition_point(|item| compare(*item).is_lt());
     let end = items.partition_point(|item| compare(*item).is_le());
@@ -218,7 +218,7 @@ const NAMESPACED: [&str; 8] = [
     "policy",
 ];
 
-/// The scopes that the repository gives to kinds beside Kubernetes' own.
+/// The scopes that the repository shows for kinds beyond Kubernetes' own.
 #[derive(Debug)]
 pub(crate) struct Scopes<'a> {
     told: BTreeMap<(&'a str, &'a str), Scope>,
@@ -229,7 +229,7 @@ impl<'a> Scopes<'a> {
         let mut told = BTreeMap::new();
         for key in plain.iter().map(|document| &document.key) {
             let scope = if key.namespace.is_empty() { Scope::Cluster } else { Scope::Namespaced };
-            // An object that leaves its namespace out tells nothing against one that names it.
+            // An object without a namespace does not contradict one with a namespace.
             let known = told.entry((&*key.group, &*key.kind)).or_insert(scope);
             if scope == Scope::Namespaced {
                 *known = scope;

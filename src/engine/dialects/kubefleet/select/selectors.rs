@@ -1,4 +1,4 @@
-//! Reads `resourceSelectors` and checks each by itself.
+//! Reads `resourceSelectors` and checks each of them.
 
 use crate::dialects::kubefleet::common_mistakes::label_selector;
 use berth_base::model::Selector;
@@ -8,14 +8,14 @@ use berth_base::yaml::node::Mark;
 const MOST: usize = 100;
 const LONGEST_NAME: usize = 253;
 
-/// A placement's selectors; an object is selected that one of them names.
+/// A placement's selectors; at least one of them must match an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selectors {
     pub at: Mark,
     pub list: Vec<ResourceSelector>,
 }
 
-/// Names objects by kind, and by name or labels where it says so.
+/// Selects objects by kind, and optionally by name or labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResourceSelector {
     pub at: Mark,
@@ -25,19 +25,19 @@ pub struct ResourceSelector {
     pub kind: String,
     pub name: Option<String>,
     pub labels: Option<Selector>,
-    /// The namespace of what a cluster-scoped placement of the next API selects.
+    /// The namespace of the selected objects, for cluster-scoped placements of the next API.
     pub namespace: Option<String>,
     pub reach: Reach,
 }
 
-/// The objects that come along with a selected namespace.
+/// The objects that a selected namespace brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// The namespace and all that is in it.
+    /// The namespace and all of its objects.
     Contents,
-    /// The namespace object.
+    /// Only the namespace object.
     Only,
-    /// The namespace object; the placement's other selectors choose from its contents.
+    /// The namespace object; the placement's other selectors select from its contents.
     Chosen,
 }
 
@@ -46,7 +46,7 @@ impl ResourceSelector {
         self.group.is_empty() && self.version == "v1" && self.kind == "Namespace"
     }
 
-    /// `Kind name` or `Kind`, for messages.
+    /// Returns `Kind name` or `Kind`, for messages.
     pub fn words(&self) -> String {
         let kind = if self.group.is_empty() {
             format!("{} {}", self.version, self.kind)
@@ -58,14 +58,14 @@ impl ResourceSelector {
 }
 
 impl Selectors {
-    /// The namespace whose contents the selectors choose from, where one says so.
+    /// Returns the namespace from whose contents the selectors select, if there is one.
     pub(crate) fn chosen_namespace(&self) -> Option<&str> {
         let chosen = |one: &&ResourceSelector| one.is_namespace() && one.reach == Reach::Chosen;
         self.list.iter().find(chosen).and_then(|one| one.name.as_deref())
     }
 }
 
-/// Reads the field. `None` where the key is absent: such a placement is a policy for others to use.
+/// Reads the field. `None` if the key is absent: such a placement is a policy for others to use.
 pub fn read(spec: &mut Fields<'_>, cluster_scoped: bool) -> Option<Selectors> {
     let at = spec.node("resourceSelectors")?.at;
     let path = spec.path_of("resourceSelectors");
@@ -116,13 +116,13 @@ fn selector(mut fields: Fields<'_>) -> Option<ResourceSelector> {
     Some(ResourceSelector { at, path, group, version, kind, name, labels, namespace: None, reach })
 }
 
-/// Reads the API group, which must be written even where it is empty.
+/// Reads the API group, which must be written even if it is empty.
 pub fn group<'a>(fields: &mut Fields<'a>) -> &'a str {
     fields.require_or_hint("group", Some("write `group: \"\"` for the core group".to_owned()));
     fields.str("group").unwrap_or_default()
 }
 
-/// `NamespaceWithResourceSelectors` is for one namespace, by name, and stands alone.
+/// Checks that `NamespaceWithResourceSelectors` selects a single namespace, by name.
 fn check_namespaces(spec: &Fields<'_>, selectors: &Selectors) {
     let namespaces: Vec<_> = selectors.list.iter().filter(|one| one.is_namespace()).collect();
     let Some(chosen) = namespaces.iter().find(|one| one.reach == Reach::Chosen) else { return };

@@ -1,4 +1,4 @@
-//! An approval request → the answer that a person gave in its status.
+//! An approval request → a person's answer in its status.
 
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::meta::Metadata;
@@ -9,7 +9,7 @@ use berth_base::yaml::node::{Node, Value};
 
 use super::beside;
 
-/// The conditions of which either, when True, means that the request is approved.
+/// The conditions that mean approval; one of them must be True.
 const APPROVED: [&str; 2] = ["Approved", "ApprovalAccepted"];
 
 pub(super) fn read(

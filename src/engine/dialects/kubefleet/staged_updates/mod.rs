@@ -1,6 +1,6 @@
-//! Staged updates: strategies, runs and approval requests, of clusters and of namespaces.
+//! Staged updates: strategies, runs and approval requests, cluster-scoped and namespaced.
 //!
-//! A kind of a namespace refers to objects of that namespace, and has the name of the other without `Cluster`.
+//! A namespaced kind refers to objects of its namespace; its name lacks the prefix `Cluster`.
 
 mod approval;
 mod references;
@@ -34,19 +34,20 @@ pub(crate) enum StagedUpdate {
     Approval(StageApproval),
 }
 
-/// The key of an object that an object refers to by name: in the same namespace, or in none.
+/// Returns the key of an object that another object names: in the same namespace, or in none.
 fn beside(key: &Key, of_cluster: &str, of_namespace: &str, name: &str) -> Key {
     let kind = if key.namespace.is_empty() { of_cluster } else { of_namespace };
     Key::new(PLACEMENT_GROUP, kind, &key.namespace, name)
 }
 
-/// The key of an object of a kind, as its documents are known: without a namespace for kinds of clusters.
+/// Returns the key that documents of a kind are known by: without a namespace for cluster-scoped kinds.
 fn key_of(key: &Key) -> Key {
     let namespace = if key.kind.starts_with("Cluster") { "" } else { &*key.namespace };
     Key::new(PLACEMENT_GROUP, &key.kind, namespace, &key.name)
 }
 
-/// Reads a strategy, run or approval request. Faults go to the scope; with any, what is returned is not to be used.
+/// Reads a strategy, run or approval request. Faults go to the scope; if there are any, the result must not
+/// be used.
 pub(crate) fn read(scope: &Scope, root: &Node, key: &Key) -> Option<StagedUpdate> {
     let key = &key_of(key);
     let (mut fields, metadata) = meta::open(scope, root)?;

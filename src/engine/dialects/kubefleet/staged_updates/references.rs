@@ -1,4 +1,4 @@
-//! Runs and approval requests that name objects which do not exist, or do not fit.
+//! Checks of runs and approval requests that name missing or unsuitable objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::dialects::Document;
 
 /// Everything that a run may name.
 struct Known<'a> {
-    /// The keys of all documents, readable or not: a faulty one is reported by itself.
+    /// The keys of all documents, readable or not: a faulty document has its own report.
     written: BTreeSet<Key>,
     placements: BTreeMap<&'a Key, &'a PlacementSpec>,
     strategies: BTreeMap<&'a Key, &'a StageStrategy>,
@@ -89,7 +89,7 @@ impl Known<'_> {
         Some(error(message).hint("set `spec.strategy.type: External` in the placement"))
     }
 
-    /// An approval without its run or its stage has no effect.
+    /// Warns of an approval without a run or a stage: it has no effect.
     fn check_approval(&self, approval: &StageApproval) -> Option<Diagnostic> {
         let warning = |message: String| Diagnostic::warning(approval.origin.clone(), message);
         if !self.written.contains(&approval.run) {

@@ -1,4 +1,4 @@
-//! A staged update run → the rollout that it asks for.
+//! A staged update run → its rollout.
 
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::Key;

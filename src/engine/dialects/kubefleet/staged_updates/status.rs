@@ -1,7 +1,7 @@
 //! The status of a staged update run, as its hub shows it.
 //!
-//! `stagesStatus` has every stage with its clusters, tasks and conditions. Requests for approvals are files of people
-//! here, so that a task says only whether it is done.
+//! `stagesStatus` has every stage with its clusters, tasks and conditions. Approval requests are people's
+//! files here, so a task shows only whether it is done.
 
 use serde_json::{Value as Json, json};
 
@@ -10,7 +10,7 @@ use berth_base::model::rollout::StageTask;
 use berth_base::model::staged::{Run, RunProgress, Side, StageCluster, StageProgress, Standing};
 use berth_base::text::some_of;
 
-/// The names of clusters that a message shows.
+/// The number of cluster names in a message.
 const SHOWN: usize = 3;
 
 /// A condition before it is printed: type, status, reason and message.
@@ -85,7 +85,7 @@ fn of_run(run: &Run, standing: &Standing) -> Vec<Said> {
     said
 }
 
-/// A stage's status. `standing` is the run's where the stage is the current one.
+/// Returns a stage's status. `standing` is the run's if the stage is the current one.
 fn of_stage(run: &Run, stage: &StageProgress, standing: Option<&Standing>) -> Json {
     let failed = match standing {
         Some(Standing::Failing { clusters, .. }) => clusters.as_slice(),
@@ -252,7 +252,7 @@ mod tests {
         }
     }
 
-    /// Type, status and reason of each condition.
+    /// Returns type, status and reason of each condition.
     fn shown(conditions: &Json) -> Vec<String> {
         let text = |condition: &Json, key: &str| condition[key].as_str().unwrap_or_default().to_owned();
         let line =

@@ -57,7 +57,7 @@ fn stage<'s>(mut fields: Fields<'s>, names: &mut BTreeSet<&'s str>) -> Option<St
     Some(Stage { name: name?.to_owned(), selector: selector?, sorted_by, at_a_time, before, after })
 }
 
-/// The selector: none where it is absent. The outer `None` means that something in it is at fault.
+/// Reads the selector, which may be absent. The outer `None` means that it has a fault.
 fn selector(fields: &mut Fields<'_>) -> Option<Option<Selector>> {
     let (scope, path) = (fields.scope(), fields.path_of("labelSelector"));
     match fields.node("labelSelector") {
@@ -76,7 +76,7 @@ fn at_a_time(fields: &mut Fields<'_>) -> Amount {
     amount
 }
 
-/// Reads tasks, so many at most. Before a stage, only an approval can be asked for.
+/// Reads tasks, at most `most`. Before a stage, only an approval is allowed.
 fn tasks(fields: &mut Fields<'_>, key: &'static str, most: usize) -> Vec<StageTask> {
     let list = fields.each(key);
     if list.len() > most {
@@ -122,10 +122,10 @@ fn tasks(fields: &mut Fields<'_>, key: &'static str, most: usize) -> Vec<StageTa
     found
 }
 
-/// The longest duration that a hub can hold, in seconds: about 292 years.
+/// The longest duration that a hub can store, in seconds: about 292 years.
 const LONGEST: f64 = 9_223_372_036.0;
 
-/// Reads the field `waitTime`, in whole seconds; a part of a second counts as one.
+/// Reads the field `waitTime`, in whole seconds, rounded up.
 pub(super) fn wait_time(task: &mut Fields<'_>) -> Option<i64> {
     let text = task.str("waitTime")?;
     let seconds = seconds(text);
@@ -138,7 +138,8 @@ pub(super) fn wait_time(task: &mut Fields<'_>) -> Option<i64> {
     seconds
 }
 
-/// The seconds of a text such as `1h30m`; `None` where it has another form, or is zero or longer than a hub can hold.
+/// Returns the seconds of a text such as `1h30m`; `None` for another form, zero, or more than a hub can
+/// store.
 fn seconds(text: &str) -> Option<i64> {
     let mut rest = text;
     let mut sum = 0.0;

@@ -1,4 +1,4 @@
-//! Readings beyond the cases of the fixtures.
+//! Readings beyond the fixtures.
 
 use super::super::testing::{lower_text, messages};
 use crate::dialects::Lowered;
@@ -129,7 +129,7 @@ fn references_to_nothing_are_named_with_the_nearest_name() {
             lowered.diagnostics.iter().filter(|one| one.message.contains(wanted)).all(|one| one.at.is_some());
         assert!(hinted, "{wanted}");
     }
-    // A faulty document is reported by itself, and is there.
+    // A faulty document exists, and has its own report.
     let faulty = ("ClusterStagedUpdateStrategy", "name: rings", "spec: {stages: [{name: A}]}");
     let found = messages(&documents(&[PLACEMENT, faulty, RUN]));
     assert!(found.iter().all(|one| !one.contains("there is no")), "{found:?}");

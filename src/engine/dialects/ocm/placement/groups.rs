@@ -5,7 +5,7 @@ use crate::dialects::ocm::fields::text_or_number;
 use berth_base::model::placement::{GroupSize, Grouping};
 use berth_base::yaml::{Fields, Scope};
 
-/// Returns a grouping with all clusters in one group, as without a strategy.
+/// Returns a grouping with all clusters in one group, the default.
 pub(super) fn one() -> Grouping {
     Grouping { size: GroupSize::Percent(100), named: Vec::new() }
 }

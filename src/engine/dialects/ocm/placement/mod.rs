@@ -1,5 +1,5 @@
-//! Placement → a policy of its own: candidates from the bound sets, predicates and tolerations as
-//! filters, prioritizers as scorers, a number of clusters, decision groups.
+//! Placement → its own policy: candidates from the bound sets, predicates and tolerations as filters,
+//! prioritizers as scorers, a number of clusters, decision groups.
 
 mod condition;
 mod groups;
@@ -88,7 +88,7 @@ fn read_spec(scope: &Scope, document: &Document, spec: &mut Fields<'_>, policy: 
     check_rate(spec);
 }
 
-/// Accepted and without effect, in OCM as well.
+/// Checks a field that has no effect, in OCM too.
 fn check_rate(spec: &mut Fields<'_>) {
     let Some(rate) = spec.str("scoreRateLimit") else { return };
     let digits = rate.strip_suffix(['h', 'm', 's']).unwrap_or_default();

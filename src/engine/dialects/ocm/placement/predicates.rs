@@ -1,4 +1,4 @@
-//! `predicates` → terms: a cluster passes if it matches one of them, with all three of its selectors.
+//! `predicates` → terms: a cluster passes if it matches one of them with all three selectors.
 //!
 //! A CEL expression is parsed here to report its faults; the engine runs it from its text.
 
@@ -9,7 +9,7 @@ use berth_base::model::{Expression, Selector, Term};
 use berth_base::yaml::{Fields, Node, Scope};
 use berth_cel::{Names, Program, Variable};
 
-/// The terms; none where there are no predicates, so that everything passes.
+/// Reads the terms; empty without predicates, so that everything passes.
 pub(super) fn read(scope: &Scope, spec: &mut Fields<'_>) -> Option<Vec<Term>> {
     let predicates = spec.each("predicates");
     if predicates.is_empty() {
@@ -24,7 +24,7 @@ pub(super) fn read(scope: &Scope, spec: &mut Fields<'_>) -> Option<Vec<Term>> {
     Some(predicates.into_iter().map(one).collect())
 }
 
-/// The selectors for labels and claims, which both must fit.
+/// Reads the selectors for labels and claims; both must match.
 pub(super) fn selectors(scope: &Scope, mut fields: Fields<'_>, may_have_cel: bool) -> Term {
     let node = fields.node("labelSelector");
     let labels = node.and_then(|node| label_selector(scope, node, &fields.path_of("labelSelector")));

@@ -1,6 +1,6 @@
-//! `prioritizerPolicy` → scorers. Additive adds to Balance and Steady at weight 1, Exact names all.
+//! `prioritizerPolicy` → scorers. Additive adds to Balance and Steady at weight 1; Exact replaces them.
 //!
-//! As in OCM, a built-in named twice has its last weight, and an add-on score named twice counts twice.
+//! As in OCM, a repeated built-in prioritizer has its last weight, and a repeated add-on score counts twice.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use berth_base::yaml::{Fields, Form, Scope};
 
 const BUILT_INS: [&str; 4] = ["Balance", "Steady", "ResourceAllocatableCPU", "ResourceAllocatableMemory"];
 
-/// The scorers of a placement that says nothing.
+/// Returns the scorers of a placement without prioritizers.
 pub(super) fn default() -> Vec<Scorer> {
     vec![built_in("Balance", 1), built_in("Steady", 1)]
 }
@@ -46,7 +46,7 @@ pub(super) fn read(scope: &Scope, mut policy: Fields<'_>, has_names: bool) -> Ve
     scorers
 }
 
-/// Returns a scorer for placements without prioritizers: every cluster scores 0.
+/// Returns a scorer for an empty list of prioritizers: every cluster scores 0.
 fn nothing() -> Scorer {
     Scorer { name: "no prioritizer".to_owned(), weight: 0, rule: ScoreRule::Preferred(Vec::new()) }
 }
@@ -84,7 +84,7 @@ fn coordinate(
         Some((resource?.to_owned(), score?.to_owned()))
     });
     let coordinate = match (kind?, built_in) {
-        // OCM drops what has no weight before it asks what it is.
+        // OCM drops prioritizers without a weight before it checks their type.
         ("AddOn", _) => {
             let there = weight == 0 || fields.require("addOn");
             add_on.filter(|_| there).map(Coordinate::AddOn)
@@ -99,7 +99,7 @@ fn coordinate(
     coordinate
 }
 
-/// A built-in prioritizer that exists.
+/// Returns an existing built-in prioritizer.
 fn known(scope: &Scope, fields: &Fields<'_>, key: &str, name: &str, weight: i64) -> Option<&'static str> {
     let found = BUILT_INS.into_iter().find(|known| *known == name);
     if found.is_none() {

@@ -1,4 +1,4 @@
-//! `spreadPolicy` → constraints on the picks, as the field's description has it. OCM itself accepts the
+//! `spreadPolicy` → constraints on the picks, as the field's description defines them. OCM itself accepts the
 //! field and ignores it.
 
 use berth_base::meta::names::is_label_key;
@@ -16,7 +16,7 @@ pub(super) fn read(spec: &mut Fields<'_>) -> Option<Scorer> {
     }
     let constraints: Vec<EvenConstraint> = constraints.into_iter().map(one).collect();
     policy.finish();
-    // It orders by itself and adds nothing to the score.
+    // The scorer orders by itself and adds nothing to the score.
     let scorer = Scorer { name: "Spread".to_owned(), weight: 0, rule: ScoreRule::Even(constraints) };
     matches!(&scorer.rule, ScoreRule::Even(constraints) if !constraints.is_empty()).then_some(scorer)
 }

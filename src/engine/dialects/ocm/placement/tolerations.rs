@@ -1,4 +1,4 @@
-//! `tolerations` → the taints that a placement tolerates, and for how long.
+//! `tolerations` → the taints that a placement tolerates, and the length of toleration.
 
 use crate::dialects::ocm::cluster::EFFECT_WORDS;
 use crate::dialects::ocm::fields::taint_key;

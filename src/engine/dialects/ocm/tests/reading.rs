@@ -1,4 +1,4 @@
-//! What is reported of single objects.
+//! The diagnostics of single objects.
 
 use crate::dialects::Claim;
 use crate::load::{History, Loaded, load};
@@ -192,7 +192,7 @@ const WORKS: &str = "apiVersion: work.open-cluster-management.io/v1alpha1\nkind:
                      - {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}}\n      \
                      - {apiVersion: apps/v1, kind: Deployment, metadata: {name: b, namespace: shop}}\n";
 
-/// The annotations for the syncer of a work's two objects, and what is said of the work.
+/// Returns the syncer's annotations on a work's two objects, and the diagnostics of the work.
 fn options(text: &str) -> (Vec<String>, Vec<String>) {
     let loaded = read(&format!("{WORKS}{text}"));
     let workload = loaded.fleet.workloads.values().next();

@@ -1,4 +1,4 @@
-//! Members apply their folders, each in its way, and report.
+//! Members apply their folders, each by its habit, and report.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use super::{BAD, Dice, Simulation};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Habit {
     Sound,
-    /// Takes a few rounds before it is in order, or before its copies are gone.
+    /// Takes a few rounds until it is healthy, or until its copies are gone.
     Slow(usize),
     Flaps,
     Silent,
-    /// Says that all is well, whatever it has.
+    /// Reports success, whatever it has.
     Lies,
-    /// Says nothing of its copies in some reports, as while people suspend it.
+    /// Leaves its copies out of some reports, as a suspended member does.
     Pauses,
 }
 
 pub(super) struct Member {
     pub(super) habit: Habit,
-    /// The version of each workload that it has applied, and for how many rounds; no version once it is removed.
+    /// The version that it has applied of each workload, and for how many rounds. `None` once it is removed.
     applied: BTreeMap<Key, (Option<String>, usize)>,
 }
 
@@ -39,7 +39,7 @@ impl Member {
         Member { habit, applied: BTreeMap::new() }
     }
 
-    /// Applies what its folder has of a workload. `None` where it never had anything of it.
+    /// Applies the folder's copy of a workload. `None` if the cluster never had any copy of it.
     fn apply(&mut self, key: &Key, version: Option<&str>, habit: Habit, flips: bool) -> Option<Health> {
         let rounds = match self.applied.get_mut(key) {
             None if version.is_none() => return None,
@@ -64,7 +64,7 @@ impl Member {
 }
 
 impl Simulation {
-    /// Members look at their folders and report.
+    /// Lets members read their folders and report.
     pub(super) fn members_sync(&mut self) {
         let names: Vec<String> = self.members.keys().cloned().collect();
         for name in names {

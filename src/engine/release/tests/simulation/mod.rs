@@ -1,11 +1,11 @@
-//! Rollouts under members that are slow, fail, flap, fall silent and lie, lost and late reports, a Git server that is
-//! away, a daemon that is killed between any two steps, clusters that join, leave, and are picked again, edits in the
-//! middle, and orders of people: pins, pauses, freezes, aborts, rollbacks, and workloads that go after or together
-//! with another one.
+//! Rollouts under hard conditions: members that are slow, fail, flap, fall silent and lie; lost and late
+//! reports; a Git server that is away; a daemon that is killed between any two steps; clusters that join,
+//! leave, and are picked again; edits in the middle of a rollout; and people's orders: pins, pauses, freezes,
+//! aborts, rollbacks, and workloads that go after or together with another one.
 //!
-//! Each schedule is made from its number alone. `BERTH_SCHEDULES=100000 cargo test --profile demo -p berth-engine
-//! simulation` runs more of them. [`members`]: what members do. [`orders`]: what people order. [`promises`]: what must
-//! hold after each pass.
+//! Each schedule is made from its number alone. `BERTH_SCHEDULES=100000 cargo test --profile demo -p
+//! berth-engine simulation` runs more of them. [`members`]: the members' habits. [`orders`]: people's orders.
+//! [`promises`]: the checks after each pass.
 
 mod members;
 mod orders;
@@ -22,7 +22,7 @@ use members::Member;
 use orders::{People, Relation};
 use promises::Before;
 
-/// The versions of an edit end with this where no member can run them.
+/// The suffix of a version that no member can run.
 const BAD: &str = "bad";
 
 struct Simulation {
@@ -116,7 +116,7 @@ impl Simulation {
                 self.edits += 1;
                 let version = match self.dice.roll(4) {
                     0 => format!("{}-{BAD}", self.edits),
-                    // A revert to what was wanted earlier.
+                    // A revert to an earlier version.
                     1 if self.edits > 2 => format!("{}", self.edits - 2),
                     _ => self.edits.to_string(),
                 };
@@ -149,7 +149,7 @@ impl Simulation {
         }
     }
 
-    /// One pass of the daemon, which may be killed before it publishes any number of times.
+    /// Runs one pass of the daemon, which may be killed before it publishes, any number of times.
     fn pass(&mut self) {
         if self.dice.one_in(4) {
             let unpublished = self.world.next_state();
@@ -221,7 +221,7 @@ impl Simulation {
         releases.is_some_and(|releases| releases.is_proven() && releases.assigned.is_empty())
     }
 
-    /// The clusters that strategies are asked about: those that are picked, and not pinned.
+    /// Returns the clusters that strategies are asked about: picked and not pinned.
     fn turns(&self) -> BTreeSet<&String> {
         let is_free = |name: &&String| self.is_picked(name) && !self.people.pins.contains_key(*name);
         self.members.keys().filter(is_free).collect()

@@ -1,4 +1,4 @@
-//! People order things in rollout policies, and placements pick other clusters.
+//! People write orders into rollout policies, and placements pick other clusters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,18 +11,18 @@ use jiff::tz::TimeZone;
 use super::super::world::{key, other_key, policy};
 use super::{Dice, Simulation};
 
-/// The bond of the second workload with the first one.
+/// The relation of the second workload to the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Relation {
     Alone,
-    /// The first one goes after the second one.
+    /// The first goes after the second.
     After,
     Together,
 }
 
-/// The orders of people at the moment.
+/// People's current orders.
 pub(super) struct People {
-    /// They change their orders in the middle.
+    /// People change their orders during rollouts.
     pub(super) is_busy: bool,
     pub(super) relation: Relation,
     pub(super) rolls_back: bool,
@@ -59,7 +59,7 @@ impl People {
         }
     }
 
-    /// Reports whether nobody may be told anything.
+    /// Reports whether no cluster may get anything new.
     pub(super) fn is_closed(&self, now: i64) -> bool {
         self.paused || self.freezes && now.rem_euclid(BETWEEN_FREEZES) < FREEZE
     }
@@ -70,7 +70,7 @@ fn exactly(key: &Key) -> WorkloadPattern {
 }
 
 impl Simulation {
-    /// Writes down what people want.
+    /// Writes people's orders into the policies.
     pub(super) fn give_orders(&mut self) {
         let People { relation, rolls_back, freezes, paused, pins, aborted, .. } = &self.people;
         let policies = &mut self.world.fleet.rollout_policies;
@@ -111,7 +111,7 @@ impl Simulation {
         policies.insert(bound.key.clone(), bound.into());
     }
 
-    /// Somebody changes his mind.
+    /// Changes an order.
     pub(super) fn order(&mut self) {
         let releases = self.world.releases_of(&key());
         match self.dice.roll(5) {
@@ -131,7 +131,7 @@ impl Simulation {
         self.give_orders();
     }
 
-    /// A placement does not pick a cluster any more, or picks one again.
+    /// Lets a placement drop a cluster, or pick one again.
     pub(super) fn pick_others(&mut self) {
         if self.dice.one_in(2) || self.members.len() - self.world.unpicked.len() < 3 {
             drop(self.world.unpicked.pop_first());
@@ -140,7 +140,7 @@ impl Simulation {
         }
     }
 
-    /// All orders end, and all clusters are picked.
+    /// Ends all orders, and lets all clusters be picked.
     pub(super) fn end_orders(&mut self) {
         (self.people.paused, self.people.freezes, self.people.aborted) = (false, false, None);
         self.people.pins.clear();

@@ -27,13 +27,13 @@ struct After<'s> {
     key: &'s Key,
     before: &'s Before,
     releases: &'s Releases,
-    /// The clusters that were told of the current release.
+    /// The clusters that were assigned the current release.
     given: BTreeSet<&'s String>,
-    /// The clusters that were available, with all that goes together with it.
+    /// The clusters in which all workloads of the unit were available.
     in_order: BTreeSet<&'s String>,
 }
 
-/// The limits that a strategy promises.
+/// Returns the most unfinished clusters that a strategy allows.
 fn most_in_flight(strategy: &Strategy, clusters: usize) -> usize {
     match strategy {
         Strategy::Progressive(rollouts) => {
@@ -57,7 +57,8 @@ impl Simulation {
         }
     }
 
-    /// The clusters whose reports say that their present copies are in order, or that keep a proven release.
+    /// Returns the clusters whose reports say that their present copies are healthy, or that keep a proven
+    /// release.
     fn available(&self, key: &Key) -> BTreeSet<String> {
         let releases = self.world.releases_of(key);
         let is_available = |name: &&String| {
@@ -132,18 +133,18 @@ impl Simulation {
         }
     }
 
-    /// A pinned cluster has the release that the pin names, or what it had.
+    /// Checks that a pinned cluster has the pin's release, or keeps its own.
     fn check_pin(&self, after: &After<'_>, name: &str, earlier: Option<&str>) {
         let (seed, After { key, releases, .. }) = (self.seed, after);
         let pin = self.people.pins.get(name).copied().flatten();
         let named = pin.and_then(|number| self.world.version_of_release(releases, number));
         let wanted = match (named, pin) {
-            // The release of that number is the one that all others get.
+            // All other clusters get the release of that number, too.
             _ if pin == Some(releases.current.number) && !releases.taken_back => return,
             _ if pin == releases.good && releases.taken_back => return,
             (Some(version), _) => Some(version),
             (None, Some(_)) => earlier.map(str::to_owned),
-            // A newcomer has nothing that it could keep.
+            // A newcomer has nothing to keep.
             (None, None) if earlier.is_none() => return,
             (None, None) => earlier.map(str::to_owned),
         };
@@ -160,7 +161,7 @@ impl Simulation {
         let most = most_in_flight(&self.strategy, turns.len());
         match &self.strategy {
             Strategy::Rolling(_) => {
-                // Removals use the same budget, unless all goes back.
+                // Removals use the same budget, unless all clusters return.
                 let is_removed =
                     |name: &&String| !self.is_picked(name) && self.world.version_of(name, key).is_none();
                 let removed = before.versions.keys().filter(is_removed);
@@ -180,7 +181,7 @@ impl Simulation {
                 let newest = releases.current.number;
                 let behind = turns.iter().filter(|name| group(name) < highest).find(|name| {
                     let has_it = releases.assigned.get(**name).is_some_and(|told| told.release == newest);
-                    // A cluster that begins with the proven release holds nobody up.
+                    // A cluster that begins with the proven release uses no budget.
                     let begins = releases.assigned.get(**name).map(|told| told.release) == releases.good;
                     !(begins || has_it && available.contains(**name))
                 });
@@ -201,7 +202,7 @@ impl Simulation {
         }
     }
 
-    /// No honest member proves a release that fails. A fleet of liars does.
+    /// Checks that a failing release is never proven, unless all members lie.
     fn check_proof(&self, after: &After<'_>) {
         let (seed, After { key, before, releases, .. }) = (self.seed, after);
         let proven = releases.good.filter(|good| Some(*good) != before.good_number);
@@ -213,7 +214,8 @@ impl Simulation {
         assert_eq!(honest, None, "{seed}: {key} is proven with {version}, which fails");
     }
 
-    /// A removal ends by a report of that, and until then the cluster gets nothing, and with budgets nobody does.
+    /// Checks that a removal ends by a report. Until then the cluster gets nothing, and with budgets no
+    /// cluster does.
     fn check_removals(&self, after: &After<'_>) {
         let (seed, After { key, before, releases, given, .. }) = (self.seed, after);
         for name in releases.removing.keys() {
@@ -259,7 +261,7 @@ impl Simulation {
                     let is_proven_now = one.releases.good != one.before.good_number;
                     let is_done = self.is_done(other.key) || !is_proven_now;
                     assert!(is_done, "{seed}: {} is proven without {}", one.key, other.key);
-                    // A newcomer begins with what is proven of each.
+                    // A newcomer begins with the proven release of each.
                     let goes_alone = |name: &&&String| {
                         let is_new = one.before.versions[**name].is_none();
                         let has = other.releases.of_cluster(name);
@@ -282,16 +284,16 @@ impl Simulation {
         Some(version.as_str()?.to_owned())
     }
 
-    /// No more honest members than may be under way at a time hold a release that fails everywhere.
+    /// Checks that no more honest members than allowed at a time hold a release that fails everywhere.
     pub(super) fn bad_release_is_kept_back(&self) {
         for key in &self.keys {
             let newest = self.newest_version(key).filter(|version| version.ends_with(BAD));
             let (Some(newest), Some(releases)) = (newest, self.world.releases_of(key)) else { continue };
             if releases.good == Some(releases.current.number) {
-                // Liars proved it. Newcomers begin with what is proven.
+                // Liars proved it, and newcomers begin with the proven release.
                 continue;
             }
-            // A pinned cluster takes no place of a wave, and may still have the release when its pin ends.
+            // A pinned cluster uses no place in a wave, and may still have the release when its pin ends.
             let once_pinned = &self.people.once_pinned;
             let honest = self
                 .members
@@ -305,7 +307,7 @@ impl Simulation {
                 {
                     most_in_flight(&self.strategy, self.members.len())
                 }
-                // Groups go as wholes, and copies that were out of order before are renewed at once.
+                // Groups go as a whole, and unhealthy copies are updated at once.
                 _ => continue,
             };
             let holds = holds.count();

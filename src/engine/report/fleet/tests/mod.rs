@@ -1,4 +1,4 @@
-//! The summary says of each cluster what its status shows.
+//! Tests that the summary shows each cluster's status.
 
 mod updates;
 
@@ -92,7 +92,7 @@ fn silence_begins_after_three_intervals() {
     assert!(is_silent(&status, at(1_000 + 1_801)));
 }
 
-/// The words for these members, and the reason of the condition.
+/// Returns the words for these members, and the reason of the condition.
 fn propagation(statuses: Vec<ClusterStatus>, change: impl Fn(&mut Decision)) -> (Vec<String>, String) {
     let names = ["a", "b"];
     let published: Map<String, Published> = names

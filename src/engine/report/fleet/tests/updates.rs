@@ -1,4 +1,4 @@
-//! A summary that was kept up to date says what a new one says, and makes few lines anew.
+//! Tests that an updated summary equals a new one, and that updates make few lines.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ const CLUSTERS: u8 = 5;
 const WORKLOADS: u8 = 4;
 const OBJECTS: u8 = 3;
 
-/// A change of the inputs. Numbers choose what it is about.
+/// A change of the inputs. Numbers select its subject.
 #[derive(Clone, Debug)]
 enum Edit {
     Report(u8, Report),
@@ -29,7 +29,7 @@ enum Edit {
 #[derive(Clone, Debug)]
 struct Report {
     tree: u8,
-    /// Bits of objects, here and below.
+    /// Bits that select objects, here and below.
     problems: u8,
     is_kept: bool,
     progressing: bool,

@@ -1,4 +1,4 @@
-//! A small fleet as people keep it: what they want, and the files that say so.
+//! A small fleet as people maintain it, and its files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -20,13 +20,13 @@ pub(super) struct Work {
     /// The ConfigMaps, each with its value.
     pub(super) maps: BTreeMap<String, usize>,
     pub(super) clusters: BTreeSet<usize>,
-    /// One cluster at a time.
+    /// The workload rolls out one cluster at a time.
     pub(super) is_slow: bool,
-    /// Only clusters that report the claim `fit`.
+    /// The placement picks only clusters that report the claim `fit`.
     pub(super) by_claim: bool,
-    /// The seconds for which it stays on a drained cluster; without them, for ever.
+    /// The seconds for which the workload stays on a drained cluster; `None`: for ever.
     pub(super) stays: Option<i64>,
-    /// Only the decision, which others read.
+    /// Only the decision exists, for its consumers.
     pub(super) is_bare: bool,
 }
 
@@ -43,11 +43,11 @@ pub(super) enum Order {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fleet {
     pub(super) clusters: BTreeSet<usize>,
-    /// The clusters with a taint, and since when.
+    /// The clusters with a taint, each with the moment of the taint.
     pub(super) drained: BTreeMap<usize, String>,
     pub(super) works: BTreeMap<String, Work>,
     pub(super) orders: BTreeSet<Order>,
-    /// The workloads whose file cannot be read.
+    /// The workloads whose file is unreadable.
     pub(super) broken: BTreeSet<String>,
     /// The workloads that a second file describes, with other clusters.
     pub(super) copied: BTreeSet<String>,
@@ -173,7 +173,7 @@ impl Fleet {
         self.works.insert(name.to_owned(), work);
     }
 
-    /// The files of the source, by path.
+    /// Returns the files of the source, by path.
     pub(super) fn files(&self) -> BTreeMap<String, String> {
         let mut files = BTreeMap::new();
         let namespace = "apiVersion: types.kubefed.io/v1beta1\nkind: FederatedNamespace\n\
@@ -257,7 +257,7 @@ impl Fleet {
         dice.pick(self.works.keys()).cloned()
     }
 
-    /// Somebody edits the fleet. `now` is the moment, as text.
+    /// Makes a random edit of the fleet. `now` is the moment, as text.
     pub(super) fn edit(&mut self, dice: &mut Dice, now: &str) {
         let Some(name) = self.any(dice) else {
             return self.add("a", dice);
@@ -310,12 +310,13 @@ impl Fleet {
             0 => BTreeSet::new(),
             1 => all,
             2 => all.into_iter().filter(|_| dice.one_in(2)).collect(),
-            // A few less.
+            // Removes a few clusters.
             _ => work.clusters.iter().copied().filter(|_| !dice.one_in(4)).collect(),
         };
     }
 
-    /// Moves a ConfigMap from one workload to another, which takes it to its own clusters or to those that had it.
+    /// Moves a ConfigMap to another workload, which places it in its own clusters or takes over the earlier
+    /// ones.
     fn move_map(&mut self, from: &str, dice: &mut Dice) {
         let Some(to) = self.any(dice).filter(|to| to != from) else { return };
         let is_movable = |work: &Work| work.dialect != Dialect::KubeFed && !work.maps.is_empty();
@@ -373,17 +374,17 @@ impl Fleet {
         self.orders.insert(order);
     }
 
-    /// People let go: nothing is paused, pinned, broken or described twice any more.
+    /// Ends all exceptions: nothing stays paused, pinned, broken or described twice.
     pub(super) fn calm(&mut self) {
         self.orders.retain(|order| matches!(order, Order::Together(..)));
         self.broken.clear();
         self.copied.clear();
         self.relabelled.clear();
-        // KubeFleet counts the clusters that a placement names, there or not.
+        // KubeFleet counts the clusters that a placement names, even missing ones.
         let Fleet { works, clusters, .. } = self;
         for work in works.values_mut() {
             work.clusters.retain(|cluster| clusters.contains(cluster));
-            // A placement that names none is refused.
+            // A placement that names no cluster is refused.
             if work.dialect == Dialect::KubeFleet && work.clusters.is_empty() {
                 work.clusters.clone_from(clusters);
             }

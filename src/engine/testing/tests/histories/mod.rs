@@ -1,10 +1,10 @@
-//! Random histories of a fleet, from files to what is published: edits of all systems' objects, objects that move,
-//! workloads with new names, orders of people, members that report, fail, lose a claim and stop, time that passes,
-//! approvals that are right, wrong and late, files that are broken or there twice.
+//! Random histories of a fleet, from its files to its publications: edits of all systems' objects, objects
+//! that move, workloads with new names, people's orders, members that report, fail, lose a claim and stop,
+//! time that passes, approvals that are right, wrong and late, files that are broken or duplicated.
 //!
-//! Each history is made from its number alone. `BERTH_HISTORIES=200000 BERTH_HISTORY=1 cargo test --profile demo
-//! -p berth-engine histories` runs so many from that number on. [`fleet`]: what people want. [`pass`]: the hub.
-//! [`promises`]: what must hold in each pass. [`plans`]: what a plan shows comes true.
+//! Each history is made from its number alone. `BERTH_HISTORIES=200000 BERTH_HISTORY=1 cargo test --profile
+//! demo -p berth-engine histories` runs this many, beginning with that number. [`fleet`]: the people's fleet.
+//! [`pass`]: the hub. [`promises`]: the checks in each pass. [`plans`]: the effects of a plan come true.
 
 mod fleet;
 mod pass;
@@ -48,7 +48,7 @@ struct History {
     /// The last good form of each file.
     forms: BTreeMap<String, Arc<[u8]>>,
     state: State,
-    /// The states before, by number.
+    /// The earlier states, by number.
     before: Vec<Past>,
     contents: MemoryContents,
     memory: Memory,
@@ -60,7 +60,7 @@ struct History {
     /// The moment of the current state.
     then: Option<Timestamp>,
     edits: u64,
-    /// The last edit that a pass has seen.
+    /// The last edit that a pass has processed.
     processed: Option<u64>,
     in_messages: BTreeMap<Digest, GivenApproval>,
     limits: Limits,
@@ -135,7 +135,7 @@ impl History {
         Inputs { tree, history, current: &self.state, statuses, now: self.moment() }
     }
 
-    /// One pass, which publishes what the gate gives. Holds its promises.
+    /// Runs one pass, publishes the gate's result, and checks its promises.
     fn pass(&mut self) -> Verdict {
         let mut contents = std::mem::take(&mut self.contents);
         let (mut memory, fresh) = (std::mem::take(&mut self.memory), Memory::default);
@@ -157,7 +157,7 @@ impl History {
         let state = published(&verdict.state);
         let is_proven = state != self.state || self.before.len().is_multiple_of(4);
         if self.processed.is_some() && is_proven {
-            // A proof remembers nothing, and knows the reports from the facts alone.
+            // A proof has no cache, and reads reports from the facts only.
             let facts = &verdict.state.facts;
             let proof = self.look(&self.fleet, facts, &mut fresh(), &mut contents).verdict();
             let proven = published(&proof.state);
@@ -182,7 +182,7 @@ impl History {
         assert!(holds, "history {}, after {} edits: {}", self.seed, self.edits, what());
     }
 
-    /// A member reports on what its folder holds.
+    /// Lets a member report on its folder.
     fn report(&mut self, cluster: usize, health: Health) {
         let name = name_of(cluster);
         let owners = PlaceOwners::of(&self.state);
@@ -218,17 +218,17 @@ impl History {
         self.statuses.insert(name, status.into());
     }
 
-    /// All members report that what they have is well.
+    /// Lets all members report that their copies are healthy.
     fn all_is_well(&mut self) {
         let clusters: Vec<usize> = self.fleet.clusters.iter().copied().collect();
         clusters.into_iter().for_each(|cluster| self.report(cluster, Health::Succeeded));
     }
 
-    /// Something happens.
+    /// Lets a random event happen.
     fn happen(&mut self, last: &Verdict) {
         let clusters: Vec<usize> = self.fleet.clusters.iter().copied().collect();
         match self.dice.roll(13) {
-            // The daemon starts again.
+            // The daemon restarts.
             12 => self.memory = Memory::default(),
             0..=3 => {
                 let now = self.moment().to_string();
@@ -266,7 +266,7 @@ impl History {
         self.now += 10;
     }
 
-    /// Somebody approves: what is held, or something else.
+    /// Gives an approval of a held change, or of something else.
     fn approve(&mut self, last: &Verdict) {
         let digest = match (self.dice.roll(4), last.held.first()) {
             (0, Some(held)) => held.digest,
@@ -288,7 +288,7 @@ impl History {
         plans::come_true(self);
     }
 
-    /// Members are healthy, approvals are given, orders end: all that people want comes about.
+    /// Makes members healthy, gives approvals and ends orders, so that the fleet reaches its desired state.
     fn come_to_rest(&mut self) {
         self.fleet.calm();
         self.edits += 1;

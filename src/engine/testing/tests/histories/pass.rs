@@ -1,4 +1,4 @@
-//! A pass of the hub over a history: what it looks at, and what the gate makes of it.
+//! A pass of the hub over a history: its inputs, and the gate's verdict.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -16,14 +16,14 @@ use crate::state::ledger::Cause;
 use crate::state::{Comparison, State, ledger_file};
 use crate::testing::past_state;
 
-/// All that a daemon remembers.
+/// The caches of a daemon.
 #[derive(Default)]
 pub(super) struct Memory {
     pub(super) parsed: FileCache,
     pub(super) built: Option<PipelineCache>,
 }
 
-/// A pass, with all that it looked at.
+/// A pass with its inputs.
 pub(super) struct Pass<'h> {
     pub(super) history: &'h History,
     pub(super) loaded: Loaded,
@@ -31,7 +31,7 @@ pub(super) struct Pass<'h> {
     pub(super) tree: SourceTree,
     pub(super) statuses: &'h Map<String, Shared<ClusterStatus>>,
     pub(super) is_edited: bool,
-    /// The same pass over the files without strategies and orders to wait, where somebody edited some.
+    /// The same pass over the files without strategies and orders, after an edit.
     pub(super) at_once: Option<Box<Pass<'h>>>,
 }
 
@@ -73,7 +73,7 @@ impl Pass<'_> {
         let (facts, until) = (&self.built.desired.facts, Span::hours(30 * 24).after(self.history.moment()));
         let with_change =
             self.with_inputs(|inputs| hypothetical::ahead(&self.loaded, inputs, facts, facts, until));
-        // The files that the last pass read, with their last good forms.
+        // The files of the last pass, with their last good forms.
         let files = self.history.forms.iter();
         let files = files.map(|(path, bytes)| SourceFile::new(path.clone(), bytes.to_vec())).collect();
         let before = SourceTree { files, ..SourceTree::default() };
@@ -98,7 +98,7 @@ impl Lookup for &Pass<'_> {
 
     fn state_before(&mut self, number: &str, wanted: &Wanted<'_>) -> Result<Option<PastState>, Infallible> {
         let seq: usize = number.parse().expect("a number");
-        // The current state is the one after the last of those before it.
+        // The current state follows the earlier ones.
         let state = self.history.before.get(seq).map_or(&self.history.state, |past| &past.state);
         Ok(Some(past_state(state, seq as u64, wanted)))
     }
@@ -112,7 +112,7 @@ impl Lookup for &Pass<'_> {
     }
 }
 
-/// The same fleet, where nothing waits for its turn.
+/// Returns the same fleet without any waiting for turns.
 pub(super) fn at_once(fleet: &Fleet) -> Fleet {
     let mut fleet = fleet.clone();
     fleet.works.values_mut().for_each(|work| work.is_slow = false);
@@ -120,7 +120,7 @@ pub(super) fn at_once(fleet: &Fleet) -> Fleet {
     fleet
 }
 
-/// A state as the branch has it.
+/// Returns a state as the branch has it.
 pub(super) fn published(state: &State) -> State {
     let mut state = state.clone();
     state.folders.retain(|_, folder| !folder.is_empty());
@@ -130,7 +130,7 @@ pub(super) fn published(state: &State) -> State {
     state
 }
 
-/// The parts that are not the same in two states.
+/// Returns the parts that differ between two states.
 pub(super) fn differences(one: &State, other: &State) -> Vec<String> {
     let files = crate::plan::plan(one, other);
     let mut found = vec![format!("{files:?}")];
@@ -147,11 +147,11 @@ pub(super) fn differences(one: &State, other: &State) -> Vec<String> {
 }
 
 impl History {
-    /// Passes until nothing changes: a removal that no member will report on is done with the next pass. What is held stays
-    /// the same.
+    /// Runs passes until nothing changes: the next pass finishes a removal on which no member will report.
+    /// Held workloads must stay the same.
     pub(super) fn settle(&mut self) -> Verdict {
         let first = self.pass();
-        // Once approved removals are published, what statuses or time take may be within the limits.
+        // After the approved removals, losses by statuses or time may be within the limits.
         let may_go = |key: &Key| {
             let held = first.held.iter().find(|held| held.key == *key);
             let is_of_edit = |held: &Held| held.causes.iter().any(Cause::is_edit);

@@ -1,5 +1,5 @@
-//! The promise of a plan: one more edit, followed to its end while all members are well, comes to exactly what its
-//! first pass showed.
+//! The promise of a plan: after one more edit, while all members are healthy, the fleet ends in exactly the
+//! state that the edit's first pass showed.
 
 use std::collections::BTreeSet;
 
@@ -11,16 +11,16 @@ use super::{History, Memory};
 use crate::gate::Verdict;
 use crate::state::{Comparison, PlaceOwners, State};
 
-/// The rounds of reports after which every rollout has come to its end.
+/// The number of report rounds in which every rollout ends.
 const MOST_ROUNDS: usize = 60;
 
-/// Whatever the edit is, its plan comes true.
+/// Checks that the plan of a random edit comes true.
 pub(super) fn come_true(history: &mut History) {
     let now = history.moment().to_string();
     history.fleet.edit(&mut history.dice, &now);
     history.edits += 1;
     if history.fleet.orders.iter().any(|order| matches!(order, Order::Paused(_))) {
-        // Nobody knows when that ends.
+        // The end of this order is unknown.
         return;
     }
     let mut contents = history.contents.clone();
@@ -51,8 +51,8 @@ pub(super) fn come_true(history: &mut History) {
     });
 }
 
-/// Members report that all is well, and time passes. On the way nothing goes that the plan does not take, and nothing is
-/// held that was not held at once.
+/// Lets members report success while time passes. On the way, nothing is removed that the plan does not
+/// remove, and nothing is held that was not held at first.
 fn follow(
     history: &mut History,
     before: &State,
@@ -81,7 +81,7 @@ fn follow(
     }
 }
 
-/// The files, by cluster and path, that the deadlines take that were shown.
+/// Returns the files, by cluster and path, that the shown deadlines remove.
 fn by_deadlines(end: &State, planned: &Verdict) -> BTreeSet<(String, String)> {
     let owners = PlaceOwners::of(end);
     let mut files = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! The promises of each pass, whatever came before it.
+//! The promises of each pass, after any history.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub(super) fn hold(pass: &Pass<'_>, verdict: &Verdict) {
     stages_change_when_and_never_whether(pass, verdict);
 }
 
-/// Each copy belongs to a workload, so that its end is a loss.
+/// Checks that each copy belongs to a workload, so that its removal is a loss.
 fn everything_has_an_owner(pass: &Pass<'_>, state: &State) {
     let owners = PlaceOwners::of(state);
     for (cluster, folder) in &state.folders {
@@ -33,7 +33,7 @@ fn everything_has_an_owner(pass: &Pass<'_>, state: &State) {
     }
 }
 
-/// Each place that is lost was permitted: by the pass that found its loss, or by an earlier one.
+/// Checks that each lost place was permitted: by the pass that found its loss, or by an earlier one.
 fn nothing_goes_without_a_permit(pass: &Pass<'_>, verdict: &Verdict) {
     let (history, before) = (pass.history, &pass.history.state);
     let states = Comparison::of(before, &verdict.state);
@@ -44,7 +44,7 @@ fn nothing_goes_without_a_permit(pass: &Pass<'_>, verdict: &Verdict) {
     for place in gone.chain(unnamed(pass, &verdict.state)) {
         let record = verdict.state.ledger.losses.get(&place);
         let known = before.ledger.losses.get(&place).filter(|loss| loss.is_pending());
-        // A loss that was permitted before the window counts against nothing any more when it is carried out.
+        // A loss that was permitted before the window no longer counts when it is carried out.
         let day = history.limits.window.before(history.moment());
         let is_old = known.is_some_and(|known| known.stage == Stage::Permitted && known.since <= day);
         let is_gone = record.is_some_and(|record| matches!(record.stage, Stage::Gone { .. }));
@@ -54,7 +54,7 @@ fn nothing_goes_without_a_permit(pass: &Pass<'_>, verdict: &Verdict) {
         let is_new = record.is_some_and(|record| record.since == history.moment());
         let is_approved = record.is_some_and(|record| record.exempt);
         let is_permitted = match known {
-            // Another edit, or a report, can make another change of a held one.
+            // Another edit or a report can change a held loss.
             Some(known) => {
                 known.stage == Stage::Permitted
                     || is_approved
@@ -71,7 +71,8 @@ fn nothing_goes_without_a_permit(pass: &Pass<'_>, verdict: &Verdict) {
     }
 }
 
-/// The clusters that decisions without workloads no longer name: the readers of a decision remove there what they have.
+/// Returns the clusters that decisions without workloads no longer name: the consumers of a decision remove
+/// their objects there.
 fn unnamed(pass: &Pass<'_>, after: &State) -> Vec<Place> {
     let is_followed = |key: &Key| {
         let work =
@@ -98,7 +99,7 @@ fn passed_its_deadline(pass: &Pass<'_>, (cluster, _): &Place) -> bool {
     pending.any(|((other, _), loss)| other == cluster && loss.due.is_some_and(|at| at <= moment))
 }
 
-/// Workloads that a policy puts together are held together.
+/// Checks that workloads which a policy puts together are held together.
 fn units_stay_together(pass: &Pass<'_>, verdict: &Verdict) {
     let held: BTreeSet<&Key> =
         verdict.held.iter().filter(|held| !held.goes_on).map(|held| &held.key).collect();
@@ -110,7 +111,7 @@ fn units_stay_together(pass: &Pass<'_>, verdict: &Verdict) {
     }
 }
 
-/// A held workload keeps each of its copies as it is.
+/// Checks that a held workload keeps each of its copies unchanged.
 fn held_workloads_stay(pass: &Pass<'_>, verdict: &Verdict) {
     let states = Comparison::of(&pass.history.state, &verdict.state);
     for held in verdict.held.iter().filter(|held| !held.goes_on) {
@@ -125,8 +126,9 @@ fn held_workloads_stay(pass: &Pass<'_>, verdict: &Verdict) {
     }
 }
 
-/// Without an approval or a rollback, no object leaves all or most of its clusters within a day, whatever its workloads
-/// are called, however often they are edited. Judged by the states that were published, not by what the gate wrote down.
+/// Checks that without an approval or a rollback, no object leaves all or most of its clusters within a day,
+/// whatever the names of its workloads and the number of edits. Reads the published states, not the gate's
+/// records.
 fn limits_hold(pass: &Pass<'_>, verdict: &Verdict) {
     let history = pass.history;
     let removed = Comparison::of(&history.state, &verdict.state);
@@ -135,7 +137,8 @@ fn limits_hold(pass: &Pass<'_>, verdict: &Verdict) {
     }
     let day = history.limits.window.before(history.moment());
     let all: Vec<&State> = history.before.iter().map(|past| &past.state).chain([&history.state]).collect();
-    // Only what shrank and has not come back counts: what grew first ran in more places when it shrank.
+    // Only objects that shrank and have not returned count. An object that grew first ran in more places when
+    // it shrank.
     let is_back = |cluster: &str, path: &str| {
         history.state.folders.get(cluster).is_some_and(|folder| folder.contains_key(path))
     };
@@ -158,7 +161,7 @@ fn limits_hold(pass: &Pass<'_>, verdict: &Verdict) {
 
 fn limit_holds(pass: &Pass<'_>, verdict: &Verdict, before: &State, path: &str, had: &BTreeSet<&str>) {
     let (history, after) = (pass.history, &verdict.state);
-    // What comes back when its turn comes is not lost.
+    // A copy that returns at its turn is not lost.
     let has = |cluster: &str| {
         let folders = [after, &pass.built.desired].map(|state| state.folders.get(cluster));
         folders.into_iter().flatten().any(|folder| folder.contains_key(path))
@@ -174,7 +177,7 @@ fn limit_holds(pass: &Pass<'_>, verdict: &Verdict, before: &State, path: &str, h
         loss_in(cluster).is_some_and(|(_, loss)| loss.since > day)
     };
     let gone: Vec<&str> = had.iter().filter(is_gone).copied().filter(is_lately).collect();
-    // What was approved later was there when the others were judged.
+    // A place whose loss was approved later existed when the others were judged.
     let last = gone.iter().filter_map(|cluster| Some(loss_in(cluster)?.1.since)).max();
     let was_there =
         |cluster: &&&str| loss_in(cluster).is_none_or(|(_, loss)| !loss.exempt || Some(loss.since) > last);
@@ -191,7 +194,7 @@ fn limit_holds(pass: &Pass<'_>, verdict: &Verdict, before: &State, path: &str, h
     let folders = [after, &pass.built.desired].into_iter().flat_map(|state| state.folders.values());
     let stays_somewhere = folders.into_iter().any(|folder| folder.contains_key(path));
     let is_move = counting.len() == 1 && stays_somewhere;
-    // Where it came in between, it ran as well.
+    // Clusters that got the object in between also ran it.
     let came = history.state.folders.iter().filter(|(_, folder)| folder.contains_key(path));
     let came = came.filter(|(cluster, _)| !had.contains(cluster.as_str())).count();
     let is_most = gone.len() > 2 && gone.len() * 2 > counting.len() + came;
@@ -201,11 +204,12 @@ fn limit_holds(pass: &Pass<'_>, verdict: &Verdict, before: &State, path: &str, h
     });
 }
 
-/// The same edit loses the same places, each within the limits or not, where nothing waits for its turn.
+/// Checks that the same edit loses the same places, each within the limits or not, if nothing waits for its
+/// turn.
 fn stages_change_when_and_never_whether(pass: &Pass<'_>, verdict: &Verdict) {
     let Some(at_once) = &pass.at_once else { return };
     let lost = |verdict: &Verdict| {
-        // All that somebody has now and nobody has in the end.
+        // All current places that nobody has in the end.
         let states = Comparison::of(&pass.history.state, &pass.built.desired);
         let places = states.removed().flat_map(|file| {
             let owners = states.owners.holders(file.cluster, file.path).into_iter();
@@ -213,7 +217,8 @@ fn stages_change_when_and_never_whether(pass: &Pass<'_>, verdict: &Verdict) {
         });
         let losses = &verdict.state.ledger.losses;
         let is_held = |place: &Place| losses.get(place).is_some_and(|loss| loss.stage == Stage::Held);
-        // An approval names all that a group loses, also what a release loses on its way, and so fits one of the two alone.
+        // An approval names all losses of a group, including those on the way of a release, so it fits only
+        // one of the two.
         let is_approved = |place: &Place| verdict.approved.iter().any(|one| one.places.contains(place));
         places.map(|place| (is_held(&place) || is_approved(&place), place)).collect::<BTreeSet<_>>()
     };
@@ -231,14 +236,14 @@ fn others_stay(state: &State, cluster: &str, path: &str) -> bool {
     })
 }
 
-/// The held losses of a workload.
+/// Returns the held losses of a workload.
 fn held(state: &State, owner: &Key) -> BTreeSet<Place> {
     let held =
         state.ledger.losses.iter().filter(|(_, loss)| loss.stage == Stage::Held && loss.owner == *owner);
     held.map(|(place, _)| place.clone()).collect()
 }
 
-/// The losses of a workload that are held still, and those that this pass permits.
+/// Returns the losses of a workload that are still held, and those that this pass permits.
 fn held_or_gone(pass: &Pass<'_>, verdict: &Verdict, owner: &Key) -> BTreeSet<Place> {
     let now = pass.history.moment();
     let losses = verdict.state.ledger.losses.iter().filter(|(_, loss)| loss.owner == *owner);
