@@ -145,7 +145,7 @@ impl Watching {
                 }
             }
         }
-        // This sync begins with the lists' objects, so they ask for no further sync.
+        // This sync uses the listed objects, so they request no further one.
         self.shared.called.store(false, Ordering::SeqCst);
         let faults = lock(&self.shared.faults);
         failed.extend(faults.iter().map(|(scope, failure)| (scope.clone(), failure.clone())));
@@ -159,10 +159,10 @@ mod tests;
 /// The pause between two watches.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// The pause if berth may not watch the object: each sync reads it before it writes anyway.
+/// The pause if berth has no right to watch the object. Each sync reads it before it writes anyway.
 const REFUSED: Duration = Duration::from_secs(300);
 
-/// Follows the record for ever, and asks for a sync where its suspension is another one.
+/// Follows the record for ever, and requests a sync when its suspension changes.
 pub async fn follow(api: ApiClient, shared: Arc<Shared>, silence: Duration) {
     let path = api.identity.parent_path();
     let params = WatchParams {
@@ -182,7 +182,7 @@ pub async fn follow(api: ApiClient, shared: Arc<Shared>, silence: Duration) {
                 while let Ok(Ok(Some(event))) = timeout(silence, stream.try_next()).await {
                     let object = match event {
                         WatchEvent::Added(object) | WatchEvent::Modified(object) => object,
-                        // The sync makes the record again.
+                        // The sync recreates the record.
                         WatchEvent::Deleted(_) => {
                             lock(&shared.record).take();
                             shared.request_sync();
