@@ -1,4 +1,4 @@
-//! `berth plan`: what a change does, removals first.
+//! `berth plan`: the effects of a change, removals first.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -141,7 +141,7 @@ fn gather(args: &PlanArgs, repo: &Repo, ui: &Ui) -> Result<Asked, CommandError> 
     })
 }
 
-/// The difference of each object, and equal differences once, with the clusters that get them later.
+/// Shows the difference of each object. Equal differences are shown once, with all their clusters.
 fn differences(planned: &Planned, repo: &Repo, ui: &Ui) -> Result<String, CommandError> {
     let read = |id: Option<ContentId>| id.map(|id| repo.blob(id)).transpose();
     let mut clusters: BTreeMap<_, (usize, usize)> = BTreeMap::new();
@@ -163,7 +163,7 @@ fn differences(planned: &Planned, repo: &Repo, ui: &Ui) -> Result<String, Comman
     Ok(text)
 }
 
-/// The objects that deadlines of the change remove, and equal ones once.
+/// Shows the objects that deadlines of the change remove. Equal ones are shown once.
 fn removals_by_deadlines(planned: &Planned, repo: &Repo, ui: &Ui) -> Result<String, CommandError> {
     let mut text = String::new();
     for Deadline { at, places, .. } in &planned.step.deadlines {
@@ -183,7 +183,7 @@ fn removals_by_deadlines(planned: &Planned, repo: &Repo, ui: &Ui) -> Result<Stri
     Ok(text)
 }
 
-/// The plan for programs.
+/// Returns the plan as JSON.
 fn plan_json(planned: &Planned, asked: &Asked, report: &PlanReport<'_>) -> Json {
     let mut form = ReportForm::of(report, &planned.reasons);
     let forms = form.plan.workloads.iter_mut().flat_map(|workload| &mut workload.changes);
@@ -199,7 +199,7 @@ fn plan_json(planned: &Planned, asked: &Asked, report: &PlanReport<'_>) -> Json 
     ResultKind::Plan.of_report(&form, own)
 }
 
-/// The state that a plan goes on from, for programs.
+/// Returns the current state of the plan as JSON.
 fn current_json(located: &LocatedState) -> Json {
     let Some(current) = &located.current else { return Json::Null };
     json!({

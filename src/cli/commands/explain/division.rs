@@ -1,4 +1,4 @@
-//! The division of replicas, for `explain`: each number with its parts.
+//! The division of replicas in `explain`: each number with its parts.
 
 use serde_json::{Value as Json, json};
 
@@ -6,7 +6,7 @@ use crate::output::table::table;
 use crate::output::ui::Ui;
 use berth_engine::decide::{ClusterTrace, DivisionTrace, ReplicaTrace, Trace};
 
-/// Describes a division, with a row for every cluster that takes part. Empty where nothing is divided.
+/// Describes a division, with a row for each participating cluster. Empty if nothing is divided.
 pub(crate) fn text(trace: &Trace, ui: &Ui) -> String {
     let Some(division) = &trace.division else { return String::new() };
     let rows: Vec<_> = trace
@@ -77,7 +77,7 @@ fn reasons(cluster: &ClusterTrace, replicas: &ReplicaTrace) -> String {
     if parts.is_empty() { "by its weight and its place in the order".to_owned() } else { parts.join("; ") }
 }
 
-/// The division as a whole, for programs.
+/// Returns the whole division as JSON.
 pub(crate) fn json(division: &DivisionTrace) -> Json {
     json!({
         "by": division.by.to_string(),

@@ -1,4 +1,4 @@
-//! `berth federate FILE…`: plain objects, of files or of a live cluster → Federated objects.
+//! `berth federate FILE...`: converts plain objects from files or a live cluster to Federated objects.
 
 mod from_cluster;
 
@@ -157,7 +157,7 @@ fn options(args: &FederateArgs) -> Result<Options, CommandError> {
     Ok(options)
 }
 
-/// Writes a file for each document; nothing at all where something is at fault or in the way.
+/// Writes a file for each document; nothing if there is an error or an existing file.
 fn write(folder: &Path, documents: &[Made], found: &Diagnostics, output: DocumentFormat, ui: &Ui) -> Outcome {
     if found.has_errors() {
         ui.status("nothing was written, because there are errors");
@@ -189,7 +189,7 @@ fn write(folder: &Path, documents: &[Made], found: &Diagnostics, output: Documen
     Ok(Exit::Done)
 }
 
-/// A path for each document: its namespace, then kind and name; with its group where two would meet.
+/// Chooses a path for each document from its namespace, kind and name; with its group if two would collide.
 fn names(documents: &[Made]) -> BTreeMap<String, &Made> {
     let mut named = BTreeMap::new();
     for made in documents {
