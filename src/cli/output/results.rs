@@ -1,5 +1,5 @@
-//! The results that programs read, and the formats that people choose from. Each result has a version and a kind, and
-//! a schema in `docs/schemas`.
+//! Machine-readable results, and the formats to choose from. Each result has a version, a kind and a schema in
+//! `docs/schemas`.
 
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -47,7 +47,7 @@ impl ResultKind {
         self.of(form)
     }
 
-    /// Returns a form with its version and kind.
+    /// Adds version and kind to a form.
     pub fn of(self, mut form: Json) -> Json {
         form["apiVersion"] = json!(API_VERSION);
         form["kind"] = json!(format!("{self:?}"));
@@ -66,7 +66,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Prints a result for programs.
+    /// Prints a machine-readable result.
     pub fn write(self, kind: ResultKind, data: Json, ui: &Ui) {
         let data = kind.of(data);
         if self == Format::Yaml { ui.yaml(&data) } else { ui.json(&data) }
@@ -80,7 +80,7 @@ pub(crate) enum DocumentFormat {
     Json,
 }
 
-/// A diagnostic, for programs.
+/// A diagnostic as JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct DiagnosticForm<'a> {
     severity: &'static str,
@@ -89,7 +89,7 @@ pub(crate) struct DiagnosticForm<'a> {
     column: Option<u32>,
     message: &'a str,
     hint: Option<&'a str>,
-    /// It was not there before the change. Reports of plans have it.
+    /// True if it did not exist before the change. Only in reports of plans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) new: Option<bool>,
 }
