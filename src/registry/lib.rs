@@ -1,7 +1,7 @@
 //! Container registries as another transport from hub to members: the clusters' folders as artifacts.
 //!
 //! ```text
-//! cluster ref ── publish ──▶ blobs ▶ manifest ▶ signatures ▶ seq-<n> ▶ current ▶ member      each tag after what it names
+//! cluster ref ── publish ──▶ blobs ▶ manifest ▶ signatures ▶ seq-<n> ▶ current ▶ member      each tag moves last
 //!                                                                │          │
 //!                                   Flux, Argo CD, Config Sync ◀─┴──────────┘          follow ──▶ the member's repository
 //! ```

@@ -4,8 +4,8 @@
 //! clusters/<name>.yaml                               the inventory
 //! hub/<kind>/<name>.yaml                             the hub's own settings and types
 //! namespaces/<namespace>/namespace.yaml              a plain Namespace
-//! namespaces/<namespace>/<kind>/<name>.yaml          what stands in a namespace
-//! cluster-scoped/<kind>/<name>.yaml                  what stands in none
+//! namespaces/<namespace>/<kind>/<name>.yaml          objects in a namespace
+//! cluster-scoped/<kind>/<name>.yaml                  cluster-scoped objects
 //! ```
 //!
 //! Folder names have no meaning for berth: move the files freely.

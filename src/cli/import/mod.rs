@@ -1,9 +1,7 @@
 //! Imports from a live hub: the files that describe the same fleet, and the present state of its members.
 //!
 //! - One folder or file for each system, such as [`kubefed`]: queries its hub and interprets the answers.
-//!
 //! - [`clean`]: restores an object as its author wrote it. [`layout`]: chooses paths and writes text.
-//!
 //! - [`adopt`]: adopts the hub's decisions. [`first`]: makes the first state of a rendered branch.
 //!
 //! Reads the hub through [`live::Host`](berth_member::live::Host), and never changes it.

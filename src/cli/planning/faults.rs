@@ -38,7 +38,7 @@ impl Faults {
         Faults(faults)
     }
 
-    /// Returns the errors that are not among `others`, or that occur more often.
+    /// Returns the errors that are not among these, or that occur more often.
     pub(crate) fn not_among<'f>(
         mut self,
         found: &Diagnostics,

@@ -73,7 +73,7 @@ impl Field {
         }
     }
 
-    /// Calls `tell` for every field below, with its path.
+    /// Calls `tell` with the path of every field below.
     pub fn walk<'f>(&'f self, path: &str, tell: &mut dyn FnMut(&str, &'f Field)) {
         for (name, field) in &self.fields {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };

@@ -1,7 +1,7 @@
 //! The Git object store and the local ref database, as plain blocking calls.
 //!
-//! Nothing else in berth names git2. Objects are written first, then one ref moves, by
-//! compare-and-swap; the user's Git configuration does not affect them. No network here.
+//! Nothing else in berth names git2. Objects are written first, then one ref moves, by compare-and-swap. The user's
+//! Git configuration does not affect them. No network here.
 //!
 //! - [`repo`]: opening, revisions, commits, trees. [`source_tree`]: a commit as a source tree.
 //! - [`write`]: blobs, trees and commits; `raw_tree`, `recent_trees`: trees as Git stores them.
@@ -10,7 +10,7 @@
 //!   `known_refs`, `ref_lock`: one by one. `recent`: caches shared by the passes of a process.
 //! - `pending`: new objects until they are flushed. `pack`, `pack_index`: many new objects as one pack. `damage`:
 //!   unreadable objects.
-//! - `collection`: what `git gc` may remove. `commit_signature`: the signatures of commits.
+//! - `collection`: `git gc` and its settings. `commit_signature`: the signatures of commits.
 //! - [`remotes`]: the tracking refs of a clone. [`merge`]: three-way merges.
 //! - `tree_changes`: the paths that differ between two trees. `tree_size`: the size of a tree, where one folder may
 //!   appear under many names.

@@ -106,8 +106,8 @@ impl Scrubber {
     }
 }
 
-/// Replaces `https://ann:pass@host/` by `https://***@host/` throughout a text. Keeps user names without a password
-/// where they select an account: `ssh://git@host/`.
+/// Replaces `https://ann:pass@host/` by `https://***@host/` throughout a text. Keeps a user name without a password
+/// in addresses such as `ssh://git@host/`, which need it.
 pub(crate) fn without_userinfo(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;

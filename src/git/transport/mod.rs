@@ -1,16 +1,16 @@
 //! The network of Git: fetching from remote repositories and pushing to them.
 //!
 //! ```text
-//! remote ── list ──▶ refs            a fetch of exactly named refs is the cheap way to poll: the server is
-//!        ── fetch ─▶ repository      told these names only, and nothing more is said where none has moved
-//!        ◀─ push ─── repository      each ref by compare-and-swap, all or none where the server can
+//! remote ── list ──▶ refs            polling fetches exactly named refs: the server gets only these names,
+//!        ── fetch ─▶ repository      and the exchange ends early if none of them has moved
+//!        ◀─ push ─── repository      moves each ref by compare-and-swap, atomically if the server can
 //! ```
 //!
 //! - [`remote`]: addresses. [`credentials`]: names and tokens, and their removal from messages.
-//! - [`git`]: the implementation, by the `git` executable. `process`: running it with an end.
-//! - `sandbox`: its bounds.
-//! - [`error`]: the meaning of a fault to the caller. [`working_copy`]: the local repository.
-//! - [`upkeep`]: packing repositories of this machine anew.
+//! - [`git`]: the implementation, by the `git` executable. `process`: running it with a time limit.
+//! - `sandbox`: the bounds of a `git`.
+//! - [`error`]: errors, by what the caller can do. [`working_copy`]: the local repository.
+//! - [`upkeep`]: repacking repositories on this machine.
 //! - [`probe`]: checks an account's rights without moving a ref.
 //! - `orphans`: a `git` process whose berth has ended.
 

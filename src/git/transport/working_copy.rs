@@ -319,16 +319,16 @@ fn has_extension(name: &str, wanted: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == wanted)
 }
 
-/// The means to end an orphan, from the mildest on.
+/// The means to end an orphan, mildest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Means {
     Patience,
-    /// A `git` that is asked to end removes its locks first, also those at a remote of this machine.
+    /// A `git` that gets this request first removes its locks, even those at a remote on this machine.
     Request,
     Force,
 }
 
-/// Ends every orphan that holds the lock. False where a berth holds it, or where no holder is to be seen.
+/// Ends every orphan that holds the lock. Returns false if a berth holds it, or if no holder is found.
 #[cfg(target_os = "linux")]
 pub(super) fn end(lock: &Path, by: Means) -> bool {
     use rustix::process::Signal;
@@ -340,7 +340,7 @@ pub(super) fn end(lock: &Path, by: Means) -> bool {
     };
     for pid in &holders {
         let Some(pid) = rustix::process::Pid::from_raw(*pid) else { continue };
-        // Only `git` itself leads a group; a helper that has outlived it is ended alone.
+        // Only `git` itself leads a group. A helper that outlived it gets the signal alone.
         let _ = rustix::process::kill_process_group(pid, signal);
         let _ = rustix::process::kill_process(pid, signal);
     }
@@ -349,12 +349,12 @@ pub(super) fn end(lock: &Path, by: Means) -> bool {
 
 #[cfg(not(target_os = "linux"))]
 pub(super) fn end(_lock: &Path, _by: Means) -> bool {
-    // Most exchanges end soon: without the system's help, waiting is all that can be done.
+    // Most exchanges end soon. On this system, berth can only wait.
     true
 }
 
-/// The processes whose standard input is the lock. `None` where one has it open in another place only: a berth.
-/// A `git` has it in both until it is loaded, which takes long on a busy machine.
+/// Lists the processes whose standard input is the lock. Returns `None` if a berth holds it: a process with the lock
+/// open elsewhere. A `git` has it open both ways until it is loaded, which takes long on a busy machine.
 #[cfg(target_os = "linux")]
 fn holders(lock: &Path) -> Option<Vec<i32>> {
     let lock = fs::canonicalize(lock).ok()?;

@@ -46,7 +46,7 @@ pub struct PassResult {
     pub seen: RefSnapshot,
 }
 
-/// The result of a pass: whether it published, and what.
+/// The publication of a pass, if it made one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PassOutcome {
     Published {

@@ -168,7 +168,7 @@ struct Odd<'r> {
 }
 
 impl Odd<'_> {
-    /// Writes a tree, out of order and with repeated names where the bits say so.
+    /// Writes a tree, out of order and with repeated names, as the bits determine.
     fn tree(&self, bits: usize, depth: usize) -> Result<git2::Oid, git2::Error> {
         const NAMES: [&[u8]; 8] =
             [b"a.yaml", b"a", b"a-b.yml", b".a", b"link.yaml", b"a/b.yaml", b"\xff.yaml", b"m"];

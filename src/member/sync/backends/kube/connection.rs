@@ -44,7 +44,7 @@ impl Connection {
         std::mem::take(&mut self.is_renewed)
     }
 
-    /// Returns the client that writes as the tenants' accounts, where there are any.
+    /// Returns the client that writes as the tenants' accounts, if there are tenants.
     pub fn acting(&self) -> ApiClient {
         self.api.acting(self.tenants.as_ref())
     }

@@ -2,8 +2,8 @@
 //!
 //! - `session` holds all knowledge of a cluster, built from `settings`; `tracked_object` holds one object's state in
 //!   the present sync.
-//! - Requests: [`access`](crate::live::access) connects, `connection` keeps what follows, `api_client` sends,
-//!   `failure` explains errors, `served_kinds` and `list_rights` know the server's kinds.
+//! - Requests: [`access`](crate::live::access) connects, `connection` holds the client and the served kinds,
+//!   `api_client` sends, `failure` explains errors, `served_kinds` and `list_rights` know the server's kinds.
 //! - Ownership: `identity` names berth in the cluster; `managed_fields`, `handover`, `field_paths` and
 //!   `unmanaged_fields` read and change the owners of fields; `stored_shape` is a server's form of an object.
 //! - Reading: `watching` follows the owned objects; `survey` reads them, `unseen_kinds` keeps those that cannot be
