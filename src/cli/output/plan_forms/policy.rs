@@ -11,7 +11,7 @@ use berth_hub::inputs::PolicyReport;
 /// The number of findings in a text.
 const MOST: usize = 40;
 
-/// Returns the heading: the number of tests, and of failed ones. `None` if no test ran.
+/// Returns the heading: the number of tests, and of failed ones. `None` if there is nothing to report.
 pub(super) fn title(report: &PolicyReport) -> Option<String> {
     let PolicyReport { counting, findings, foreseen, .. } = report;
     let mut failed: Vec<&str> = findings.iter().map(|finding| &*finding.test).collect();
